@@ -61,17 +61,20 @@ export type ChainEvent =
   | { readonly _tag: "Condition"; readonly condition: DriverCondition }
 
 /**
- * What endpoints have in a block that was read before. `Agreed`: more of those that answer have it than have another block
- * there, and an endpoint beside the one it was read from is among them; `Alone`: only the one it was read from has shown
- * it again, and no other can; `Disagreed`: others have another block, or one that was there a moment ago does not tell;
- * `Unavailable`: no other has answered for long.
+ * What endpoints have in a block that was read before. `Agreed`: more of those that answer have it than have another
+ * block there, and an endpoint beside the one it was read from is among them; `Alone`: only the one it was read from
+ * has shown it again, and no other can; `Disagreed`: others have another block, or one that was there a moment ago does
+ * not tell; `Unavailable`: no other has answered for long.
  */
 export type Corroboration =
   | {
     readonly _tag: "Agreed" | "Alone"
     /** Epoch seconds of the block. */
     readonly time: number
-    /** The transfers to watched addresses as each endpoint shows them; of one that shows its reading to be incomplete, none. */
+    /**
+     * The transfers to watched addresses as each endpoint shows them; of one that shows its reading to be incomplete,
+     * none.
+     */
     readonly readings: ReadonlyArray<ReadonlyArray<ObservedTransfer>>
     /** Every configured endpoint has answered. */
     readonly hasAllAnswers: boolean
@@ -96,12 +99,17 @@ export interface SearchResult {
 }
 
 /**
- * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer stopped
- * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true;
- * `pruned`: the node does not have a block whole any more, and has a later one of the same branch.
+ * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer
+ * stopped at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all
+ * be true; `pruned`: the node does not have a block whole any more, and has a later one of the same branch.
  */
 export const DriverErrorKind = Schema.Literals([
-  "unanswered", "timeout", "too_large", "refused", "contradiction", "pruned"
+  "unanswered",
+  "timeout",
+  "too_large",
+  "refused",
+  "contradiction",
+  "pruned"
 ])
 export type DriverErrorKind = typeof DriverErrorKind.Type
 
@@ -110,9 +118,9 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   network: Schema.String,
   reason: Schema.String,
   /**
-   * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must act.
-   * `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An endpoint
-   * may say so by mistake for a while.
+   * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
+   * act. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
+   * endpoint may say so by mistake for a while.
    */
   condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
   /** What kind of failure it is, where something depends on it. */
@@ -152,7 +160,9 @@ export interface WatchSet {
 export interface WalletRef {
   /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
   readonly fingerprint: string
-  /** Pure, and of the index alone: addresses are watched before an invoice asks. `index`: 0 to `size`, and below 2^31. */
+  /**
+   * Pure, and of the index alone: addresses are watched before an invoice asks. `index`: 0 to `size`, and below 2^31.
+   */
   readonly derive: (index: number) => ReceiveTarget
   /** The counter never stands below it, also when it is raised later. */
   readonly startIndex: number
@@ -190,8 +200,8 @@ export interface ChainDriver {
   /** The deployment's own wallet, for merchants who have none; `null`: their payors are not offered the network. */
   readonly wallet: WalletRef | null
   /**
-   * Reads a wallet its owner gave: public parts only, every checksum checked, `startIndex` 0. A sentence for people when
-   * it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure, and a
+   * Reads a wallet its owner gave: public parts only, every checksum checked, `startIndex` 0. A sentence for people
+   * when it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure, and a
    * long list gives way to others every few milliseconds; callers keep what they read.
    */
   readonly readWallet: (kind: WalletKind, value: string) => Effect.Effect<WalletRef | string>
@@ -208,8 +218,9 @@ export interface ChainDriver {
    */
   readonly follow: (recent: ReadonlyArray<ChainPoint>, watch: WatchSet) => Stream.Stream<ChainEvent, DriverError>
   /**
-   * The block at `height` on the branch of `anchor`, which lies at or above it: both are read from one node, and one that
-   * does not have `anchor` is on another branch or behind, which is a failure like any other. Matched as `follow` does.
+   * The block at `height` on the branch of `anchor`, which lies at or above it: both are read from one node, and one
+   * that does not have `anchor` is on another branch or behind, which is a failure like any other. Matched as `follow`
+   * does.
    */
   readonly readBlock: (
     height: bigint,
@@ -239,8 +250,8 @@ export interface ChainDriver {
    */
   readonly readToken: ((address: string) => Effect.Effect<ContractToken, DriverError>) | null
   /**
-   * Reads a block again before its transfers are confirmed: from an endpoint it was not read from, and where `isThorough`
-   * from all of them. Null where nodes cannot differ: the chain is in this process.
+   * Reads a block again before its transfers are confirmed: from an endpoint it was not read from, and where
+   * `isThorough` from all of them. Null where nodes cannot differ: the chain is in this process.
    */
   readonly corroborate:
     | ((point: ChainPoint, watch: WatchSet, isThorough: boolean) => Effect.Effect<Corroboration>)
@@ -264,15 +275,17 @@ export type TransferStatus = "seen" | "confirmed" | "reverted"
 
 /**
  * How sure a transfer is, whatever depth its invoice's policy asked for: `final` no reorganisation takes it back;
- * `reported` a watcher elsewhere told of it and no driver here has seen it; `reorged_after_finality` it was final and left its chain
- * all the same, so an operator decides (modules/docs/reference/payments.md#finality); else `waiting`.
+ * `reported` a watcher elsewhere told of it and no driver here has seen it; `reorged_after_finality` it was final and
+ * left its chain all the same, so an operator decides (modules/docs/reference/payments.md#finality); else `waiting`.
  */
 export type TransferFinality = "waiting" | "final" | "reported" | "reorged_after_finality"
 
 /** `waiting` for its follower, `running`, `done`, or `failed` for a reason that trying again does not change. */
 export type RepairStatus = "waiting" | "running" | "done" | "failed"
 
-/** Blocks asked for are read again; following goes on from another block; blocks since a restored backup are read again. */
+/**
+ * Blocks asked for are read again; following goes on from another block; blocks since a restored backup are read again.
+ */
 export type RepairKind = "rescan" | "reanchor" | "restore"
 
 /** What an operator asked a follower to do, and how far it is. */
@@ -315,7 +328,9 @@ export interface JournalEntry {
   readonly txHash: string
   readonly index: number
   readonly kind: "direct" | "internal"
-  /** The invoice's merchant; without one whose wallet the address is of, and {@link systemMerchant} if several share it. */
+  /**
+   * The invoice's merchant; without one whose wallet the address is of, and {@link systemMerchant} if several share it.
+   */
   readonly merchantId: number
   /**
    * Null: it pays no invoice. The address was never given out, or the block is older than the target, so it was meant
@@ -348,9 +363,9 @@ export interface JournalEntry {
 
 /**
  * What is wrong with a network's nodes, worst first: `no_common_block` no stored block is on the chain any more, and an
- * operator must act; `silent` no answer for 60 s; `disagreement` the endpoints are on different branches, so payments that
- * need agreement are not confirmed and no invoice with an address on the network expires; `frozen` every endpoint that
- * answers has shown the same head for longer than the network's blocks ever take; else `ok`.
+ * operator must act; `silent` no answer for 60 s; `disagreement` the endpoints are on different branches, so payments
+ * that need agreement are not confirmed and no invoice with an address on the network expires; `frozen` every endpoint
+ * that answers has shown the same head for longer than the network's blocks ever take; else `ok`.
  */
 export type NetworkCondition = "ok" | "silent" | "frozen" | "disagreement" | "no_common_block"
 
@@ -431,10 +446,10 @@ export class Chains extends Context.Service<Chains, {
   /** How far a wallet has been given out, whoever uses it. */
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /**
-   * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the wallet
-   * that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on one
-   * that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet,
-   * or the wallet is a list of addresses that has come to its end.
+   * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
+   * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on
+   * one that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet, or the
+   * wallet is a list of addresses that has come to its end.
    */
   readonly allocate: (
     request: WalletOwner & { readonly invoiceId: string; readonly refusedTokens?: ReadonlyArray<number> }
@@ -461,7 +476,8 @@ export class Chains extends Context.Service<Chains, {
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
    * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, those without one each
-   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.
+   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link handled}'s write.
+   * One handler per deployment.
    */
   readonly onTransfer: (handler: (entry: JournalEntry) => Effect.Effect<void, unknown>) => Effect.Effect<
     void,
@@ -480,17 +496,19 @@ export class Chains extends Context.Service<Chains, {
    * not there; reported again, it is looked for again. Answers how the entry stands now. Errors: `VALIDATION_ERROR`
    * for a match key that is no target's, and for a height above the chain's; `SERVICE_UNAVAILABLE`.
    */
-  readonly report: (report: ObservedTransfer & {
-    readonly network: Network
-    readonly environment: Environment
-    readonly point: ChainPoint
-    readonly time: number
-  }) => Effect.Effect<ReportState, PublicError>
+  readonly report: (
+    report: ObservedTransfer & {
+      readonly network: Network
+      readonly environment: Environment
+      readonly point: ChainPoint
+      readonly time: number
+    }
+  ) => Effect.Effect<ReportState, PublicError>
   /**
-   * Has the follower read blocks again, wherever it runs, and credit what was missing; what is right already stays as it
-   * is. Answers how far it is: asked again with the same blocks while it runs, no second one is begun. Errors:
-   * `UNSUPPORTED_NETWORK` where nobody follows the network, `VALIDATION_ERROR` for blocks that are too many or not there
-   * yet, `INVALID_TRANSITION` while another rescan of the network runs, `SERVICE_UNAVAILABLE`.
+   * Has the follower read blocks again, wherever it runs, and credit what was missing; what is right already stays as
+   * it is. Answers how far it is: asked again with the same blocks while it runs, no second one is begun. Errors:
+   * `UNSUPPORTED_NETWORK` where nobody follows the network, `VALIDATION_ERROR` for blocks that are too many or not
+   * there yet, `INVALID_TRANSITION` while another rescan of the network runs, `SERVICE_UNAVAILABLE`.
    */
   readonly rescan: (
     network: Network,
@@ -501,7 +519,8 @@ export class Chains extends Context.Service<Chains, {
   /**
    * Has a follower whose blocks are no longer on the chain go on from a final block of it (`height`; null: the newest
    * below everything that was followed). No block is left out, and each entry that is not where it was is moved,
-   * reverted, or marked `reorgedAfterFinality` where it was final. Errors: as {@link rescan}; `INVALID_TRANSITION` where its blocks are there.
+   * reverted, or marked `reorgedAfterFinality` where it was final. Errors: as {@link rescan}; `INVALID_TRANSITION`
+   * where its blocks are there.
    */
   readonly reanchor: (
     network: Network,
@@ -509,11 +528,11 @@ export class Chains extends Context.Service<Chains, {
     height: bigint | null
   ) => Effect.Effect<RepairProgress, PublicError>
   /**
-   * A backup was restored that was begun at `backupTime` (epoch seconds). Every wallet's counter moves on by `skip` addresses
-   * (null: 1,000; none where the wallet is a list), because those may be lost invoices' and their customers may still
-   * pay; the next 1,000 are watched for 7 days, and the blocks since the backup are read again. Said again for the same
-   * backup, nothing is passed over twice, and a larger `skip` moves on to that. Errors: `VALIDATION_ERROR` for a time or
-   * a number out of range and where no network of the environment is followed; `SERVICE_UNAVAILABLE`.
+   * A backup was restored that was begun at `backupTime` (epoch seconds). Every wallet's counter moves on by `skip`
+   * addresses (null: 1,000; none where the wallet is a list), because those may be lost invoices' and their customers
+   * may still pay; the next 1,000 are watched for 7 days, and the blocks since the backup are read again. Said again
+   * for the same backup, nothing is passed over twice, and a larger `skip` moves on to that. Errors: `VALIDATION_ERROR`
+   * for a time or a number out of range and where no network of the environment is followed; `SERVICE_UNAVAILABLE`.
    */
   readonly declareRestore: (
     environment: Environment,

@@ -2,7 +2,10 @@
 import { Clock, Effect } from "effect"
 
 /**
- * Milliseconds of a clock that no correction of the system's time moves, and that runs on while the process is stopped: for
- * durations, never for dates.
+ * Milliseconds of a clock that no correction of the system's time moves, and that runs on while the process is stopped:
+ * for durations, never for dates.
  */
-export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+export const monotonicMillis: Effect.Effect<number> = Effect.map(
+  Clock.monotonicTimeNanos,
+  (nanos) => Number(nanos) / 1e6
+)

@@ -36,7 +36,10 @@ export interface ReplyWrite {
   readonly environment: Environment
   /** `<METHOD> <concrete path> <key>`: unique within (merchant, environment). */
   readonly scope: string
-  /** SHA-256, hex, of the canonical JSON of the request body, and of the caller's scope where that is not the merchant's. */
+  /**
+   * SHA-256, hex, of the canonical JSON of the request body, and of the caller's scope where that is not the
+   * merchant's.
+   */
   readonly fingerprint: string
   readonly status: number
   /** Sealed by `Secrets.seal("reply", …)`. */

@@ -15,12 +15,12 @@ import { literalSecrets } from "./config/Literals.ts"
 import { type BrokenReference, resolveReferences } from "./config/References.ts"
 import { type JsonValue, type KeyPath, parseSource, printPath, type Source, spanOf } from "./config/Source.ts"
 import { isLocalOrigin } from "./http/Origins.ts"
-import { type SettingsValue, SettingsSchema } from "./Settings.ts"
+import { SettingsSchema, type SettingsValue } from "./Settings.ts"
 import { type StoreName, type StoreOptions, storeOptions } from "./Store.ts"
 import { Environment } from "../schemas/Network.ts"
 
-export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
 export type { SelectedPlugin } from "./config/Check.ts"
+export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
 
 /** Bytes of a config file, at most: a large one is some other file. */
 export const maximumConfigBytes = 1_048_576
@@ -100,7 +100,10 @@ const read = (file: string) =>
     if (info.size > maximumConfigBytes) {
       return yield* unreadable(`config file has more than ${maximumConfigBytes} bytes: ${file}`)
     }
-    const text = yield* Effect.mapError(fs.readFileString(file), () => unreadable(`config file cannot be read: ${file}`))
+    const text = yield* Effect.mapError(
+      fs.readFileString(file),
+      () => unreadable(`config file cannot be read: ${file}`)
+    )
     const { errors, source } = parseSource(file, text)
     if (errors.length > 0 || source.root === undefined) {
       return yield* configInvalid(
@@ -125,7 +128,9 @@ const applyOverrides = (draft: Draft, overrides: ReadonlyArray<Override>) => {
   const ast = Schema.toEncoded(SettingsSchema).ast
   return overrides.flatMap((override) => {
     const placement = place(ast, draft.value, override, [])
-    if (placement._tag === "Deferred") return [{ override: { ...override, segments: placement.segments }, path: placement.path }]
+    if (placement._tag === "Deferred") {
+      return [{ override: { ...override, segments: placement.segments }, path: placement.path }]
+    }
     if (placement._tag === "Misplaced") draft.problems.push(placement.problem)
     else put(draft, placement.path, placement.value, override.variable)
     return []
@@ -142,13 +147,19 @@ interface PluginOverride {
   readonly path: KeyPath
 }
 
-const applyPluginOverrides = (draft: Draft, overrides: ReadonlyArray<PluginOverride>, entries: ReadonlyArray<SelectedPlugin>) => {
+const applyPluginOverrides = (
+  draft: Draft,
+  overrides: ReadonlyArray<PluginOverride>,
+  entries: ReadonlyArray<SelectedPlugin>
+) => {
   for (const { override, path } of overrides) {
     const entry = entries.find((candidate) => printPath([...candidate.path, "options"]) === printPath(path))
     const schema = entry?.plugin.options ?? (path[0] === "store" ? storeSchema(draft.value) : undefined)
     const here = valueAt(draft.value, path)
     const bySchema = schema === undefined ? undefined : place(Schema.toEncoded(schema).ast, here, override, path)
-    const placement = bySchema === undefined || bySchema._tag === "Deferred" ? placeWithoutSchema(here, override, path) : bySchema
+    const placement = bySchema === undefined || bySchema._tag === "Deferred"
+      ? placeWithoutSchema(here, override, path)
+      : bySchema
     if (placement._tag === "Misplaced") draft.problems.push(placement.problem)
     else if (placement._tag === "Placed") put(draft, placement.path, placement.value, override.variable)
   }
@@ -165,11 +176,13 @@ const selectPlugins = (draft: Draft) =>
   Effect.gen(function*() {
     const entries = slots.flatMap((slot) => {
       const list = valueAt(draft.value, [slot])
-      return !Array.isArray(list) ? [] : list.flatMap((entry: JsonValue, index) =>
-        isRecord(entry) && typeof entry["use"] === "string" && entry["use"] !== ""
-          ? [{ slot, use: entry["use"], path: [slot, index] }]
-          : []
-      )
+      return !Array.isArray(list) ?
+        [] :
+        list.flatMap((entry: JsonValue, index) =>
+          isRecord(entry) && typeof entry["use"] === "string" && entry["use"] !== ""
+            ? [{ slot, use: entry["use"], path: [slot, index] }]
+            : []
+        )
     })
     const found = yield* Effect.forEach(entries, (entry) =>
       Effect.match(findPlugin(entry.slot, entry.use, draft.folder), {
@@ -274,6 +287,9 @@ const literalProblem = (path: KeyPath): Problem => ({
 const localOrigins = ({ http }: SettingsValue): ReadonlyArray<Problem> =>
   http.allowedOrigins.flatMap((origin, index) =>
     isLocalOrigin(origin)
-      ? [{ path: ["http", "allowedOrigins", index], message: "a page without TLS, where mainnet is served: write https, or remove it" }]
+      ? [{
+        path: ["http", "allowedOrigins", index],
+        message: "a page without TLS, where mainnet is served: write https, or remove it"
+      }]
       : []
   )

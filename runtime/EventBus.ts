@@ -37,8 +37,8 @@ export class EventBus extends Context.Service<EventBus, {
    */
   readonly nextPosition: (merchantId: number) => Effect.Effect<EventPosition>
   /**
-   * For how many milliseconds this instance has asked the database in vain what others committed; 0 while it is answered.
-   * Subscribers may know nothing of what happened since.
+   * For how many milliseconds this instance has asked the database in vain what others committed; 0 while it is
+   * answered. Subscribers may know nothing of what happened since.
    */
   readonly staleMillis: () => number
 }>()("tillwire/runtime/EventBus") {}

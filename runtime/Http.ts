@@ -47,8 +47,8 @@ export interface IdempotentCall<A> {
 }
 
 /**
- * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with the
- * change, as `act` does with its order.
+ * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with
+ * the change, as `act` does with its order.
  */
 export const answerIdempotently = Effect.fnUntraced(function*<A, E>(
   act: (call: IdempotentCall<A>) => Effect.Effect<A, E>,
@@ -103,9 +103,9 @@ export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
- * What becomes of a query parameter that an endpoint below `/api/` does not know. The name that was meant, or those there
- * are, is told either way: `refused` with `VALIDATION_ERROR`, or, for endpoints whose clients were written before there was
- * a complete list of names, `warned` of by the header `X-Service-Warning` and otherwise ignored.
+ * What becomes of a query parameter that an endpoint below `/api/` does not know. The name that was meant, or those
+ * there are, is told either way: `refused` with `VALIDATION_ERROR`, or, for endpoints whose clients were written before
+ * there was a complete list of names, `warned` of by the header `X-Service-Warning` and otherwise ignored.
  */
 export const UnknownParameters = Context.Reference<"refused" | "warned">("tillwire/runtime/Http/UnknownParameters", {
   defaultValue: () => "refused"
@@ -146,16 +146,16 @@ export interface DrawingChoice {
 }
 
 /**
- * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how a
- * refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers with
- * the refusal's own status and headers and with the rendered page.
+ * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how
+ * a refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers
+ * with the refusal's own status and headers and with the rendered page.
  */
 export class ErrorPages extends Context.Service<ErrorPages, {
   /** `render` is asked for `path`, which is as routes name it, and for everything below it. */
   readonly register: (path: `/${string}`, render: RenderErrorPage) => Effect.Effect<void>
   /**
-   * `render` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people who
-   * mistyped an address. Errors below `/api` and `/ws` are JSON for everybody.
+   * `render` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people
+   * who mistyped an address. Errors below `/api` and `/ws` are JSON for everybody.
    */
   readonly registerForBrowsers: (draw: RenderErrorPage) => Effect.Effect<void>
   readonly choose: (request: Pick<RefusedRequest, "url" | "headers">) => DrawingChoice
@@ -199,8 +199,8 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
 ) {}
 
 /**
- * What a stream is opened by that outlives its opening: `key_<uuid>`, or the `ses_<uuid>` of a wallet's token. Null for a
- * wallet whose issuer names no session.
+ * What a stream is opened by that outlives its opening: `key_<uuid>`, or the `ses_<uuid>` of a wallet's token. Null for
+ * a wallet whose issuer names no session.
  */
 export const revocableAs = ({ credential, kind, session }: Grant): string | null =>
   kind === "key" ? credential : session ?? null
@@ -214,8 +214,8 @@ export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/
 })
 
 /**
- * For groups that ask for no credential: limits their calls per address. `health`, metrics and the payment page's assets
- * have no such limit.
+ * For groups that ask for no credential: limits their calls per address. `health`, metrics and the payment page's
+ * assets have no such limit.
  */
 export class Anonymous extends HttpApiMiddleware.Service<Anonymous>()("tillwire/runtime/Http/Anonymous") {}
 
@@ -225,9 +225,9 @@ export interface Caller extends Pick<Principal, "credential" | "kind"> {
 }
 
 /**
- * Holds callers to their limits. What was counted is told in the answer's `RateLimit-*` headers, the last count if there
- * were several; a caller over a limit is refused with `RATE_LIMIT_EXCEEDED`. A route that `HttpApi` does not know calls
- * it by itself.
+ * Holds callers to their limits. What was counted is told in the answer's `RateLimit-*` headers, the last count if
+ * there were several; a caller over a limit is refused with `RATE_LIMIT_EXCEEDED`. A route that `HttpApi` does not know
+ * calls it by itself.
  */
 export class RateLimiter extends Context.Service<RateLimiter, {
   /**
@@ -241,8 +241,8 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /** Counts a call of a payment session. */
   readonly session: (session: string) => Effect.Effect<void, PublicError>
   /**
-   * Counts a call from the request's address, once for each limit however often it is asked for. Calls with a credential
-   * that proves itself are not counted so: many callers may share an address.
+   * Counts a call from the request's address, once for each limit however often it is asked for. Calls with a
+   * credential that proves itself are not counted so: many callers may share an address.
    */
   readonly address: (
     request: HttpServerRequest.HttpServerRequest,
@@ -259,8 +259,17 @@ export class RateLimiter extends Context.Service<RateLimiter, {
 
 /** What {@link MerchantAuth} may answer, for the errors of every endpoint behind it. */
 export const authenticationErrors = [
-  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "IP_NOT_ALLOWED",
-  "AMBIGUOUS_CREDENTIALS", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED",
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "TOKEN_INVALID",
+  "TOKEN_EXPIRED",
+  "SCOPE_MISMATCH",
+  "IP_NOT_ALLOWED",
+  "AMBIGUOUS_CREDENTIALS",
+  "INVALID_ENVIRONMENT",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED",
   "RATE_LIMIT_EXCEEDED"
 ] as const satisfies ReadonlyArray<ErrorCode>
 
@@ -270,8 +279,8 @@ export class Idempotency extends Context.Service<Idempotency, {
   readonly key: string | null
   /**
    * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
-   * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410, 422)
-   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link dieOnReplay}.
+   * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410,
+   * 422) is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link dieOnReplay}.
    */
   readonly reply: (status: number, body: string) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
@@ -314,7 +323,8 @@ export class Revocations extends Context.Service<Revocations, {
   ) => Effect.Effect<void>
   /**
    * Returns within 5 s of the end of a key (`key_<uuid>`) or of a wallet's session (`ses_<uuid>`) that was good when it
-   * was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any more.
+   * was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any
+   * more.
    *
    * @example
    * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.ended(key), (how) => end(endings[how])))
@@ -335,8 +345,9 @@ export class Credentials extends Context.Service<Credentials, {
     isOurs?: (key: string) => boolean
   ) => Effect.Effect<void>
   /**
-   * Null for an unknown, revoked or expired key. Before a key is looked up that nothing speaks for, neither its own proof
-   * nor that it was good before, `admit` is asked, and its failure is the answer: wrong keys cost no look-up each.
+   * Null for an unknown, revoked or expired key. Before a key is looked up that nothing speaks for, neither its own
+   * proof nor that it was good before, `admit` is asked, and its failure is the answer: wrong keys cost no look-up
+   * each.
    */
   readonly verify: <E = never>(key: string, admit?: Effect.Effect<void, E>) => Effect.Effect<Grant | null, E>
   /**

@@ -25,9 +25,10 @@ export class MerchantClock extends Context.Service<MerchantClock, {
   /** Those whose devnet time is ahead, and by how many seconds. */
   readonly aheadByMerchant: () => ReadonlyMap<number, number>
   /**
-   * Moves a merchant's devnet time forward by whole seconds, at least 1, and answers how many it is ahead now; a reply is made of that number too. What waits
-   * to be delivered again of its devnet events is due earlier by as much. The other instances know within 2 s. Errors:
-   * `VALIDATION_ERROR` beyond {@link maximumAheadSeconds}; `SERVICE_UNAVAILABLE`; `IdempotentReplay` only with a reply.
+   * Moves a merchant's devnet time forward by whole seconds, at least 1, and answers how many it is ahead now; a reply
+   * is made of that number too. What waits to be delivered again of its devnet events is due earlier by as much. The
+   * other instances know within 2 s. Errors: `VALIDATION_ERROR` beyond {@link maximumAheadSeconds};
+   * `SERVICE_UNAVAILABLE`; `IdempotentReplay` only with a reply.
    */
   readonly advance: (
     merchantId: number,
@@ -38,12 +39,15 @@ export class MerchantClock extends Context.Service<MerchantClock, {
   readonly onAdvance: (listener: (merchantId: number) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/runtime/MerchantClock") {
   /** Nobody's clock is ahead, or can be: a deployment without devnet. */
-  static readonly system = Layer.succeed(MerchantClock, MerchantClock.of({
-    nowMillis: () => Clock.currentTimeMillis,
-    nowSeconds: () => Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000)),
-    aheadSeconds: () => 0,
-    aheadByMerchant: () => new Map(),
-    advance: () => Effect.die(new Error("Nobody's clock can be moved without devnet")),
-    onAdvance: () => Effect.void
-  }))
+  static readonly system = Layer.succeed(
+    MerchantClock,
+    MerchantClock.of({
+      nowMillis: () => Clock.currentTimeMillis,
+      nowSeconds: () => Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000)),
+      aheadSeconds: () => 0,
+      aheadByMerchant: () => new Map(),
+      advance: () => Effect.die(new Error("Nobody's clock can be moved without devnet")),
+      onAdvance: () => Effect.void
+    })
+  )
 }

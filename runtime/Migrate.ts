@@ -113,8 +113,7 @@ export const migrate = Effect.fn("migrate")(
 )
 
 /** 55P03: a table lock was not granted in time; the step was rolled back and can run again. */
-const isLockTimeout = (error: unknown) =>
-  sqlStateOf(error instanceof StoreError ? error.cause : error) === "55P03"
+const isLockTimeout = (error: unknown) => sqlStateOf(error instanceof StoreError ? error.cause : error) === "55P03"
 
 const migrationError = (name: string, step: string, cause: unknown) =>
   new StoreError({

@@ -14,11 +14,11 @@ import type {
   Credentials,
   ErrorPages,
   FlatErrors,
-  Idempotent,
   IdempotencyRequired,
+  Idempotent,
   MerchantAuth,
-  Revocations,
   RateLimiter,
+  Revocations,
   WrappedErrors
 } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
@@ -100,7 +100,9 @@ export interface Plugin<
   /** Unique. Names the migrations table, the log annotation and the error "needs module X". */
   readonly name: string
   readonly slot: Slot
-  /** Environments it may ever serve; absent: all. What moves play money says `["devnet"]` and never starts elsewhere. */
+  /**
+   * Environments it may ever serve; absent: all. What moves play money says `["devnet"]` and never starts elsewhere.
+   */
   readonly environments?: ReadonlyArray<Environment>
   /** Decoded from the config entry before any IO; an unknown key is an error. Absent: no options. */
   readonly options?: Options
@@ -113,7 +115,10 @@ export interface Plugin<
   readonly tables?: ReadonlyArray<string>
   /** Sums of its objects that every commit keeps; see `Rollups.ts`. */
   readonly rollups?: ReadonlyArray<Rollup>
-  /** Pages of its own that an operator may open, by a short label, for the lines of the start; `publicUrl` is without `/`. */
+  /**
+   * Pages of its own that an operator may open, by a short label, for the lines of the start; `publicUrl` is without
+   * `/`.
+   */
   readonly pages?: (publicUrl: string) => Readonly<Record<string, string>>
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (

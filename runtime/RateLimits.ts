@@ -19,8 +19,8 @@ export const windowMillis = 60_000
 export class RateLimits extends Context.Service<RateLimits, {
   /**
    * Asks for a place in the window of `who` under the limit called `name`, which holds `limit` calls (at least 1). A
-   * call that is not accepted leaves no trace: it does not lengthen anybody's wait. While the store does not
-   * answer, each instance counts alone, and the call is counted in `rate_limit_store_failures_total`: one instance never
+   * call that is not accepted leaves no trace: it does not lengthen anybody's wait. While the store does not answer,
+   * each instance counts alone, and the call is counted in `rate_limit_store_failures_total`: one instance never
    * accepts more than `limit` in any window; n instances accept at most n times `limit` in a window with such a fault.
    */
   readonly take: (name: string, who: string, limit: number) => Effect.Effect<RateLimitResult>

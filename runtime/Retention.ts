@@ -5,15 +5,15 @@ import { Leases } from "./Leases.ts"
 import { initializeSeries } from "./Telemetry.ts"
 
 /**
- * Rows or events that one transaction removes, at most. It takes 3 ms for attempts, 20 ms for deliveries that fail, 35 ms
- * for events with two deliveries each (measured): short enough for whoever waits for a row of it.
+ * Rows or events that one transaction removes, at most. It takes 3 ms for attempts, 20 ms for deliveries that fail, 35
+ * ms for events with two deliveries each (measured): short enough for whoever waits for a row of it.
  */
 export const batchSize = 1_000
 
 /**
- * Pause after a full batch: several times what a batch takes, so that a backlog leaves the database to others. Still 3,000
- * events with their deliveries or 9,000 attempts go in a second (measured), several times what arrives at 500 events a
- * second.
+ * Pause after a full batch: several times what a batch takes, so that a backlog leaves the database to others. Still
+ * 3,000 events with their deliveries or 9,000 attempts go in a second (measured), several times what arrives at 500
+ * events a second.
  */
 const pauseWhileBehind = "100 millis"
 
@@ -51,7 +51,10 @@ export const countPruned = (table: string) => {
     Effect.tap(batch, (count) => Metric.update(rows, count))
 }
 
-/** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */
+/**
+ * Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is
+ * logged.
+ */
 export const runPeriodically = <R>(
   name: string,
   pause: string,

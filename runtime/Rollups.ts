@@ -11,8 +11,8 @@
 import type { WireObject } from "../schemas/WireObject.ts"
 
 /**
- * Seconds of a bucket: a day of UTC, an hour, a quarter of an hour (every time zone in use is whole quarters off UTC, so
- * local days are sums of hours and quarters), or 0: one bucket for all time, which begins at 0.
+ * Seconds of a bucket: a day of UTC, an hour, a quarter of an hour (every time zone in use is whole quarters off UTC,
+ * so local days are sums of hours and quarters), or 0: one bucket for all time, which begins at 0.
  */
 export type Width = 0 | 900 | 3_600 | 86_400
 
@@ -79,8 +79,8 @@ const surroundings = (outer: Span, inner: Span): ReadonlyArray<Span> =>
     .filter(({ from, to }) => from < to)
 
 /**
- * The fewest buckets that make up `[from, to)`, and what is left at its ends: less than a quarter of an hour each, to be
- * counted otherwise. Both bounds are epoch seconds.
+ * The fewest buckets that make up `[from, to)`, and what is left at its ends: less than a quarter of an hour each, to
+ * be counted otherwise. Both bounds are epoch seconds.
  */
 export const cover = (span: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
   const [quarters, hours, days] = timeWidths.map((wide) => wholeOf(span, wide)) as [Span, Span, Span]

@@ -38,7 +38,9 @@ const HostName = Schema.String.check(
 )
 
 /** As a browser writes it in `Origin`: no path, no default port. */
-const Origin = Schema.String.check(Schema.makeFilter(isOrigin, { expected: "an https origin such as https://shop.example" }))
+const Origin = Schema.String.check(
+  Schema.makeFilter(isOrigin, { expected: "an https origin such as https://shop.example" })
+)
 
 /** One plugin the operator picked: a built-in name, a package, or a path, and its options. */
 export const PluginEntry = Schema.Struct({
@@ -141,13 +143,13 @@ export const SettingsSchema = Schema.Struct({
       /** What each further retry multiplies the delay by; default 8. */
       retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
       /**
-       * `host:port` of receivers that may be local and plain http; `localhost:*`, `127.0.0.1:*` and `[::1]:*` are every port of
-       * this machine but the service's own, as long as nobody else reaches the service. Devnet only.
+       * `host:port` of receivers that may be local and plain http; `localhost:*`, `127.0.0.1:*` and `[::1]:*` are every
+       * port of this machine but the service's own, as long as nobody else reaches the service. Devnet only.
        */
       devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
       /**
-       * `http(s)://[user:password@]host:port` of the proxy that https webhooks leave by; it resolves their names and must
-       * refuse what is not public. Also by the variable `WEBHOOK_PROXY_URL`. Default: none.
+       * `http(s)://[user:password@]host:port` of the proxy that https webhooks leave by; it resolves their names and
+       * must refuse what is not public. Also by the variable `WEBHOOK_PROXY_URL`. Default: none.
        */
       proxyUrl: Schema.optionalKey(ProxyUrl)
     }),
@@ -159,18 +161,18 @@ export const SettingsSchema = Schema.Struct({
   limits: byDefault(
     Schema.Struct({
       /**
-       * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that share
-       * a database and should share the limits; costs one round trip a call, three for a call without a credential over
-       * IPv6. While the database does not answer, each instance counts for itself, so n instances accept at most n times a
-       * limit in a minute with such a fault.
+       * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that
+       * share a database and should share the limits; costs one round trip a call, three for a call without a
+       * credential over IPv6. While the database does not answer, each instance counts for itself, so n instances
+       * accept at most n times a limit in a minute with such a fault.
        */
       store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
       /** Of one API key, or one wallet of one merchant. Default 100. */
       keyPerMinute: byDefault(CallLimit, 100),
       /**
        * Of all API keys of one merchant together, so that more keys do not mean more calls. A signed-in wallet is not
-       * counted, so that its owner can always revoke a key. Default: no limit. With `store: postgres` each call of a key
-       * costs a second round trip, and the merchant a row of 8 bytes for each call that the limit allows.
+       * counted, so that its owner can always revoke a key. Default: no limit. With `store: postgres` each call of a
+       * key costs a second round trip, and the merchant a row of 8 bytes for each call that the limit allows.
        */
       merchantPerMinute: Schema.optionalKey(CallLimit),
       /** Calls of one key under way at once, on one instance. Default 20. */
@@ -190,11 +192,13 @@ export const SettingsSchema = Schema.Struct({
       pagePerMinute: byDefault(CallLimit, 300),
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),
-      /** For token badges from one address. Default 1,000: a page that lists every token asks for each one, once a week. */
+      /**
+       * For token badges from one address. Default 1,000: a page that lists every token asks for each one, once a week.
+       */
       badgePerMinute: byDefault(CallLimit, 1_000),
       /**
-       * Connections that one address (IPv6: a /64) holds at once on the public port. Trusted proxies (`http.trustProxy`)
-       * and this machine are not counted. Default 100 where mainnet is served, else 1,000.
+       * Connections that one address (IPv6: a /64) holds at once on the public port. Trusted proxies
+       * (`http.trustProxy`) and this machine are not counted. Default 100 where mainnet is served, else 1,000.
        */
       connectionsPerAddress: Schema.optionalKey(CallLimit)
     }),
@@ -215,11 +219,14 @@ export type SettingsValue = typeof SettingsSchema.Type
 export const demoKeysFile = "demo-keys.json"
 
 /** The settings in force. Secrets inside are plain strings: never log the whole value. */
-export class Settings extends Context.Service<Settings, SettingsValue & {
-  /** `http.publicUrl`, or the default made of host and port; without a trailing slash. */
-  readonly publicUrl: string
-  /** Absolute path of `data.directory`. */
-  readonly dataDirectory: string
-  /** This process among those that share the database: a random UUID. */
-  readonly instanceId: string
-}>()("tillwire/runtime/Settings") {}
+export class Settings extends Context.Service<
+  Settings,
+  SettingsValue & {
+    /** `http.publicUrl`, or the default made of host and port; without a trailing slash. */
+    readonly publicUrl: string
+    /** Absolute path of `data.directory`. */
+    readonly dataDirectory: string
+    /** This process among those that share the database: a random UUID. */
+    readonly instanceId: string
+  }
+>()("tillwire/runtime/Settings") {}

@@ -50,8 +50,8 @@ export class SignInUnavailable extends Schema.TaggedError<SignInUnavailable>()("
 }
 
 /**
- * Accounts or signatures of this kind cannot sign in here (a multisig, a contract on a network without a node): no other
- * try of the same will. Says nothing about the signature. `reason` is a sentence for the caller.
+ * Accounts or signatures of this kind cannot sign in here (a multisig, a contract on a network without a node): no
+ * other try of the same will. Says nothing about the signature. `reason` is a sentence for the caller.
  */
 export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRefused", {
   reason: Schema.String
@@ -65,7 +65,9 @@ export interface SignInDriver {
   /** `siwe`, `siws`, …: unique. */
   readonly name: string
   readonly family: Family
-  /** The canonical form of an address of the family; null when it is none (checksums are checked where there are any). */
+  /**
+   * The canonical form of an address of the family; null when it is none (checksums are checked where there are any).
+   */
   readonly canonicalAddress: (text: string) => string | null
   /** The family's id of a network in an environment, as its messages name it; null: not one of this family. */
   readonly chainId: (network: Network, environment: "devnet" | "mainnet") => string | null

@@ -47,5 +47,7 @@ const nearestWord = (text: string, words: Iterable<string>): NearWord | undefine
  */
 export const misspelledWord = (text: string, words: Iterable<string>): string | undefined => {
   const nearest = nearestWord(text, words)
-  return nearest !== undefined && nearest.distance <= Math.max(1, Math.floor(text.length / 3)) ? nearest.word : undefined
+  return nearest !== undefined && nearest.distance <= Math.max(1, Math.floor(text.length / 3))
+    ? nearest.word
+    : undefined
 }

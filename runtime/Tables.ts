@@ -9,13 +9,23 @@ import type { Migrations } from "./Plugin.ts"
 
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
-  "webhook_endpoints", "wallet_owners", "chain_cursors", "transfers", "target_balances",
-  "merchant_clocks", "chain_repairs"
+  "webhook_endpoints",
+  "wallet_owners",
+  "chain_cursors",
+  "transfers",
+  "target_balances",
+  "merchant_clocks",
+  "chain_repairs"
 ]
 
 /** `webhook_mark` calls `webhook_lanes`, which therefore comes before it. */
 const functions = [
-  "allocate_targets_v1", "store_addresses_v1", "webhook_claim_v1", "webhook_lanes_v1", "webhook_mark_v1", "webhook_lag_v1",
+  "allocate_targets_v1",
+  "store_addresses_v1",
+  "webhook_claim_v1",
+  "webhook_lanes_v1",
+  "webhook_mark_v1",
+  "webhook_lag_v1",
   "webhook_expire_v1"
 ]
 

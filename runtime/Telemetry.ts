@@ -3,14 +3,14 @@
  * and scrapers ask. A module counts with `Metric` of effect; the name gets its prefix when it is read.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
-import type { Finding, HealthReport, CheckName } from "./telemetry/HealthReport.ts"
+import type { CheckName, Finding, HealthReport } from "./telemetry/HealthReport.ts"
 
 /** Every metric's name starts with it (modules/docs/reference/operations.md#health). */
 export const metricsPrefix = "tillwire"
 
 /**
- * Makes the series of a counter or a gauge exist at 0 before it is first counted or measured, for each of `labels`: an alert
- * on a series that does not exist never fires. A series that exists already keeps its value.
+ * Makes the series of a counter or a gauge exist at 0 before it is first counted or measured, for each of `labels`: an
+ * alert on a series that does not exist never fires. A series that exists already keeps its value.
  */
 export const initializeSeries = <State extends Metric.CounterState<number> | Metric.GaugeState<number>>(
   metric: Metric.Metric<number, State>,
@@ -24,7 +24,8 @@ export interface HealthCheck {
   readonly name: CheckName | null
   /**
    * Updates its metrics and answers what is wrong. Runs once a second at most, so it must be cheap: from memory, or one
-   * small query. A check that fails, or takes longer than {@link databasePatienceMillis}, counts as passed and is logged.
+   * small query. A check that fails, or takes longer than {@link databasePatienceMillis}, counts as passed and is
+   * logged.
    */
   readonly run: Effect.Effect<ReadonlyArray<Finding>>
 }

@@ -10,7 +10,9 @@ export interface DueSource {
   readonly name: string
   /** Epoch milliseconds of the earliest due row, or null when there is none. */
   readonly nextDueMillis: Effect.Effect<number | null>
-  /** Handles up to `limit` rows due at `nowMillis` and says how many; each row's own version makes a repeat harmless. */
+  /**
+   * Handles up to `limit` rows due at `nowMillis` and says how many; each row's own version makes a repeat harmless.
+   */
   readonly run: (nowMillis: number, limit: number) => Effect.Effect<number>
   /** Rows per run: 100 or more, see the architecture's measurements. */
   readonly batchSize: number

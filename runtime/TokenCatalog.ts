@@ -9,7 +9,8 @@ export type TokenListing = Omit<Token, "id">
 export class TokenCatalog extends Context.Service<TokenCatalog, {
   /**
    * Declares a source. What two sources list is as the one declared first says, and the other's only once that one no
-   * longer lists it: plugins declare themselves in the config's order. A source that syncs undeclared is declared by it.
+   * longer lists it: plugins declare themselves in the config's order. A source that syncs undeclared is declared by
+   * it.
    */
   readonly declare: (source: string) => Effect.Effect<void>
   /**
@@ -21,7 +22,10 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
    * From now on, for as long as the scope lives, tokens of a network that have a contract are active only once
    * {@link attest} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on them.
    */
-  readonly requireVerifiedDecimals: (network: Network, environment: Environment) => Effect.Effect<void, never, Scope.Scope>
+  readonly requireVerifiedDecimals: (
+    network: Network,
+    environment: Environment
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** Tokens of a guarded network that are listed as active and whose contract has not said its decimals yet. */
   readonly unverifiedTokens: (network: Network, environment: Environment) => ReadonlyArray<Token>
   /** What a token's contract says its decimals are; null: there is none yet. A mismatch is logged as an error, once. */

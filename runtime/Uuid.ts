@@ -25,8 +25,8 @@ const nextUuid = makeSequence()
 const nextUuidAhead = makeSequence()
 
 /**
- * A UUID that sorts by the time it was made (RFC 9562, version 7): 48 bits of milliseconds, 12 bits that count what this
- * process made in the same one (section 6.2, method 1), 62 random bits.
+ * A UUID that sorts by the time it was made (RFC 9562, version 7): 48 bits of milliseconds, 12 bits that count what
+ * this process made in the same one (section 6.2, method 1), 62 random bits.
  */
 export const uuidV7: Effect.Effect<string> = Effect.map(Clock.currentTimeMillis, nextUuid)
 
@@ -44,5 +44,7 @@ export const uuidV7Ahead = (seconds: number): Effect.Effect<string> =>
 export const uuidOf = (name: string): string => {
   const hex = createHash("sha256").update(name).digest("hex")
   const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${
+    hex.slice(20, 32)
+  }`
 }

@@ -58,9 +58,9 @@ export interface Transport {
 }
 
 /**
- * The sum of attempts that were spent, by the day, hour and quarter of an hour in which they ended: kept by the statement that
- * writes down how they ended. Keys are `commerce:` or `standard:`, as the event is of commerce or not, and `succeeded` or
- * `failed`; amounts are 0.
+ * The sum of attempts that were spent, by the day, hour and quarter of an hour in which they ended: kept by the
+ * statement that writes down how they ended. Keys are `commerce:` or `standard:`, as the event is of commerce or not,
+ * and `succeeded` or `failed`; amounts are 0.
  */
 export const attemptsSum = "webhooks.attempts"
 
@@ -69,13 +69,13 @@ export class Webhooks extends Context.Service<Webhooks, {
   /** `WEBHOOK_URL_INVALID` unless the transport of the URL's scheme delivers there for this owner. */
   readonly checkUrl: (url: string, owner: EndpointOwner) => Effect.Effect<void, PublicError>
   /**
-   * Says that an endpoint of a merchant was changed, or deliveries were queued outside of a commit: what was claimed for
-   * the merchant and not sent is given back, and claimed anew at once.
+   * Says that an endpoint of a merchant was changed, or deliveries were queued outside of a commit: what was claimed
+   * for the merchant and not sent is given back, and claimed anew at once.
    */
   readonly wake: (merchantId: number) => Effect.Effect<void>
   /**
-   * Sends nothing more: what waits goes back to the queue, attempts under way get 8 s, and then it is written what became of
-   * each. For a stop, which others go on from; there is no way back.
+   * Sends nothing more: what waits goes back to the queue, attempts under way get 8 s, and then it is written what
+   * became of each. For a stop, which others go on from; there is no way back.
    */
   readonly drain: Effect.Effect<void>
 }>()("tillwire/runtime/Webhooks") {}

@@ -9,10 +9,10 @@ import { ChainsRpc } from "./chains/ChainsRpc.ts"
 import {
   type Address,
   connectionsPerAddress,
-  type ListenFailed,
   idleTimeoutMillis,
-  maximumRpcBytes,
   listen,
+  type ListenFailed,
+  maximumRpcBytes,
   printHost
 } from "./boot/Listener.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
@@ -67,20 +67,24 @@ export type BootError =
 
 /** The whole service of a config. `instanceId` is new for each process. */
 export const boot = (config: LoadedConfig, instanceId: string): Layer.Layer<ServiceInfo | StoreGuard, BootError> =>
-  Layer.unwrap(Effect.gen(function*() {
-    const settings = yield* resolveSettings(config, instanceId)
-    yield* checkDataDirectory(settings.dataDirectory, settings.environments)
-    const below = kernel(config, settings)
-    return listeners(distinctPlugins(config.plugins)).pipe(
-      Layer.provideMerge(plugins(config.plugins)),
-      Layer.provideMerge(below)
-    ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
-  }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer])))
+  Layer.unwrap(
+    Effect.gen(function*() {
+      const settings = yield* resolveSettings(config, instanceId)
+      yield* checkDataDirectory(settings.dataDirectory, settings.environments)
+      const below = kernel(config, settings)
+      return listeners(distinctPlugins(config.plugins)).pipe(
+        Layer.provideMerge(plugins(config.plugins)),
+        Layer.provideMerge(below)
+      ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
+    }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer]))
+  )
 
 /** The settings in force: what the file leaves to be computed. */
 export const resolveSettings = Effect.fnUntraced(function*({ settings }: LoadedConfig, instanceId: string) {
   const path = yield* Path.Path
-  const http = settings.http.port === 0 ? { ...settings.http, port: yield* freePort(settings.http.host) } : settings.http
+  const http = settings.http.port === 0
+    ? { ...settings.http, port: yield* freePort(settings.http.host) }
+    : settings.http
   return Settings.of({
     ...settings,
     http,
@@ -115,7 +119,9 @@ const plugins = (entries: ReadonlyArray<SelectedPlugin>): AnyLayer =>
 const startPlugin = ({ options, plugin, use }: SelectedPlugin): AnyLayer =>
   (plugin.layer(options) as Layer.Layer<never, unknown, Kernel>).pipe(
     Layer.catch((cause) =>
-      Layer.effectDiscard(Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${messageOf(cause)}`, cause })))
+      Layer.effectDiscard(
+        Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${messageOf(cause)}`, cause }))
+      )
     )
   )
 
@@ -188,7 +194,10 @@ const checkDeclaredCalls = (plugins: ReadonlyArray<AnyPlugin>) =>
       const declared = (rpc as { readonly requests?: ReadonlyMap<string, unknown> } | undefined)?.requests
       const unserved = [...declared?.keys() ?? []].filter((tag) => !tags.has(tag))
       return unserved.length === 0 ? Effect.void : Effect.fail(
-        new PluginFailed({ plugin: name, reason: `declares ${unserved.join(", ")} but serves no such call: use Rpc.handlers` })
+        new PluginFailed({
+          plugin: name,
+          reason: `declares ${unserved.join(", ")} but serves no such call: use Rpc.handlers`
+        })
       )
     }, { discard: true })
   })

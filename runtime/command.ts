@@ -9,7 +9,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
-import { boot, ServiceInfo, resolveSettings } from "./boot.ts"
+import { boot, resolveSettings, ServiceInfo } from "./boot.ts"
 import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
@@ -71,14 +71,19 @@ const banner = (
     "",
     `  Tillwire · ${config.settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s`,
     line("API", `${url}/api/v1`),
-    ...Object.entries(pagesOf(config, url)).map(([label, page]) => line(label.replace(/^./, (first) => first.toUpperCase()), page)),
+    ...Object.entries(pagesOf(config, url)).map(([label, page]) =>
+      line(label.replace(/^./, (first) => first.toUpperCase()), page)
+    ),
     line("Internal", `${internalUrl}   (RPC, metrics, health)`),
     line("Data", dataDirectory),
     ""
   ].join("\n")
 
 const printDocument = (config: LoadedConfig) =>
-  Effect.map(resolveSettings(config, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinctPlugins(config.plugins)), publicUrl)))
+  Effect.map(
+    resolveSettings(config, "none"),
+    ({ publicUrl }) => textOf(documentOf(apisOf(distinctPlugins(config.plugins)), publicUrl))
+  )
 
 /** From here to the end of the process: the first cause counts. */
 const stops = watchStops(process.env["_"])
@@ -116,7 +121,9 @@ const start = (config: LoadedConfig) =>
       const running = yield* ServiceInfo
       const millis = (yield* Clock.currentTimeMillis) - started
       if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
-      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis }))
+      else {yield* Effect.logInfo("ready").pipe(
+          Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis })
+        )}
       const guard = yield* StoreGuard
       return yield* guard.awaitLoss
     })
@@ -152,11 +159,16 @@ const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
 const command = parse(process.argv.slice(2))
 
 const program = typeof command === "string"
-  ? Effect.andThen(Console.error(`${command}\n\n${usage}`), Effect.fail(new ConfigInvalid({ report: command, count: 1 })))
+  ? Effect.andThen(
+    Console.error(`${command}\n\n${usage}`),
+    Effect.fail(new ConfigInvalid({ report: command, count: 1 }))
+  )
   : Effect.tapCause(run(command), report)
 
 const giveUp = () => {
-  process.stderr.write(`the stop took longer than ${stopTimeoutMillis / 1000} s and was given up: the process ends now\n`)
+  process.stderr.write(
+    `the stop took longer than ${stopTimeoutMillis / 1000} s and was given up: the process ends now\n`
+  )
   process.exit(1)
 }
 

@@ -35,7 +35,8 @@ const withoutAliasesIn = (value: Schema.Json): Schema.Json =>
   Array.isArray(value) ? value.map(withoutAliasesIn) : isObject(value) ? withoutAliases(value) : value
 
 /**
- * The body with every alias under the name it stands for, in nested items too. A field that is sent by its own name wins.
+ * The body with every alias under the name it stands for, in nested items too. A field that is sent by its own name
+ * wins.
  *
  * @example
  * withoutAliases({ estimateId: "a", items: [{ productId: "B0" }] })
@@ -53,8 +54,8 @@ export const withoutAliases = (body: JsonObject): JsonObject =>
   )
 
 /**
- * A body with the fields of `struct`, each by its own name or its alias. The reference shows the names only, so parts of
- * `struct` carry no identifier of their own.
+ * A body with the fields of `struct`, each by its own name or its alias. The reference shows the names only, so parts
+ * of `struct` carry no identifier of their own.
  */
 export const withAliases = <A>(
   struct: Schema.Codec<A, any>,

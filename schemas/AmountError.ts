@@ -1,13 +1,22 @@
 /** What is wrong with the amount of an invoice, told with its unit, its range and what to send instead. Pure. */
-import { publicError, type PublicError } from "./Errors.ts"
-import { type AmountFault, maximumInvoiceAmount, minimumInvoiceAmount, readInvoiceAmount, usdDecimal, usdWire } from "./Money.ts"
+import { type PublicError, publicError } from "./Errors.ts"
+import {
+  type AmountFault,
+  maximumInvoiceAmount,
+  minimumInvoiceAmount,
+  readInvoiceAmount,
+  usdDecimal,
+  usdWire
+} from "./Money.ts"
 
 const count = (value: number | bigint): string => value.toLocaleString("en-US")
 
 const [leastMillis, mostMillis] = [minimumInvoiceAmount, maximumInvoiceAmount]
 
 const ranges = {
-  amount: `amount is in usd_millis (thousandths of a dollar), an integer from ${count(leastMillis)} to ${count(mostMillis)}`,
+  amount: `amount is in usd_millis (thousandths of a dollar), an integer from ${count(leastMillis)} to ${
+    count(mostMillis)
+  }`,
   amount_usd: "amount_usd is in dollars, a number or text with at most 3 decimals, "
     + `${usdWire(leastMillis) / 1000} to ${count(mostMillis / 1000n)}`
 }
@@ -30,10 +39,14 @@ const dollarHint = (value: number): string => {
     : `For ${dollars(usdWire(millis))} send amount ${millis} or amount_usd ${value}.`
 }
 
-const amountField = (input: { readonly amount?: unknown; readonly amount_usd?: unknown }): "amount" | "amount_usd" | null =>
+const amountField = (
+  input: { readonly amount?: unknown; readonly amount_usd?: unknown }
+): "amount" | "amount_usd" | null =>
   (input.amount === undefined) === (input.amount_usd === undefined)
     ? null
-    : input.amount === undefined ? "amount_usd" : "amount"
+    : input.amount === undefined
+    ? "amount_usd"
+    : "amount"
 
 const message = (name: "amount" | "amount_usd", value: unknown): string => {
   if (name === "amount_usd") {
@@ -48,8 +61,8 @@ const message = (name: "amount" | "amount_usd", value: unknown): string => {
 }
 
 /**
- * The refusal of an amount that `readInvoiceAmount` found a fault with: `INVALID_AMOUNT_FORMAT` or `INVALID_AMOUNT_RANGE`.
- * Numbers are repeated in it, texts are not.
+ * The refusal of an amount that `readInvoiceAmount` found a fault with: `INVALID_AMOUNT_FORMAT` or
+ * `INVALID_AMOUNT_RANGE`. Numbers are repeated in it, texts are not.
  *
  * @example
  * amountError("range", { amount: 5 }).message

@@ -5,7 +5,10 @@
 import { Schema } from "effect"
 
 const table = {
-  INVALID_AMOUNT_FORMAT: [400, "The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both"],
+  INVALID_AMOUNT_FORMAT: [
+    400,
+    "The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both"
+  ],
   INVALID_AMOUNT_RANGE: [400, "The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000"],
   IDEMPOTENCY_KEY_MISSING: [400, "This call needs an Idempotency-Key header; a UUID v4 is a good value"],
   IDEMPOTENCY_KEY_INVALID: [400, "Idempotency-Key must be 1 to 255 visible ASCII characters, sent once"],
@@ -39,8 +42,14 @@ const table = {
   TOKEN_EXPIRED: [401, "This token has expired: get a new one"],
   SESSION_INVALID: [401, "x-session-token and x-signature do not open a payment session"],
   SESSION_EXPIRED: [401, "This payment session has ended"],
-  NONCE_INVALID: [401, "This sign-in message was not issued here, was used already or has expired: ask for a new nonce"],
-  SIGNATURE_INVALID: [401, "The signature does not prove the wallet of this sign-in message, or the sender of this call"],
+  NONCE_INVALID: [
+    401,
+    "This sign-in message was not issued here, was used already or has expired: ask for a new nonce"
+  ],
+  SIGNATURE_INVALID: [
+    401,
+    "The signature does not prove the wallet of this sign-in message, or the sender of this call"
+  ],
   REFRESH_REUSED: [401, "This refresh token was used before, so its whole session has ended: sign in again"],
   SCOPE_MISMATCH: [
     403,
@@ -76,7 +85,10 @@ const table = {
   IDEMPOTENCY_REQUEST_IN_PROGRESS: [409, "The first request with this Idempotency-Key is still running: try again"],
   ORDER_NOT_CANCELABLE: [409, "The order has gone too far to be canceled: see its actions"],
   ESTIMATE_ALREADY_USED: [409, "This estimate has become an order already: make a new one"],
-  ESTIMATE_CHANGED: [409, "Not all of what was shown can be bought at that price now: show details.estimate, and go on from the address"],
+  ESTIMATE_CHANGED: [
+    409,
+    "Not all of what was shown can be bought at that price now: show details.estimate, and go on from the address"
+  ],
   CART_LIMIT_REACHED: [409, "A cart holds at most 50 items"],
   REFUND_EXCEEDS_RECEIVED: [409, "Refunds may not come to more than was received and not refunded yet"],
   REFUND_NOT_CANCELABLE: [409, "This refund is on its way or done"],

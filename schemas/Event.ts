@@ -5,14 +5,14 @@
  * The schema of every object stays here for good, whatever modules are loaded: stored events must still decode.
  */
 import { Schema } from "effect"
-import { EventId, EpochSeconds } from "./Ids.ts"
+import { EpochSeconds, EventId } from "./Ids.ts"
 import { Invoice } from "./Invoice.ts"
 import type { Environment } from "./Network.ts"
 import { Order } from "./Order.ts"
 import { Payment, settlementFields } from "./Payment.ts"
 import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
-import { differsIn, knownVersion, newestVersion, downgrade } from "./Version.ts"
+import { differsIn, downgrade, knownVersion, newestVersion } from "./Version.ts"
 import type { WireObject } from "./WireObject.ts"
 
 /** The version events are stored in: the newest (modules/docs/reference/versioning.md#one-shape-inside). */
@@ -43,7 +43,13 @@ export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
 export const deliveredTypes: ReadonlyArray<EventType> = eventTypes.filter((type) => type !== "payment_quote.updated")
 
 /** The schema of each object that an event carries, by the object's own `object` field. */
-const objectSchemas = { invoice: Invoice, invoice_payment: Payment, commerce_order: Order, payment_quote: Quote, test_ping: Ping }
+const objectSchemas = {
+  invoice: Invoice,
+  invoice_payment: Payment,
+  commerce_order: Order,
+  payment_quote: Quote,
+  test_ping: Ping
+}
 
 /** One object of an event, told apart by its own `object` field. */
 export const EventObject = Schema.Union(Object.values(objectSchemas))
@@ -65,9 +71,10 @@ const envelopeOf = <T extends Schema.Top, O extends Schema.Top>(type: T, object:
     type,
     livemode: Schema.Boolean.annotate({ examples: [false] }),
     pending_webhooks: Schema.Int.annotate({ examples: [1] }),
-    request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }).annotate({
-      examples: [{ id: null, idempotency_key: null }]
-    }),
+    request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) })
+      .annotate({
+        examples: [{ id: null, idempotency_key: null }]
+      }),
     data: Schema.Struct({ object, previous_attributes: PreviousAttributes })
   })
 
@@ -98,12 +105,14 @@ const LaterEvent = envelopeOf(
 
 /**
  * The canonical event: `type` says which object it carries. Types that came later are read too, though the static type
- * does not name them: TypeScript would no longer tell the object by a comparison of `type`. So ignore a type you do not know.
+ * does not name them: TypeScript would no longer tell the object by a comparison of `type`. So ignore a type you do not
+ * know.
  */
-export const Event = (Schema.Union([...members, LaterEvent]) as unknown as Schema.Union<ReadonlyArray<EventMember>>).annotate({
-  identifier: "Event",
-  description: "One state change, told the same way everywhere. `type` says which object it carries."
-})
+export const Event = (Schema.Union([...members, LaterEvent]) as unknown as Schema.Union<ReadonlyArray<EventMember>>)
+  .annotate({
+    identifier: "Event",
+    description: "One state change, told the same way everywhere. `type` says which object it carries."
+  })
 export type Event = typeof Event.Type
 
 /** What a decision says happened; the commit gives it an id, a time and a frozen text. */
@@ -149,8 +158,15 @@ export const dataTextIn = (version: string, type: string, data: string): string 
 
 /** Types that the payor's socket carries as stored events; each has a payor rendering. */
 const payorTypes: ReadonlySet<string> = new Set<EventType>([
-  "invoice.created", "invoice.updated", "invoice.paid", "invoice.partial_payment", "invoice.overpaid",
-  "invoice.expired", "invoice.canceled", "invoice_payment.created", "invoice_payment.updated"
+  "invoice.created",
+  "invoice.updated",
+  "invoice.paid",
+  "invoice.partial_payment",
+  "invoice.overpaid",
+  "invoice.expired",
+  "invoice.canceled",
+  "invoice_payment.created",
+  "invoice_payment.updated"
 ])
 
 /** Whether events of a type have a payor rendering. */
@@ -183,8 +199,8 @@ export const payorObject = (object: WireObject): WireObject => {
 }
 
 /**
- * The payor's rendering of an event's data, or `null` where the payor is told nothing of it: also of a change of which a
- * payor sees nothing. The mere event would tell when the merchant's money moved.
+ * The payor's rendering of an event's data, or `null` where the payor is told nothing of it: also of a change of which
+ * a payor sees nothing. The mere event would tell when the merchant's money moved.
  */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
   if (!hasPayorRendering(type)) return null
@@ -210,8 +226,8 @@ export interface StoredEvent {
 }
 
 /**
- * The merchant's text of an event in a version, in contract order. `pendingWebhooks` is the count at commit in a webhook
- * body and the live count in the API; nothing else of the text ever differs.
+ * The merchant's text of an event in a version, in contract order. `pendingWebhooks` is the count at commit in a
+ * webhook body and the live count in the API; nothing else of the text ever differs.
  */
 export const eventText = (event: StoredEvent, pendingWebhooks: number, version: string = apiVersion): string =>
   envelope(event, version, pendingWebhooks, event.requestId, event.idempotencyKey, event.data)

@@ -15,8 +15,8 @@ export const toChecksumAddress = (address: string): string => {
 }
 
 /**
- * The checksummed form of an address as people write it; null when it is none. Digits all of one case carry no checksum;
- * mixed ones do, and a wrong one is no address. Nor is zero, which nobody owns.
+ * The checksummed form of an address as people write it; null when it is none. Digits all of one case carry no
+ * checksum; mixed ones do, and a wrong one is no address. Nor is zero, which nobody owns.
  */
 export const readEvmAddress = (text: string): string | null => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text) || /^0x0+$/.test(text)) return null

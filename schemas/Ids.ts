@@ -17,8 +17,8 @@ export const isUuid = (text: string): boolean => uuidPattern.test(text)
 const uuidOfAnyCase = /^(?:[a-z]+_)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/u
 
 /**
- * An id in a path; the reference describes it as what the name of its parameter says, or so. UUIDs are the same in either
- * case (RFC 9562, section 4); they are compared in lower case.
+ * An id in a path; the reference describes it as what the name of its parameter says, or so. UUIDs are the same in
+ * either case (RFC 9562, section 4); they are compared in lower case.
  */
 export const pathId = (description?: string) =>
   Schema.String.annotate(description === undefined ? {} : { description }).pipe(Schema.decodeTo(Schema.String, {
@@ -36,11 +36,15 @@ export const PaymentId = uuid.pipe(Schema.brand("PaymentId"))
 export type PaymentId = typeof PaymentId.Type
 
 /** A positive integer, assigned in order of creation. */
-export const MerchantId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [123] }).pipe(Schema.brand("MerchantId"))
+export const MerchantId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [123] }).pipe(
+  Schema.brand("MerchantId")
+)
 export type MerchantId = typeof MerchantId.Type
 
 /** A positive integer, assigned at first sight of (network, environment, address) and never reused. */
-export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [7] }).pipe(Schema.brand("TokenId"))
+export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [7] }).pipe(
+  Schema.brand("TokenId")
+)
 export type TokenId = typeof TokenId.Type
 
 /**

@@ -1,13 +1,15 @@
 /**
- * What a schema refused of a request, as a sentence that names the field and what may be sent in its place. The words are
- * made of the schema's own annotations, so that no route writes them again. Pure.
+ * What a schema refused of a request, as a sentence that names the field and what may be sent in its place. The words
+ * are made of the schema's own annotations, so that no route writes them again. Pure.
  */
 import { type JsonSchema, Schema, SchemaAST, type SchemaIssue } from "effect"
-import { type ErrorCode, publicError, type PublicError } from "./Errors.ts"
+import { type ErrorCode, type PublicError, publicError } from "./Errors.ts"
 
 type Definitions = Readonly<Record<string, JsonSchema.JsonSchema>>
 
-/** Literals, fields or alternatives named in one sentence, at most: the longest list of the API, its networks, has 10. */
+/**
+ * Literals, fields or alternatives named in one sentence, at most: the longest list of the API, its networks, has 10.
+ */
 const maximumNames = 24
 
 const figure = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 20 })
@@ -17,7 +19,8 @@ const oneOf = (names: ReadonlyArray<string>): string =>
   names.length > 2 ? `one of ${names.slice(0, maximumNames).join(", ")}` : names.join(" or ")
 
 /** `a or b`; `a, b, or c` where commas are inside of one. */
-const joinChoices = (choices: ReadonlyArray<string>): string => choices.join(choices.some((one) => /,| of | with /.test(one)) ? ", or " : " or ")
+const joinChoices = (choices: ReadonlyArray<string>): string =>
+  choices.join(choices.some((one) => /,| of | with /.test(one)) ? ", or " : " or ")
 
 /** Bounds that every integer of JSON has say nothing of a field. */
 const bound = (value: unknown): number | undefined =>
@@ -120,7 +123,8 @@ const allowances = new WeakMap<SchemaAST.AST, AllowedInput>()
  * What may be sent where `ast` is decoded.
  *
  * @example
- * allowedBy(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).ast).words // => "an integer from 1 to 100"
+ * allowedBy(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).ast).words // => "an integer from 1 to
+ * 100"
  */
 export const allowedBy = (ast: SchemaAST.AST): AllowedInput => {
   const before = allowances.get(ast)
@@ -157,7 +161,10 @@ const textIn = (annotations: object | undefined, key: "message" | "expected"): s
   return typeof text === "string" ? text : undefined
 }
 
-/** What the author of a check says it expects. Effect's own checks say it in terms of types: they are left to the schema. */
+/**
+ * What the author of a check says it expects. Effect's own checks say it in terms of types: they are left to the
+ * schema.
+ */
 const checkMessage = ({ annotations }: SchemaAST.Check<unknown>): string | undefined => {
   const isBuiltIn = (annotations as { readonly representation?: unknown } | undefined)?.representation !== undefined
   return textIn(annotations, "message") ?? (isBuiltIn ? undefined : textIn(annotations, "expected"))
@@ -211,7 +218,8 @@ const sentence = (text: string): string => /[.!?…]$/.test(text) ? text : `${te
  * @example
  * mustBe("limit", "an integer from 1 to 100") // => "limit must be an integer from 1 to 100"
  */
-export const mustBe = (param: string, allowedInput: string): string => `${param === "" ? "The body" : param} must be ${allowedInput}`
+export const mustBe = (param: string, allowedInput: string): string =>
+  `${param === "" ? "The body" : param} must be ${allowedInput}`
 
 /** A refused field and the sentence that says so; `path` is empty for the body itself. */
 export interface InvalidInput {
@@ -221,15 +229,24 @@ export interface InvalidInput {
 
 /** The first thing a schema refused. The caller's value is never repeated: it may be a secret. */
 export const invalidInput = (issue: SchemaIssue.Issue): InvalidInput => {
-  const { ast, isMissing, message, path: keys } = faultOf(issue, { path: [], ast: undefined, message: undefined }, undefined)
+  const { ast, isMissing, message, path: keys } = faultOf(
+    issue,
+    { path: [], ast: undefined, message: undefined },
+    undefined
+  )
   const path = keys.map(String)
   const param = path.join(".")
   const { description, words } = ast === undefined ? { description: undefined, words: "another value" } : allowedBy(ast)
   const expected = message === undefined ? words : /^Expected (.*)$/s.exec(message)?.[1]
   const statement = expected === undefined
     ? `${param === "" ? "The body" : param}: ${message}`
-    : isMissing ? `${param} is missing: it must be ${expected}` : mustBe(param, expected)
-  return { path, message: cutMessage(description === undefined ? statement : `${sentence(statement)} ${sentence(description)}`) }
+    : isMissing
+    ? `${param} is missing: it must be ${expected}`
+    : mustBe(param, expected)
+  return {
+    path,
+    message: cutMessage(description === undefined ? statement : `${sentence(statement)} ${sentence(description)}`)
+  }
 }
 
 /** {@link invalidInput} as `VALIDATION_ERROR` with the dotted field in `param`. */
@@ -244,8 +261,11 @@ export const validationError = (issue: SchemaIssue.Issue): PublicError => {
  * @example
  * invalidParameter("types", "at most 20 event types, each exact, `prefix.*` or `*`")
  */
-export const invalidParameter = (param: string, allowedInput: string, code: ErrorCode = "VALIDATION_ERROR"): PublicError =>
-  publicError(code, { message: mustBe(param, allowedInput), param })
+export const invalidParameter = (
+  param: string,
+  allowedInput: string,
+  code: ErrorCode = "VALIDATION_ERROR"
+): PublicError => publicError(code, { message: mustBe(param, allowedInput), param })
 
 /** What is allowed where no schema says so: times of a query, and their order. */
 export const momentInWords = "epoch seconds or an ISO 8601 time with a zone, like 1766320496 or 2025-12-21T12:34:56Z"

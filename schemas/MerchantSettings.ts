@@ -8,8 +8,8 @@ import { ConfirmationPolicy, Environment } from "./Network.ts"
 import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
 /**
- * Seconds after an invoice's end for which `locked_rate` holds: a day, for a transfer that was slow or sent late by mistake.
- * Without an end, a payor could wait until the tokens are worth less.
+ * Seconds after an invoice's end for which `locked_rate` holds: a day, for a transfer that was slow or sent late by
+ * mistake. Without an end, a payor could wait until the tokens are worth less.
  */
 export const lockedRateSeconds = 86_400
 
@@ -18,7 +18,8 @@ export const lockedRateSeconds = 86_400
  * {@link lockedRateSeconds} are over), or by a person.
  */
 export const LatePaymentPolicy = Schema.Literals(["spot_rate", "locked_rate", "manual"]).annotate({
-  description: "What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for "
+  description:
+    "What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for "
     + "24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost "
     + "value. `manual`: nothing until you say."
 })
@@ -56,7 +57,8 @@ const brandingFields = {
     description: "Name on the payment page, at most 255 characters; the merchant's own by default."
   }),
   logo_uri: PictureUri.annotate({
-    description: "Logo on the payment page: a png, jpeg or webp as `data:image/…;base64,…`, at most 16 KiB. Also an https " +
+    description:
+      "Logo on the payment page: a png, jpeg or webp as `data:image/…;base64,…`, at most 16 KiB. Also an https " +
       "URL, at most 2,000 characters: your own page may show it; ours asks nothing of third parties and shows the first " +
       "letter of the name instead."
   }),
@@ -110,7 +112,8 @@ const environmentFields = {
 export const MerchantSettings = Schema.Struct({
   ...environmentFields,
   default_environment: Environment.annotate({
-    description: "Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it."
+    description:
+      "Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it."
   }),
   branding: Branding
 }).annotate({

@@ -141,8 +141,8 @@ export const readRate = (text: string): Rate | undefined => {
 }
 
 /**
- * A JSON number, or a decimal, as the plain decimal that {@link readRate} takes: an exponent is worked out by moving the
- * point, so no digit is lost. `undefined` when it is negative, no number, or longer than a rate may be.
+ * A JSON number, or a decimal, as the plain decimal that {@link readRate} takes: an exponent is worked out by moving
+ * the point, so no digit is lost. `undefined` when it is negative, no number, or longer than a rate may be.
  *
  * @example
  * plainDecimal("1.25e-7") // => "0.000000125"
@@ -239,8 +239,8 @@ export const tokenAmountUp = (amount: UsdMillis, rate: Rate, decimals: number): 
 }
 
 /**
- * Base units that `amount` buys at `rate`, rounded DOWN at the token's last decimal: what is paid out is never more than
- * is owed, and less than one base unit less.
+ * Base units that `amount` buys at `rate`, rounded DOWN at the token's last decimal: what is paid out is never more
+ * than is owed, and less than one base unit less.
  *
  * @example
  * tokenAmountDown(usdMillis(10_000n), { numerator: 3n, denominator: 1n }, 2) // => 333n

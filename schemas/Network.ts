@@ -3,7 +3,16 @@ import { Schema } from "effect"
 
 /** The ten networks, in the order of modules/docs/reference/networks.md#the-ten-networks. */
 export const networks = [
-  "ethereum", "base", "solana", "avalanche", "ton", "bsc", "arbitrum", "optimism", "cardano", "sui"
+  "ethereum",
+  "base",
+  "solana",
+  "avalanche",
+  "ton",
+  "bsc",
+  "arbitrum",
+  "optimism",
+  "cardano",
+  "sui"
 ] as const
 export const Network = Schema.Literals(networks)
 export type Network = typeof Network.Type
@@ -59,7 +68,15 @@ const standardDepth: Readonly<Record<Network, RequiredDepth>> = {
 
 /** Blocks that stand in for finality where a node has no `finalized` mark. */
 const finalDepth: Readonly<Record<Network, number>> = {
-  ethereum: 64, base: 900, optimism: 900, arbitrum: 4800, bsc: 15, avalanche: 1, solana: 32, ton: 1, cardano: 2160,
+  ethereum: 64,
+  base: 900,
+  optimism: 900,
+  arbitrum: 4800,
+  bsc: 15,
+  avalanche: 1,
+  solana: 32,
+  ton: 1,
+  cardano: 2160,
   sui: 1
 }
 

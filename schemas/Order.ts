@@ -14,14 +14,25 @@ export type OrderId = typeof OrderId.Type
 
 /** Complete for v1. The transitions are in modules/commerce/machine.ts. */
 export const OrderStatus = Schema.Literals([
-  "pending_payment", "processing", "placed", "shipped", "delivered", "cancelled", "failed"
+  "pending_payment",
+  "processing",
+  "placed",
+  "shipped",
+  "delivered",
+  "cancelled",
+  "failed"
 ])
 export type OrderStatus = typeof OrderStatus.Type
 
 /** Which substatus belongs to which status. Open: a version may add more. */
 export const orderSubstatuses = {
   pending_payment: ["AWAITING_PAYMENT", "PARTIALLY_PAID", "PAYMENT_CONFIRMING"],
-  processing: ["AWAITING_SETTLEMENT", "SETTLEMENT_REVIEW", "PROVIDER_PLACEMENT_SUBMITTED", "PROVIDER_PLACEMENT_RETRYING"],
+  processing: [
+    "AWAITING_SETTLEMENT",
+    "SETTLEMENT_REVIEW",
+    "PROVIDER_PLACEMENT_SUBMITTED",
+    "PROVIDER_PLACEMENT_RETRYING"
+  ],
   placed: ["AWAITING_TRACKING", "CANCELLATION_REQUESTED"],
   shipped: ["IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERY_EXCEPTION"],
   delivered: ["DELIVERED", "DELIVERY_CONFIRMED"],
@@ -44,17 +55,33 @@ export const maximumItems = 50
 
 /** Why an item cannot be bought (modules/docs/reference/checkout.md#estimates). */
 export const ItemFault = Schema.Literals([
-  "NO_ELIGIBLE_OFFER", "UNSUPPORTED_RETAILER", "OUT_OF_STOCK", "NOT_DELIVERABLE", "QUANTITY_LIMIT"
+  "NO_ELIGIBLE_OFFER",
+  "UNSUPPORTED_RETAILER",
+  "OUT_OF_STOCK",
+  "NOT_DELIVERABLE",
+  "QUANTITY_LIMIT"
 ])
 export type ItemFault = typeof ItemFault.Type
 
 export const LineItemStatus = Schema.Literals([
-  "pending", "processing", "placed", "shipped", "delivered", "cancelled", "failed", "refunded"
+  "pending",
+  "processing",
+  "placed",
+  "shipped",
+  "delivered",
+  "cancelled",
+  "failed",
+  "refunded"
 ])
 export type LineItemStatus = typeof LineItemStatus.Type
 
 export const DeliveryStatus = Schema.Literals([
-  "pending", "in_transit", "out_for_delivery", "delivered", "exception", "returned"
+  "pending",
+  "in_transit",
+  "out_for_delivery",
+  "delivered",
+  "exception",
+  "returned"
 ])
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -62,7 +89,13 @@ export const CancellationStatus = Schema.Literals(["none", "requested", "accepte
 export type CancellationStatus = typeof CancellationStatus.Type
 
 export const OrderRefundStatus = Schema.Literals([
-  "NONE", "AWAITING_DESTINATION", "PENDING", "PROCESSING", "REFUNDED", "PARTIALLY_REFUNDED", "FAILED"
+  "NONE",
+  "AWAITING_DESTINATION",
+  "PENDING",
+  "PROCESSING",
+  "REFUNDED",
+  "PARTIALLY_REFUNDED",
+  "FAILED"
 ])
 export type OrderRefundStatus = typeof OrderRefundStatus.Type
 

@@ -11,7 +11,12 @@ import { Environment, Network } from "./Network.ts"
  * an operator must act; `reverted` no longer on the chain; `rejected` not accepted for this invoice.
  */
 export const PaymentStatus = Schema.Literals([
-  "pending", "underpaid", "confirmed", "manual_retry", "reverted", "rejected"
+  "pending",
+  "underpaid",
+  "confirmed",
+  "manual_retry",
+  "reverted",
+  "rejected"
 ])
 export type PaymentStatus = typeof PaymentStatus.Type
 
@@ -19,7 +24,8 @@ export type PaymentStatus = typeof PaymentStatus.Type
 export const isCounted = (status: PaymentStatus): boolean => status === "underpaid" || status === "confirmed"
 
 /**
- * The wallet that play money comes from, on every network. Nobody has its key, so no block explorer knows a transfer of it.
+ * The wallet that play money comes from, on every network. Nobody has its key, so no block explorer knows a transfer of
+ * it.
  */
 export const playMoneySender = `0x${"51".repeat(20)}`
 
@@ -29,9 +35,17 @@ export const unlistedPlayToken = { address: `0x${"de".repeat(20)}`, symbol: "UNL
 /** Seconds a payor's page waits between two polls (modules/docs/reference/payor-sessions.md#payment-status). */
 export const nextPollSeconds = 3
 
-/** Where the money stands on its way to the merchant; `null` until confirmed, and while no settlement plugin is loaded. */
+/**
+ * Where the money stands on its way to the merchant; `null` until confirmed, and while no settlement plugin is loaded.
+ */
 export const SettlementStatus = Schema.Literals([
-  "pending", "processing", "manual", "failed", "settled", "partially_refunded", "refunded"
+  "pending",
+  "processing",
+  "manual",
+  "failed",
+  "settled",
+  "partially_refunded",
+  "refunded"
 ])
 export type SettlementStatus = typeof SettlementStatus.Type
 
@@ -54,8 +68,18 @@ export const Settlement = Schema.Struct({
 
 /** Exceptions that a payment of an invoice may open. */
 export const PaymentExceptionType = Schema.Literals([
-  "underpaid_expired", "overpaid", "late_payment", "wrong_token", "wrong_network", "missing_memo",
-  "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed", "expiry_unseen"
+  "underpaid_expired",
+  "overpaid",
+  "late_payment",
+  "wrong_token",
+  "wrong_network",
+  "missing_memo",
+  "duplicate_payment",
+  "below_dust",
+  "reorged",
+  "screened",
+  "settlement_failed",
+  "expiry_unseen"
 ])
 export type PaymentExceptionType = typeof PaymentExceptionType.Type
 
@@ -67,15 +91,19 @@ export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, 
 export type ExceptionType = typeof ExceptionType.Type
 
 /**
- * The token a payment was made in: copied from the catalogue when it was first seen, else what its contract says of itself,
- * which anybody may have made up.
+ * The token a payment was made in: copied from the catalogue when it was first seen, else what its contract says of
+ * itself, which anybody may have made up.
  */
 export const PaymentToken = Schema.Struct({
-  id: Schema.NullOr(TokenId).annotate({ description: "Null for a token that is not in the catalogue: do not trust its symbol" }),
+  id: Schema.NullOr(TokenId).annotate({
+    description: "Null for a token that is not in the catalogue: do not trust its symbol"
+  }),
   symbol: Schema.NullOr(Schema.String).annotate({ description: "Null while its contract has not said one" }),
   /** Null for the network's own coin. */
   address: Schema.NullOr(Schema.String),
-  decimals: Schema.NullOr(Schema.Int).annotate({ description: "Null while its contract has not said how many, 0 to 255" })
+  decimals: Schema.NullOr(Schema.Int).annotate({
+    description: "Null while its contract has not said how many, 0 to 255"
+  })
 })
 export type PaymentToken = typeof PaymentToken.Type
 
@@ -87,10 +115,13 @@ export const PaymentMetadata = Schema.Struct({
     rate_source: Schema.String,
     priced_at: EpochSeconds,
     pricing: Schema.Literals(["locked", "spot"]),
-    pricing_reason: Schema.optionalKey(Schema.Literal("locked_rate_ended").annotate({
-      description: "`locked_rate_ended`: the merchant's policy for late funds is `locked_rate`, but they came more than 24 hours "
-        + "after the invoice's end, so they are worth the price then. Absent otherwise"
-    }))
+    pricing_reason: Schema.optionalKey(
+      Schema.Literal("locked_rate_ended").annotate({
+        description:
+          "`locked_rate_ended`: the merchant's policy for late funds is `locked_rate`, but they came more than 24 hours "
+          + "after the invoice's end, so they are worth the price then. Absent otherwise"
+      })
+    )
   })),
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,
@@ -188,10 +219,17 @@ export type Payment = typeof Payment.Type
 
 /** Exactly the fields a payor is never shown (modules/docs/reference/payor-sessions.md#what-a-payor-never-sees). */
 export const settlementFields = [
-  "settlement_status", "settled_amount", "settled_amount_decimal", "balance_transaction_id", "settled_at", "settlement"
+  "settlement_status",
+  "settled_amount",
+  "settled_amount_decimal",
+  "balance_transaction_id",
+  "settled_at",
+  "settlement"
 ] as const
 
-/** The payor's view: without the six settlement fields and the merchant's name for the customer, with empty metadata. */
+/**
+ * The payor's view: without the six settlement fields and the merchant's name for the customer, with empty metadata.
+ */
 export const PayorPayment = Schema.Struct({
   ...sharedFields,
   customer_id: Schema.Null,

@@ -49,7 +49,10 @@ export const evmPaymentUri = (
 ): string =>
   token.address === null
     ? withQuery(`ethereum:${target.address}@${chainId}`, [["value", `${amount}`]])
-    : withQuery(`ethereum:${token.address}@${chainId}/transfer`, [["address", target.address], ["uint256", `${amount}`]])
+    : withQuery(`ethereum:${token.address}@${chainId}/transfer`, [["address", target.address], [
+      "uint256",
+      `${amount}`
+    ]])
 
 /** What Solana Pay can say beside the transfer; null: not said. */
 export interface SolanaPayFields {

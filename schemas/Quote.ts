@@ -12,7 +12,11 @@ export const QuoteStatus = Schema.Literals(["available", "unavailable", "expired
 export type QuoteStatus = typeof QuoteStatus.Type
 
 export const QuoteStatusCode = Schema.Literals([
-  "ok", "quote_unavailable", "quote_expired", "settlement_unavailable", "network_degraded"
+  "ok",
+  "quote_unavailable",
+  "quote_expired",
+  "settlement_unavailable",
+  "network_degraded"
 ])
 
 /** Seconds a quote holds (modules/docs/reference/quotes.md#how-long-a-quote-holds). */

@@ -9,14 +9,27 @@ import { Network } from "./Network.ts"
 
 /** Complete for v1. The transitions are in modules/refunds/machine.ts. */
 export const RefundStatus = Schema.Literals([
-  "awaiting_destination", "pending_approval", "processing", "succeeded", "failed", "canceled", "expired"
+  "awaiting_destination",
+  "pending_approval",
+  "processing",
+  "succeeded",
+  "failed",
+  "canceled",
+  "expired"
 ])
 export type RefundStatus = typeof RefundStatus.Type
 
 /** Complete for v1. */
 export const RefundReason = Schema.Literals([
-  "requested_by_customer", "overpayment", "late_payment", "underpayment", "wrong_token", "order_cancelled", "order_failed",
-  "duplicate", "other"
+  "requested_by_customer",
+  "overpayment",
+  "late_payment",
+  "underpayment",
+  "wrong_token",
+  "order_cancelled",
+  "order_failed",
+  "duplicate",
+  "other"
 ])
 export type RefundReason = typeof RefundReason.Type
 

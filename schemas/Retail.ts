@@ -174,7 +174,9 @@ export const RetailReport = Schema.Union([
 })
 export type RetailReport = typeof RetailReport.Type
 
-/** The answer to placing, to `GET /orders/{order_id}` and to canceling: everything that is true by now, perhaps nothing. */
+/**
+ * The answer to placing, to `GET /orders/{order_id}` and to canceling: everything that is true by now, perhaps nothing.
+ */
 export const ReportsAnswer = Schema.Struct({
   order_id: OrderId,
   reports: Schema.Array(RetailReport).check(Schema.isMaxLength(maximumReports))

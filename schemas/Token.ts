@@ -37,7 +37,9 @@ export const tokenKey = (token: {
   readonly address: string | null
 }): string => {
   const address = token.address ?? nativeAddress
-  return `${token.network}:${token.environment}:${address.startsWith("0x") && token.network !== "sui" ? address.toLowerCase() : address}`
+  return `${token.network}:${token.environment}:${
+    address.startsWith("0x") && token.network !== "sui" ? address.toLowerCase() : address
+  }`
 }
 
 export const AcceptancePolicy = Schema.Literals(["accept_all", "selective", "accept_none"])
@@ -79,7 +81,10 @@ export const FoundToken = Schema.Struct({
   token_decimals: Schema.Int,
   token_type: TokenType,
   requires_memo: Schema.Boolean,
-  photo_uri: Schema.String.annotate({ description: "Path of a picture, below this service's address: a badge of the symbol's letters as SVG, for any page to show" }),
+  photo_uri: Schema.String.annotate({
+    description:
+      "Path of a picture, below this service's address: a badge of the symbol's letters as SVG, for any page to show"
+  }),
   supports_stable_settlement: Schema.Boolean,
   is_active: Schema.Boolean,
   is_monitored: Schema.Boolean.annotate({ description: "Payments on its network are watched for" })

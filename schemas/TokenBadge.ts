@@ -40,8 +40,8 @@ const colourOf = (hue: number): string => {
 export const badgeColour = (symbol: string): string => readableOn(colourOf(hashOf(symbol.toLowerCase()) % 360), white)
 
 /**
- * The badge of a symbol as an SVG of 64 by 64 units, without scripts, links or fonts of its own. Takes any text: what is no
- * letter and no digit is left out, so that nothing of it can become markup.
+ * The badge of a symbol as an SVG of 64 by 64 units, without scripts, links or fonts of its own. Takes any text: what
+ * is no letter and no digit is left out, so that nothing of it can become markup.
  *
  * @example
  * tokenBadge("USDC") // => "<svg xmlns=… >USDC</text></svg>"

@@ -63,4 +63,5 @@ const readRaw = (text: string): TonAddress | null => {
 }
 
 /** Raw (`0:<hex>`), or friendly in either alphabet of base64; null when it is no address. */
-export const readTonAddress = (text: string): TonAddress | null => text.length === 48 ? readFriendly(text) : readRaw(text)
+export const readTonAddress = (text: string): TonAddress | null =>
+  text.length === 48 ? readFriendly(text) : readRaw(text)

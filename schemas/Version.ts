@@ -49,7 +49,8 @@ export const versions: readonly [ApiVersion, ...Array<ApiVersion>] = [
 export const newestVersion: string = versions[0].version
 
 /** The facts of a version; undefined for what is none. */
-export const findVersion = (version: string): ApiVersion | undefined => versions.find((each) => each.version === version)
+export const findVersion = (version: string): ApiVersion | undefined =>
+  versions.find((each) => each.version === version)
 
 /** `version`, or the newest where it is none of ours: a newer release that ran on this database may have pinned it. */
 export const knownVersion = (version: string): string => findVersion(version)?.version ?? newestVersion
@@ -69,4 +70,6 @@ export const differsIn = (version: string, name: string): boolean =>
 
 /** An object of the newest version as `version` shows it; a version that is none of ours shows the newest. */
 export const downgrade = (object: WireObject, version: string): WireObject =>
-  version === newestVersion ? object : downgradesTo(version, object.object).reduce((current, step) => step(current), object)
+  version === newestVersion
+    ? object
+    : downgradesTo(version, object.object).reduce((current, step) => step(current), object)

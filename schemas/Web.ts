@@ -5,8 +5,8 @@ import { Schema } from "effect"
 const maximumUrl = 2_000
 
 /**
- * Whether a URL is written out as `scheme://`, in either case, and holds nothing that a page, a log or a reader could take
- * for its end or for something else: spaces, quotes, invisible or bidirectional marks.
+ * Whether a URL is written out as `scheme://`, in either case, and holds nothing that a page, a log or a reader could
+ * take for its end or for something else: spaces, quotes, invisible or bidirectional marks.
  */
 const isPlainUrl = (text: string, scheme: "http" | "https"): boolean =>
   text.slice(0, scheme.length + 3).toLowerCase() === `${scheme}://` && /^[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
@@ -29,7 +29,9 @@ export const HttpsUrl = Schema.String.annotate({
 /** Hosts of pages that come from the developer's own machine. */
 const localHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 
-/** Whether a URL is of a page on this very machine without TLS, on any port, without credentials: for play money only. */
+/**
+ * Whether a URL is of a page on this very machine without TLS, on any port, without credentials: for play money only.
+ */
 export const isLocalPage = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const { hostname, password, protocol, username } = new URL(text)
@@ -41,9 +43,11 @@ export const isLocalPage = (text: string): boolean => {
 export const ReturnUrl = Schema.String.check(
   Schema.isMaxLength(maximumUrl),
   Schema.makeFilter((text: string) =>
-    isHttpsUrl(text) || isLocalPage(text) || "Expected an https URL without credentials, or on devnet http://localhost")
+    isHttpsUrl(text) || isLocalPage(text) || "Expected an https URL without credentials, or on devnet http://localhost"
+  )
 ).annotate({
-  description: "An https URL without credentials, at most 2,000 characters. On devnet also `http://localhost`, `http://127.0.0.1` "
+  description:
+    "An https URL without credentials, at most 2,000 characters. On devnet also `http://localhost`, `http://127.0.0.1` "
     + "and `http://[::1]`, on any port.",
   format: "uri"
 })
@@ -52,7 +56,8 @@ export const ReturnUrl = Schema.String.check(
 const maximumPicture = 16_384
 
 /** By its first bytes too, so that the name of the type is no lie. Never SVG: it can carry scripts and links. */
-const picturePattern = /^data:image\/(?:png;base64,iVBORw0KGgo|jpeg;base64,\/9j\/|webp;base64,UklGR)[A-Za-z0-9+/]*={0,2}$/
+const picturePattern =
+  /^data:image\/(?:png;base64,iVBORw0KGgo|jpeg;base64,\/9j\/|webp;base64,UklGR)[A-Za-z0-9+/]*={0,2}$/
 
 const isPicture = (text: string): boolean =>
   picturePattern.test(text) && text.slice(text.indexOf(",") + 1).length % 4 === 0
@@ -84,7 +89,9 @@ export const HttpsOrigin = Schema.String.annotate({
   )
 )
 
-/** An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321). */
+/**
+ * An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321).
+ */
 export const EmailAddress = Schema.String.check(
   Schema.isMaxLength(254),
   Schema.isPattern(/^[^\s\p{C}@<>"]+@[^\s\p{C}@<>"]+\.[^\s\p{C}@<>"]+$/u, { message: "Expected an e-mail address" })

@@ -13,7 +13,10 @@ export const EventFilter = Schema.String.check(
 /** Whether a text has the form of a filter. What it names need not exist. */
 export const isEventFilter = Schema.is(EventFilter)
 
-/** Filters in one list of a call, at most, and characters of it in a query: 20 of the longest names fit several times over. */
+/**
+ * Filters in one list of a call, at most, and characters of it in a query: 20 of the longest names fit several times
+ * over.
+ */
 export const maximumListed = 20
 const maximumListLength = 1_024
 
@@ -38,7 +41,8 @@ export const WebhookEndpoint = Schema.Struct({
   api_version: Schema.String,
   description: Schema.NullOr(Schema.String),
   ordered: Schema.Boolean.annotate({
-    description: "One delivery at a time, in the order of the events; the next waits until it succeeded or was given up",
+    description:
+      "One delivery at a time, in the order of the events; the next waits until it succeeded or was given up",
     examples: [false]
   }),
   previous_secret_expires_at: Schema.NullOr(EpochSeconds).annotate({
@@ -46,7 +50,8 @@ export const WebhookEndpoint = Schema.Struct({
   }),
   consecutive_failures: Schema.Int.annotate({ description: "Attempts that failed since the last that succeeded" }),
   disabled_reason: Schema.NullOr(Schema.String).annotate({
-    description: "`merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added"
+    description:
+      "`merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added"
   }),
   created_at: EpochSeconds,
   updated_at: EpochSeconds
@@ -61,9 +66,15 @@ export type DeliveryStatus = typeof DeliveryStatus.Type
 export const WebhookAttempt = Schema.Struct({
   number: Schema.Int.annotate({ description: "From 1", examples: [1] }),
   status: Schema.Literals(["succeeded", "failed", "timed_out"]),
-  response_status: Schema.NullOr(Schema.Int).annotate({ description: "HTTP status; null where none arrived", examples: [500] }),
+  response_status: Schema.NullOr(Schema.Int).annotate({
+    description: "HTTP status; null where none arrived",
+    examples: [500]
+  }),
   error: Schema.NullOr(Schema.String).annotate({ description: "What went wrong where no HTTP status says it" }),
-  latency_ms: Schema.Int.annotate({ description: "Milliseconds until the answer, or until it was given up", examples: [42] }),
+  latency_ms: Schema.Int.annotate({
+    description: "Milliseconds until the answer, or until it was given up",
+    examples: [42]
+  }),
   response_body: Schema.NullOr(Schema.String).annotate({
     description: "The first 4 KiB of the answer, as text. It is the receiver's: do not show it as HTML",
     examples: ["Internal Server Error"]

@@ -56,7 +56,8 @@ const passagesOf = (path: string): ReadonlyArray<Passage> => {
   const whole = readText(path)
   if (path.endsWith(".md")) return [{ path, line: 1, words: whole }]
   const comments = [...whole.matchAll(literals)].flatMap((found) =>
-    found[2] === undefined ? [] : [{ path, line: lineOf(whole, found.index), words: found[2] }])
+    found[2] === undefined ? [] : [{ path, line: lineOf(whole, found.index), words: found[2] }]
+  )
   return joinLineComments(comments).map((passage) => ({ ...passage, words: withoutMarks(passage.words) }))
 }
 
@@ -105,7 +106,8 @@ const deadCitations = ({ line, path, words }: Passage): ReadonlyArray<string> =>
       if (!isThere(one)) return [`${path}:${line} cites ${one}, which is not there`]
       if (heading === undefined || headingsOf(one).has(heading)) return []
       return [`${path}:${line} cites ${one}#${heading}, which has no such heading`]
-    }))
+    })
+  )
 
 /** Citations that nobody can open, and limits without a reason. */
 const unopenable: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
@@ -127,9 +129,14 @@ describe("comments and pages", () => {
 
   it("cite architecture decisions that are there", () => {
     const numbers = decisions.map((name) => Number.parseInt(name, 10))
-    assertNone(numbers.length === 0 ? [] : passages.flatMap(({ line, path, words }) =>
-      [...words.matchAll(/\bADR (\d+)/g)].filter(([, number]) => !numbers.includes(Number(number)))
-        .map(([cited]) => `${path}:${line} cites ${cited}, which is not in .adr`)))
+    assertNone(
+      numbers.length === 0 ?
+        [] :
+        passages.flatMap(({ line, path, words }) =>
+          [...words.matchAll(/\bADR (\d+)/g)].filter(([, number]) => !numbers.includes(Number(number)))
+            .map(([cited]) => `${path}:${line} cites ${cited}, which is not in .adr`)
+        )
+    )
   })
 
   for (const [what, pattern] of unopenable) {

@@ -1,6 +1,6 @@
 /**
- * Writes every source file in the one form it has: `npm run format`; with `--check` it only names the files that are not
- * in it and fails. The rules are those of Effect's own sources: 120 columns, no semicolons, double quotes.
+ * Writes every source file in the one form it has: `npm run format`; with `--check` it only names the files that are
+ * not in it and fails. The rules are those of Effect's own sources: 120 columns, no semicolons, double quotes.
  */
 import { createFromBuffer } from "@dprint/formatter"
 import { getPath } from "@dprint/typescript"

@@ -19,8 +19,7 @@ interface SourceFile {
 const blank = (text: string) => text.replace(/[^\n]/g, " ")
 
 /** Strings first, so that `"http://…"` is no comment. A template with code in it stays as it is. */
-const literals =
-  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g
+const literals = /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g
 
 const codeOf = (text: string) =>
   text.replace(literals, (found, string: string | undefined) =>
@@ -65,7 +64,9 @@ const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !path.en
 const published = { "modules/clients/": "published clients: plain promises, no Effect at run time" }
 
 /** Runs in payors' browsers, where there is no Effect. */
-const inBrowsers = { "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser" }
+const inBrowsers = {
+  "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser"
+}
 
 const bans: ReadonlyArray<Ban> = [
   {
@@ -109,7 +110,8 @@ const bans: ReadonlyArray<Ban> = [
   },
   {
     what: "Number( and parseFloat on money",
-    pattern: /\b(?:Number|parseFloat)\((?=[^()\n]*\b(?!\w*(?:_at|At)\b)\w*(?:amount|usd|price|rate|balance|paid|owed|baseUnits|base_units)\w*\b)/gi,
+    pattern:
+      /\b(?:Number|parseFloat)\((?=[^()\n]*\b(?!\w*(?:_at|At)\b)\w*(?:amount|usd|price|rate|balance|paid|owed|baseUnits|base_units)\w*\b)/gi,
     instead: "the functions of schemas/Money.ts: amounts are bigint",
     within: own,
     except: { "schemas/Money.ts": "where money meets the wire" }
@@ -127,7 +129,8 @@ const bans: ReadonlyArray<Ban> = [
   },
   {
     what: "enum, namespace and parameter properties",
-    pattern: /^\s*(?:export\s+)?(?:const\s+)?enum\s|^\s*(?:export\s+)?namespace\s|constructor\([^)]*\b(?:private|public|readonly)\s/gm,
+    pattern:
+      /^\s*(?:export\s+)?(?:const\s+)?enum\s|^\s*(?:export\s+)?namespace\s|constructor\([^)]*\b(?:private|public|readonly)\s/gm,
     instead: "erasable TypeScript: Node runs the sources as they are",
     within: sources
   }
@@ -175,7 +178,8 @@ interface Import {
 const importPattern = /(?:^|\n)\s*(import|export)\s+(type\s)?([^"';]*?)from\s+"([^"]+)"|\bimport\("([^"]+)"\)/g
 
 /** Names in braces that are all `type x` are gone at run time too. */
-const isTypeOnly = (names: string) => /^\s*\{[^}]*\}\s*$/.test(names) &&
+const isTypeOnly = (names: string) =>
+  /^\s*\{[^}]*\}\s*$/.test(names) &&
   names.replace(/[{}]/g, "").split(",").every((name) => name.trim() === "" || name.trim().startsWith("type "))
 
 const importsOf = ({ path, text }: SourceFile): ReadonlyArray<Import> =>
@@ -223,7 +227,9 @@ const isDriverFile = (path: string): boolean => {
 const moduleOf = (path: string): string => {
   const [, folder = ""] = path.split("/")
   const drivers = driverFolderOf(path)
-  const driver = drivers === undefined ? undefined : path.slice(drivers.length + 1).split("/")[0]!.replace(/\.(ts|json)$/, "")
+  const driver = drivers === undefined
+    ? undefined
+    : path.slice(drivers.length + 1).split("/")[0]!.replace(/\.(ts|json)$/, "")
   return driver === undefined ? folder : `${folder}/${driver}`
 }
 
@@ -233,7 +239,9 @@ describe("imports", () => {
   it("go one way: schemas <- runtime <- modules <- config, and test sees all", () => {
     none(
       imports.filter(({ from, to }) => inside(to) && !(direction[top(from)] ?? []).includes(top(to)))
-        .map(({ from, to }) => `${from} imports ${to}: ${top(from)} may import ${direction[top(from)]?.join(", ")} only`)
+        .map(({ from, to }) =>
+          `${from} imports ${to}: ${top(from)} may import ${direction[top(from)]?.join(", ")} only`
+        )
     )
   })
 
@@ -245,7 +253,9 @@ describe("imports", () => {
 
   it("reach another module by its plugin.ts, api.ts, rpc.ts or client.ts only", () => {
     none(
-      imports.filter(({ from, to }) => top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to))
+      imports.filter(({ from, to }) =>
+        top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to)
+      )
         .filter(({ from, to }) => {
           const [, folder = "", ...rest] = to.split("/")
           // Drivers of one family share parts: `simulated` derives addresses as `evm` does.
@@ -259,13 +269,16 @@ describe("imports", () => {
 
   it("of another module's services stand in needs", () => {
     const needsOf = (folder: string) =>
-      /\bneeds:\s*\{([^}]*)\}/.exec(sources.find(({ path }) => path === `modules/${folder}/plugin.ts`)?.code ?? "")?.[1] ?? ""
+      /\bneeds:\s*\{([^}]*)\}/.exec(sources.find(({ path }) => path === `modules/${folder}/plugin.ts`)?.code ?? "")
+        ?.[1] ?? ""
     none(
       imports.filter(({ from, to, typeOnly }) =>
         !typeOnly && top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to) &&
         driverFolderOf(from) === undefined && (to.endsWith("/plugin.ts") || slotFolders.has(to.split("/")[1] ?? ""))
       ).filter(({ from, to }) => !new RegExp(`\\b${moduleOf(to).split("/").at(-1)}\\b`).test(needsOf(moduleOf(from))))
-        .map(({ from, to }) => `${from} imports ${to}: name ${moduleOf(to)} in needs of modules/${moduleOf(from)}/plugin.ts`)
+        .map(({ from, to }) =>
+          `${from} imports ${to}: name ${moduleOf(to)} in needs of modules/${moduleOf(from)}/plugin.ts`
+        )
     )
   })
 
@@ -273,9 +286,12 @@ describe("imports", () => {
     const impure = /\b(?:Effect|Layer|Clock|Random|Ref|Fiber|Queue|PubSub|Stream|Schedule)\b/
     const breaches = own.filter(({ path }) => /\/(?:machine|rules)\.ts$/.test(path)).flatMap((file) => [
       ...importsOf(file).filter(({ to, typeOnly }) =>
-        !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") && !/(?:machine|rules)\.ts$|plugin\.ts$/.test(to)
+        !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") &&
+        !/(?:machine|rules)\.ts$|plugin\.ts$/.test(to)
       ).map(({ from, to }) => `${from} imports ${to}: a machine imports schemas only`),
-      ...[...file.text.matchAll(/import (?!type)\{([^}]*)\} from "effect"/g)].filter(([, names = ""]) => impure.test(names))
+      ...[...file.text.matchAll(/import (?!type)\{([^}]*)\} from "effect"/g)].filter(([, names = ""]) =>
+        impure.test(names)
+      )
         .map(([, names = ""]) => `${file.path} imports {${names}}: a machine has no effects`)
     ])
     none(breaches)
@@ -330,8 +346,19 @@ const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts
 
 /** The files of a module, by their jobs. */
 const moduleFiles = new Set([
-  "plugin.ts", "machine.ts", "rules.ts", "actor.ts", "service.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts",
-  "pages.ts", "island.ts", "client.ts"
+  "plugin.ts",
+  "machine.ts",
+  "rules.ts",
+  "actor.ts",
+  "service.ts",
+  "repo.ts",
+  "api.ts",
+  "rpc.ts",
+  "handlers.ts",
+  "migrations.ts",
+  "pages.ts",
+  "island.ts",
+  "client.ts"
 ])
 
 /** Of many parts each: beside `pages.ts`, a folder of its name holds them. */
@@ -347,7 +374,9 @@ describe("files", () => {
 
   it("are named by their job, not utils, common, helpers, misc or manager", () => {
     none(
-      paths.filter((path) => /(?:^|[/.-])(?:utils?|commons?|helpers?|misc|managers?)(?=[/.-]|$)|(?:Utils?|Helpers?|Manager)\.ts$/i.test(path))
+      paths.filter((path) =>
+        /(?:^|[/.-])(?:utils?|commons?|helpers?|misc|managers?)(?=[/.-]|$)|(?:Utils?|Helpers?|Manager)\.ts$/i.test(path)
+      )
         .map((path) => `${path}: name it by what it does`)
     )
   })
@@ -375,9 +404,7 @@ describe("files", () => {
   })
 
   it("of a module include plugin.ts, and each plugin file exports plugin", () => {
-    const plugins = own.filter(({ path }) =>
-      /^modules\/[^/]+\/plugin\.ts$/.test(path) || isDriverFile(path)
-    )
+    const plugins = own.filter(({ path }) => /^modules\/[^/]+\/plugin\.ts$/.test(path) || isDriverFile(path))
     none(
       plugins.filter(({ code }) => !/export const plugin\b/.test(code)).map(({ path }) => `${path} exports no plugin`)
     )

@@ -8,7 +8,10 @@ import { defineConfig } from "vitest/config"
  */
 const testTimeoutMillis = 180_000
 
-/** Databases come and go by the hundred: one takes 8 to 12 ms in memory, and 190 to 440 ms on the disk it was measured on. */
+/**
+ * Databases come and go by the hundred: one takes 8 to 12 ms in memory, and 190 to 440 ms on the disk it was measured
+ * on.
+ */
 const memory = "/dev/shm"
 
 /** What the files of a run may grow to, several times over; where less is free, they are where they always are. */
@@ -46,7 +49,8 @@ export default defineConfig({
     pool: "forks",
     // One more than the cores of the machine it is made for: many tests wait for a time to pass.
     maxWorkers: 3,
-    // A process for each file would load the same modules 165 times. None of them keeps state: everything is in a scope.
+    // A process for each file would load the same modules 165 times. None of them keeps state: everything is in a
+    // scope.
     isolate: false
   }
 })

@@ -3,16 +3,9 @@ import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import {
-  Commit,
-  type CommitCause,
-  type Conflict,
-  noCause,
-  type ReplyWrite,
-  type Write
-} from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type Conflict, noCause, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
 import { inRanges, isAddressRange } from "../../runtime/http/Addresses.ts"
-import { type Grant, type IdempotentCall, dieOnReplay } from "../../runtime/Http.ts"
+import { dieOnReplay, type Grant, type IdempotentCall } from "../../runtime/Http.ts"
 import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
@@ -40,7 +33,8 @@ import {
 } from "./rules.ts"
 import * as Repo from "./repo.ts"
 
-const hashUnder = ({ key: pepper }: DerivedKey, key: string): string => createHmac("sha256", pepper).update(key).digest("hex")
+const hashUnder = ({ key: pepper }: DerivedKey, key: string): string =>
+  createHmac("sha256", pepper).update(key).digest("hex")
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
@@ -88,7 +82,9 @@ export interface RotationRequest {
   readonly createdBy: string | null
 }
 
-/** A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call. */
+/**
+ * A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call.
+ */
 export interface RevokedKey {
   readonly state: KeyState
   readonly children: ReadonlyArray<KeyState>
@@ -102,7 +98,9 @@ export interface RotatedKey extends KeyWithSecret {
 /** How often a decision is made anew when another commit was faster. */
 const conflictRetries = 3
 
-/** Seconds between two notes of what was used, and keys noted at once; a note more is lost, and made at the next use. */
+/**
+ * Seconds between two notes of what was used, and keys noted at once; a note more is lost, and made at the next use.
+ */
 const recordSeconds = 60
 const maximumPendingUses = 10_000
 
@@ -173,25 +171,28 @@ const makeAddressCheck = (ranges: ReadonlyArray<string>) => {
 }
 
 /** What was used since the last note, told to the table at most once a minute: a stop loses a minute of it. */
-const makeUseRecorder: Effect.Effect<(key: KeyState, at: number) => void, never, SqlClient.SqlClient | Settings | Scope.Scope> =
-  Effect.gen(function*() {
-    const repo = yield* Repo.make
-    const uses = new Map<string, Repo.KeyUse>()
-    const flushUses = Effect.suspend(() => {
-      const pending = [...uses.values()]
-      uses.clear()
-      return pending.length === 0 ? Effect.void : repo.recordUses(pending)
-    })
-    yield* flushUses.pipe(
-      Effect.catchCause((cause) => Effect.logWarning("uses of keys were not noted", cause)),
-      Effect.delay(`${recordSeconds} seconds`),
-      Effect.forever,
-      Effect.forkScoped
-    )
-    return ({ id, merchantId }, at) => {
-      if (uses.size < maximumPendingUses || uses.has(id)) uses.set(id, { merchantId, keyId: id, at })
-    }
+const makeUseRecorder: Effect.Effect<
+  (key: KeyState, at: number) => void,
+  never,
+  SqlClient.SqlClient | Settings | Scope.Scope
+> = Effect.gen(function*() {
+  const repo = yield* Repo.make
+  const uses = new Map<string, Repo.KeyUse>()
+  const flushUses = Effect.suspend(() => {
+    const pending = [...uses.values()]
+    uses.clear()
+    return pending.length === 0 ? Effect.void : repo.recordUses(pending)
   })
+  yield* flushUses.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("uses of keys were not noted", cause)),
+    Effect.delay(`${recordSeconds} seconds`),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  return ({ id, merchantId }, at) => {
+    if (uses.size < maximumPendingUses || uses.has(id)) uses.set(id, { merchantId, keyId: id, at })
+  }
+})
 
 /** Merchants and their keys. */
 export class Keys extends Context.Service<Keys, {
@@ -205,10 +206,13 @@ export class Keys extends Context.Service<Keys, {
   readonly anyMerchant: Effect.Effect<boolean>
   /**
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
-   * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `createdBy` was revoked
-   * meanwhile.
+   * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `createdBy` was
+   * revoked meanwhile.
    */
-  readonly create: (request: KeyRequest, order?: IdempotentCall<KeyWithSecret>) => Effect.Effect<KeyWithSecret, PublicError>
+  readonly create: (
+    request: KeyRequest,
+    order?: IdempotentCall<KeyWithSecret>
+  ) => Effect.Effect<KeyWithSecret, PublicError>
   /** Newest first, at most 1,000, of both environments. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<KeyState>, PublicError>
   /** Newest first. Errors: `INVALID_CURSOR` for what is no key of the merchant there. */
@@ -228,8 +232,8 @@ export class Keys extends Context.Service<Keys, {
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
    * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
-   * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the overlap;
-   * `API_KEY_INVALID` where `createdBy` was revoked meanwhile.
+   * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the
+   * overlap; `API_KEY_INVALID` where `createdBy` was revoked meanwhile.
    */
   readonly rotate: (
     name: KeyName,
@@ -238,8 +242,8 @@ export class Keys extends Context.Service<Keys, {
   ) => Effect.Effect<RotatedKey, PublicError>
   /**
    * The key is refused everywhere within 5 s. Revoking twice is the same as once. Keys created with it are kept (the
-   * default) or revoked in the same commit, even when the key itself was revoked before. A key that it creates at the same
-   * time is either among them or refused, because both commits write the merchant's row. Errors: `NOT_FOUND`.
+   * default) or revoked in the same commit, even when the key itself was revoked before. A key that it creates at the
+   * same time is either among them or refused, because both commits write the merchant's row. Errors: `NOT_FOUND`.
    */
   readonly revoke: (
     name: KeyName,
@@ -271,7 +275,12 @@ export class Keys extends Context.Service<Keys, {
         reply?: ReplyWrite
       ) =>
         dieOnReplay(commit.append({
-          merchantId, environment, cause, writes, events: [], ...(reply === undefined ? {} : { reply })
+          merchantId,
+          environment,
+          cause,
+          writes,
+          events: [],
+          ...(reply === undefined ? {} : { reply })
         }))
 
       /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
@@ -328,11 +337,12 @@ export class Keys extends Context.Service<Keys, {
             ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
             : Effect.succeed(merchant))
 
-      const touchMerchant = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+      const touchMerchant = (merchant: MerchantState) =>
+        Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
 
       /**
-       * Reads the creator from the database again, because authentication may accept a revoked key from its cache for 5 s:
-       * a key created in that time would be missing from the revocation.
+       * Reads the creator from the database again, because authentication may accept a revoked key from its cache for 5
+       * s: a key created in that time would be missing from the revocation.
        */
       const checkCreator = Effect.fnUntraced(function*(merchantId: number, creator: string | null, now: number) {
         const key = creator === null ? undefined : yield* repo.key(merchantId, creator)
@@ -347,31 +357,41 @@ export class Keys extends Context.Service<Keys, {
         ))
       }
 
-      const create = Effect.fnUntraced(function*(request: KeyRequest, { cause, reply }: IdempotentCall<KeyWithSecret> = callWithoutKey) {
-        const { createdBy = null, environment, expiresAt, ipAllowlist = [], merchantId } = request
-        if (!environments.includes(environment)) {
-          return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+      const create = Effect.fnUntraced(
+        function*(request: KeyRequest, { cause, reply }: IdempotentCall<KeyWithSecret> = callWithoutKey) {
+          const { createdBy = null, environment, expiresAt, ipAllowlist = [], merchantId } = request
+          if (!environments.includes(environment)) {
+            return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+          }
+          const now = yield* nowSeconds
+          const objection = objectionToChange({ expiresAt }, now)
+          if (objection !== undefined) return yield* objection
+          yield* checkRanges(ipAllowlist)
+          const made = make(request, newestVersion, now)
+          const kept = reply(made)
+          return yield* decideInTurn(
+            merchantId,
+            Effect.gen(function*() {
+              const merchant = yield* requireMerchant(merchantId)
+              yield* checkCreator(merchantId, createdBy, now)
+              if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) {
+                return yield* publicError("API_KEY_LIMIT_REACHED")
+              }
+              yield* append(merchantId, environment, [touchMerchant(merchant), Repo.keyWrite(made.state)], cause, kept)
+              return made
+            })
+          )
         }
-        const now = yield* nowSeconds
-        const objection = objectionToChange({ expiresAt }, now)
-        if (objection !== undefined) return yield* objection
-        yield* checkRanges(ipAllowlist)
-        const made = make(request, newestVersion, now)
-        const kept = reply(made)
-        return yield* decideInTurn(merchantId, Effect.gen(function*() {
-          const merchant = yield* requireMerchant(merchantId)
-          yield* checkCreator(merchantId, createdBy, now)
-          if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) return yield* publicError("API_KEY_LIMIT_REACHED")
-          yield* append(merchantId, environment, [touchMerchant(merchant), Repo.keyWrite(made.state)], cause, kept)
-          return made
-        }))
-      })
+      )
 
       const find = ({ environment, id, merchantId }: KeyName) =>
-        Effect.flatMap(repo.key(merchantId, id), (key) =>
-          key === undefined || environment !== null && key.environment !== environment
-            ? Effect.fail(publicError("NOT_FOUND", { message: "No such key" }))
-            : Effect.succeed(key))
+        Effect.flatMap(
+          repo.key(merchantId, id),
+          (key) =>
+            key === undefined || environment !== null && key.environment !== environment
+              ? Effect.fail(publicError("NOT_FOUND", { message: "No such key" }))
+              : Effect.succeed(key)
+        )
 
       const change = Effect.fnUntraced(function*(
         name: KeyName,
@@ -379,12 +399,15 @@ export class Keys extends Context.Service<Keys, {
         { cause, reply }: IdempotentCall<KeyState> = callWithoutKey
       ) {
         yield* checkRanges(change.ipAllowlist ?? [])
-        return yield* decideInTurn(name.merchantId, Effect.gen(function*() {
-          const changed = changeKey(yield* find(name), change, yield* nowSeconds)
-          if (changed instanceof PublicError) return yield* changed
-          yield* append(name.merchantId, changed.environment, [Repo.keyWrite(changed)], cause, reply(changed))
-          return changed
-        }))
+        return yield* decideInTurn(
+          name.merchantId,
+          Effect.gen(function*() {
+            const changed = changeKey(yield* find(name), change, yield* nowSeconds)
+            if (changed instanceof PublicError) return yield* changed
+            yield* append(name.merchantId, changed.environment, [Repo.keyWrite(changed)], cause, reply(changed))
+            return changed
+          })
+        )
       })
 
       const rotate = (
@@ -392,46 +415,56 @@ export class Keys extends Context.Service<Keys, {
         { createdBy, overlapSeconds }: RotationRequest,
         { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey
       ) =>
-        decideInTurn(name.merchantId, Effect.gen(function*() {
-          const key = yield* find(name)
-          const merchant = yield* requireMerchant(name.merchantId)
-          const now = yield* nowSeconds
-          const { environment, expiresAt, ipAllowlist, merchantId, scope } = key
-          yield* checkCreator(merchantId, createdBy, now)
-          const made = make(
-            { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope, createdBy },
-            key.apiVersion,
-            now
-          )
-          const previous = rotateKey(key, {
-            replacedBy: made.state.id,
-            overlapSeconds,
-            predecessor: yield* repo.predecessor(merchantId, key.id, now),
-            keysInUse: yield* repo.keysInUse(merchantId, now)
-          }, now)
-          if (previous instanceof PublicError) return yield* previous
-          const rotated: RotatedKey = { ...made, previous }
-          const writes = [touchMerchant(merchant), Repo.keyWrite(previous), Repo.keyWrite(made.state)]
-          yield* append(merchantId, environment, writes, cause, reply(rotated))
-          return rotated
-        }))
+        decideInTurn(
+          name.merchantId,
+          Effect.gen(function*() {
+            const key = yield* find(name)
+            const merchant = yield* requireMerchant(name.merchantId)
+            const now = yield* nowSeconds
+            const { environment, expiresAt, ipAllowlist, merchantId, scope } = key
+            yield* checkCreator(merchantId, createdBy, now)
+            const made = make(
+              { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope, createdBy },
+              key.apiVersion,
+              now
+            )
+            const previous = rotateKey(key, {
+              replacedBy: made.state.id,
+              overlapSeconds,
+              predecessor: yield* repo.predecessor(merchantId, key.id, now),
+              keysInUse: yield* repo.keysInUse(merchantId, now)
+            }, now)
+            if (previous instanceof PublicError) return yield* previous
+            const rotated: RotatedKey = { ...made, previous }
+            const writes = [touchMerchant(merchant), Repo.keyWrite(previous), Repo.keyWrite(made.state)]
+            yield* append(merchantId, environment, writes, cause, reply(rotated))
+            return rotated
+          })
+        )
 
-      const revokeKey = (name: KeyName, childKeys: ChildKeys = "keep", { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey) =>
-        decideInTurn(name.merchantId, Effect.gen(function*() {
-          const key = yield* find(name)
-          const merchant = yield* requireMerchant(name.merchantId)
-          const children = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
-          const revoked: RevokedKey = {
-            state: revoke(key),
-            children: childKeys === "revoke" ? children.map(revoke) : children
-          }
-          const before = new Map([key, ...children].map((each) => [each.id, each.version]))
-          const changed = [revoked.state, ...revoked.children].filter(({ id, version }) => before.get(id) !== version)
-          if (changed.length === 0) return revoked
-          const writes = [touchMerchant(merchant), ...changed.map(Repo.keyWrite)]
-          yield* append(name.merchantId, key.environment, writes, cause, reply(revoked))
-          return revoked
-        }))
+      const revokeKey = (
+        name: KeyName,
+        childKeys: ChildKeys = "keep",
+        { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey
+      ) =>
+        decideInTurn(
+          name.merchantId,
+          Effect.gen(function*() {
+            const key = yield* find(name)
+            const merchant = yield* requireMerchant(name.merchantId)
+            const children = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
+            const revoked: RevokedKey = {
+              state: revoke(key),
+              children: childKeys === "revoke" ? children.map(revoke) : children
+            }
+            const before = new Map([key, ...children].map((each) => [each.id, each.version]))
+            const changed = [revoked.state, ...revoked.children].filter(({ id, version }) => before.get(id) !== version)
+            if (changed.length === 0) return revoked
+            const writes = [touchMerchant(merchant), ...changed.map(Repo.keyWrite)]
+            yield* append(name.merchantId, key.environment, writes, cause, reply(revoked))
+            return revoked
+          })
+        )
 
       const verify = Effect.fnUntraced(function*(text: string) {
         if (!isWellFormedKey(text)) return null
@@ -476,11 +509,12 @@ export class Keys extends Context.Service<Keys, {
             direction,
             key: yield* Effect.mapError(
               find({ merchantId, environment, id: named }),
-              () => invalidParameter(
-                startingAfter === undefined ? "ending_before" : "starting_after",
-                "the id of one of your keys, like key_550e8400-e29b-41d4-a716-446655440000",
-                "INVALID_CURSOR"
-              )
+              () =>
+                invalidParameter(
+                  startingAfter === undefined ? "ending_before" : "starting_after",
+                  "the id of one of your keys, like key_550e8400-e29b-41d4-a716-446655440000",
+                  "INVALID_CURSOR"
+                )
             )
           } as const
           const found = yield* repo.page({ merchantId, environment, limit, cursor })

@@ -48,7 +48,9 @@ export const NewApiKey = Schema.Struct({
   name: Name,
   scope: KeyScope.annotate({ description: "`merchant`: the whole account. `commerce`: commerce records only" }),
   environment: absent(Environment).annotate({ description: "Absent: the caller's own" }),
-  expires_at: absent(Moment).annotate({ description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never" }),
+  expires_at: absent(Moment).annotate({
+    description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never"
+  }),
   ip_allowlist: absent(AllowedAddresses)
 }).annotate({
   identifier: "NewApiKey",
@@ -58,7 +60,9 @@ export const NewApiKey = Schema.Struct({
 /** What may be changed of a key; a field that is not sent stays. */
 export const ApiKeyChange = Schema.Struct({
   name: Schema.optionalKey(Name),
-  expires_at: absent(Moment).annotate({ description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; null: never" }),
+  expires_at: absent(Moment).annotate({
+    description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; null: never"
+  }),
   ip_allowlist: Schema.optionalKey(AllowedAddresses),
   api_version: Schema.optionalKey(Schema.String).annotate({
     description: "The version its calls are answered in where they name none"
@@ -99,7 +103,8 @@ const keyFields = {
   last_used_at: Schema.NullOr(EpochSeconds).annotate({ description: "Told a minute or two late" }),
   replaced_by: Schema.NullOr(KeyId).annotate({ description: "The key that a rotation made in its place" }),
   created_by: Schema.NullOr(KeyId).annotate({
-    description: "The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it "
+    description:
+      "The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it "
       + "is older than this field"
   }),
   created_at: EpochSeconds
@@ -135,7 +140,8 @@ const RevokedApiKey = success(Schema.Struct({
   ...id,
   ...keyFields,
   child_keys: Schema.Array(ApiKey).annotate({
-    description: "The keys created with it, directly or indirectly, that were in use, newest first, as they are after the "
+    description:
+      "The keys created with it, directly or indirectly, that were in use, newest first, as they are after the "
       + "call. After a leak, check each of them"
   })
 })).annotate({
@@ -186,7 +192,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     error: errors("wrapped", "VALIDATION_ERROR", "ENVIRONMENT_FORBIDDEN", "API_KEY_LIMIT_REACHED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Make an API key",
-    description: "`key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of " +
+    description:
+      "`key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of " +
       "either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, including " +
       "rotated ones until they end."
   })),
@@ -226,7 +233,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Revoke an API key",
-    description: "It is refused everywhere within 5 seconds, for good. Other keys may have been created with it: `child_keys` "
+    description:
+      "It is refused everywhere within 5 seconds, for good. Other keys may have been created with it: `child_keys` "
       + "lists those in use, and `{\"child_keys\": \"revoke\"}` revokes them in the same step, even when the key itself was "
       + "revoked before. Revoking twice is the same as once."
   })),
@@ -237,7 +245,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", "API_KEY_LIMIT_REACHED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Rotate an API key",
-    description: "Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be " +
+    description:
+      "Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be " +
       "used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then " +
       "the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once."
   }))
@@ -247,7 +256,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   .prefix("/api/v1/api-keys")
   .annotateMerge(OpenApi.annotations({
     title: "API keys",
-    description: "What a merchant's servers call with. Managed by a wallet, or by a merchant-scope key for its own environment."
+    description:
+      "What a merchant's servers call with. Managed by a wallet, or by a merchant-scope key for its own environment."
   }))
 {}
 

@@ -72,58 +72,86 @@ const managedEnvironment = ({ environment, kind }: Principal, requested: Environ
 /** Keys on a page where the caller does not say (modules/docs/reference/pagination.md#lists). */
 const defaultLimit = 10
 
-export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(function*(group) {
-  const keys = yield* Keys
+export const handlers = HttpApiBuilder.group(
+  AuthApi,
+  "api-keys",
+  Effect.fn(function*(group) {
+    const keys = yield* Keys
 
-  return group
-    .handle("create", Effect.fnUntraced(function*({ payload }) {
-      const principal = yield* requireMerchantScope
-      const request = {
-        merchantId: principal.merchantId,
-        name: payload.name,
-        scope: payload.scope,
-        environment: principal.environment,
-        expiresAt: payload.expires_at ?? null,
-        ipAllowlist: payload.ip_allowlist ?? [],
-        createdBy: creatorOf(principal)
-      }
-      return yield* answerIdempotently<KeyWithSecret, PublicError>(
-        (order) => keys.create(request, order),
-        ({ key, state }, now) => keyObject(state, now, key)
+    return group
+      .handle(
+        "create",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* requireMerchantScope
+          const request = {
+            merchantId: principal.merchantId,
+            name: payload.name,
+            scope: payload.scope,
+            environment: principal.environment,
+            expiresAt: payload.expires_at ?? null,
+            ipAllowlist: payload.ip_allowlist ?? [],
+            createdBy: creatorOf(principal)
+          }
+          return yield* answerIdempotently<KeyWithSecret, PublicError>(
+            (order) => keys.create(request, order),
+            ({ key, state }, now) => keyObject(state, now, key)
+          )
+        })
       )
-    }))
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* requireMerchantScope
-      const found = yield* keys.page({
-        merchantId: principal.merchantId,
-        environment: yield* managedEnvironment(principal, query.environment),
-        limit: query.limit ?? defaultLimit,
-        startingAfter: query.starting_after,
-        endingBefore: query.ending_before
-      })
-      const now = yield* nowSeconds
-      const data = found.keys.map((key) => keyObject(key, now))
-      return jsonText(wrappedJson({ object: "list", data, has_more: found.hasMore }))
-    }))
-    .handle("change", Effect.fnUntraced(function*({ params, payload }) {
-      const name = { ...(yield* requireMerchantScope), id: params.id }
-      return yield* answerIdempotently<KeyState, PublicError>((order) => keys.change(name, changeOf(payload), order), keyObject)
-    }))
-    .handle("revoke", Effect.fnUntraced(function*({ params, payload }) {
-      const name = { ...(yield* requireMerchantScope), id: params.id }
-      const childKeys = payload?.child_keys ?? "keep"
-      return yield* answerIdempotently<RevokedKey, PublicError>((order) => keys.revoke(name, childKeys, order), revokedObject)
-    }))
-    .handle("rotate", Effect.fnUntraced(function*({ params, payload }) {
-      const principal = yield* requireMerchantScope
-      const name = { ...principal, id: params.id }
-      const rotation = {
-        overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
-        createdBy: creatorOf(principal)
-      }
-      return yield* answerIdempotently<RotatedKey, PublicError>((order) => keys.rotate(name, rotation, order), rotatedObject)
-    }))
-}))
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* requireMerchantScope
+          const found = yield* keys.page({
+            merchantId: principal.merchantId,
+            environment: yield* managedEnvironment(principal, query.environment),
+            limit: query.limit ?? defaultLimit,
+            startingAfter: query.starting_after,
+            endingBefore: query.ending_before
+          })
+          const now = yield* nowSeconds
+          const data = found.keys.map((key) => keyObject(key, now))
+          return jsonText(wrappedJson({ object: "list", data, has_more: found.hasMore }))
+        })
+      )
+      .handle(
+        "change",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const name = { ...(yield* requireMerchantScope), id: params.id }
+          return yield* answerIdempotently<KeyState, PublicError>(
+            (order) => keys.change(name, changeOf(payload), order),
+            keyObject
+          )
+        })
+      )
+      .handle(
+        "revoke",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const name = { ...(yield* requireMerchantScope), id: params.id }
+          const childKeys = payload?.child_keys ?? "keep"
+          return yield* answerIdempotently<RevokedKey, PublicError>(
+            (order) => keys.revoke(name, childKeys, order),
+            revokedObject
+          )
+        })
+      )
+      .handle(
+        "rotate",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const principal = yield* requireMerchantScope
+          const name = { ...principal, id: params.id }
+          const rotation = {
+            overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
+            createdBy: creatorOf(principal)
+          }
+          return yield* answerIdempotently<RotatedKey, PublicError>(
+            (order) => keys.rotate(name, rotation, order),
+            rotatedObject
+          )
+        })
+      )
+  })
+)
 
 const merchantOnWire = ({ id, name, email, createdAt }: MerchantState) =>
   ({ id, name, email, created_at: createdAt }) as Merchant
@@ -137,8 +165,11 @@ export const rpcHandlers = Effect.gen(function*() {
   const keyOf = <E>(key: Effect.Effect<KeyState, E>) => Effect.zipWith(key, nowSeconds, keyOnWire)
   const keyWithSecretOf = <E, M extends KeyWithSecret>(made: Effect.Effect<M, E>) =>
     Effect.zipWith(made, nowSeconds, ({ key, state }, now) => ({ ...keyOnWire(state, now), key }))
-  const keyNameOf = ({ key_id, merchant_id }: { readonly merchant_id: number; readonly key_id: string }) =>
-    ({ merchantId: merchant_id, environment: null, id: key_id })
+  const keyNameOf = ({ key_id, merchant_id }: { readonly merchant_id: number; readonly key_id: string }) => ({
+    merchantId: merchant_id,
+    environment: null,
+    id: key_id
+  })
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
     "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope }) =>
@@ -163,7 +194,8 @@ export const rpcHandlers = Effect.gen(function*() {
       keyWithSecretOf(keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, createdBy: null })),
     "auth.keys.revoke": ({ child_keys, ...key }) =>
       Effect.zipWith(keys.revoke(keyNameOf(key), child_keys), nowSeconds, ({ children, state }, now) => ({
-        ...keyOnWire(state, now), child_keys: children.map((child) => keyOnWire(child, now))
+        ...keyOnWire(state, now),
+        child_keys: children.map((child) => keyOnWire(child, now))
       }))
   })
 })
@@ -179,8 +211,7 @@ const demoKeys = (["merchant", "commerce"] as const).map((scope) => ({
   expiresAt: null
 }))
 
-const demoBlock = (publicUrl: string, file: string, merchantKey: string, commerceKey: string): string =>
-  `
+const demoBlock = (publicUrl: string, file: string, merchantKey: string, commerceKey: string): string => `
   Demo Store is ready (devnet, play money). Its keys are also in ${file}
 
     merchant key   ${merchantKey}

@@ -127,7 +127,9 @@ const findPredecessor = `WITH RECURSIVE earlier AS (
   SELECT k.*, NULL::bigint AS used_at FROM earlier a JOIN api_keys k ON k.id = a.id AND k.merchant_id = $1
   WHERE a.replaced_by = $2 ORDER BY k.expires_at DESC NULLS FIRST LIMIT 1`
 
-/** Keys in use at second $3 that were created with key $2 of merchant $1, directly or through keys that may have ended. */
+/**
+ * Keys in use at second $3 that were created with key $2 of merchant $1, directly or through keys that may have ended.
+ */
 const findChildren = `WITH RECURSIVE descendants AS (
     SELECT k.id FROM api_keys k WHERE k.merchant_id = $1 AND k.created_by = $2
     UNION
@@ -241,7 +243,9 @@ export const make = Effect.gen(function*() {
       ),
     recordUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(
-        sql.unsafe(recordUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])
+        sql.unsafe(recordUses, [
+          JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))
+        ])
       ))
   }
 })

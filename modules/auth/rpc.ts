@@ -9,7 +9,9 @@ import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
 
-const Ranges = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(64))).check(Schema.isMaxLength(maximumRanges))
+const Ranges = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(64))).check(
+  Schema.isMaxLength(maximumRanges)
+)
 
 export const Merchant = Schema.Struct({
   id: MerchantId,
@@ -43,7 +45,9 @@ const keyFields = {
 export const ApiKey = Schema.Struct(keyFields)
 export type ApiKey = typeof ApiKey.Type
 
-/** A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call. */
+/**
+ * A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call.
+ */
 export const RevokedApiKey = Schema.Struct({ ...keyFields, child_keys: Schema.Array(ApiKey) })
 export type RevokedApiKey = typeof RevokedApiKey.Type
 
@@ -108,7 +112,8 @@ export class AuthRpc extends RpcGroup.make(
   }),
   /**
    * The key is refused everywhere within 5 s. The answer's `child_keys` are the keys created with it that were in use;
-   * with `child_keys: "revoke"` they are revoked too, even when the key itself was revoked before. Revoking twice is the same as once. `NOT_FOUND` without such a key.
+   * with `child_keys: "revoke"` they are revoked too, even when the key itself was revoked before. Revoking twice is
+   * the same as once. `NOT_FOUND` without such a key.
    */
   Rpc.make("auth.keys.revoke", {
     payload: { merchant_id: MerchantId, key_id: KeyId, child_keys: Schema.optionalKey(Schema.Literals(ChildKeys)) },

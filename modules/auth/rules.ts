@@ -1,7 +1,7 @@
 /** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
 import { DateTime } from "effect"
 import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
@@ -59,8 +59,8 @@ export const formKey = (scope: KeyScope, environment: Environment, random: strin
 export const tagLength = 8
 
 /**
- * A key that proves by itself that it was made here: the last {@link tagLength} of its 32 random characters are a tag of
- * all before them. `tagOf` is a keyed hash, of 32 bytes or more.
+ * A key that proves by itself that it was made here: the last {@link tagLength} of its 32 random characters are a tag
+ * of all before them. `tagOf` is a keyed hash, of 32 bytes or more.
  */
 export const formTaggedKey = (
   scope: KeyScope,
@@ -74,7 +74,9 @@ export const formTaggedKey = (
 
 const tagIn = (hash: Uint8Array): string => randomCharacters(hash).slice(0, tagLength)
 
-/** Whether a well-formed key has the tag that {@link formTaggedKey} gives; keys made before there were tags have none. */
+/**
+ * Whether a well-formed key has the tag that {@link formTaggedKey} gives; keys made before there were tags have none.
+ */
 export const hasTag = (key: string, tagOf: (text: string) => Uint8Array): boolean => {
   const end = key.length - checksumLength - tagLength
   return isWellFormedKey(key) && tagIn(tagOf(key.slice(0, end))) === key.slice(end, -checksumLength)
@@ -119,8 +121,8 @@ export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): b
   status === "active" && (expiresAt === null || nowSeconds < expiresAt)
 
 /**
- * Keys a merchant may have in use, including rotated ones until they end. Enough for several keys for every service of a
- * large shop in both environments.
+ * Keys a merchant may have in use, including rotated ones until they end. Enough for several keys for every service of
+ * a large shop in both environments.
  */
 export const maximumKeys = 100
 
@@ -190,15 +192,17 @@ const isoTime = (epochSeconds: number): string => DateTime.formatIso(DateTime.ma
 
 const predecessorInUse = ({ expiresAt, id }: KeyState): PublicError =>
   publicError("INVALID_TRANSITION", {
-    message: `${id}, which this key replaced, is in use until ${isoTime(expiresAt!)}: revoke it first, wait until then, or `
+    message:
+      `${id}, which this key replaced, is in use until ${isoTime(expiresAt!)}: revoke it first, wait until then, or `
       + "rotate with overlap_seconds 0, which ends this key at once",
     details: { status: "active", previous_key_id: id, previous_key_expires_at: expiresAt }
   })
 
 /**
- * The key that `replacedBy` replaces: it ends after the overlap, or at its own end if that is earlier. A rotation leaves
- * at most one predecessor in use and never shortens an overlap that an earlier rotation promised. A leaked key can always
- * be replaced, because an overlap of 0 leaves no predecessor. Errors: `INVALID_TRANSITION`; `API_KEY_LIMIT_REACHED`.
+ * The key that `replacedBy` replaces: it ends after the overlap, or at its own end if that is earlier. A rotation
+ * leaves at most one predecessor in use and never shortens an overlap that an earlier rotation promised. A leaked key
+ * can always be replaced, because an overlap of 0 leaves no predecessor. Errors: `INVALID_TRANSITION`;
+ * `API_KEY_LIMIT_REACHED`.
  */
 export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number): KeyState | PublicError => {
   const { keysInUse, overlapSeconds, predecessor, replacedBy } = rotation
@@ -207,7 +211,8 @@ export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number)
   if (overlapSeconds > 0 && predecessor !== undefined) return predecessorInUse(predecessor)
   if (overlapSeconds > 0 && keysInUse >= maximumKeys) {
     return publicError("API_KEY_LIMIT_REACHED", {
-      message: `A merchant may have ${maximumKeys} keys in use, and the old key counts until its overlap ends: revoke a key `
+      message:
+        `A merchant may have ${maximumKeys} keys in use, and the old key counts until its overlap ends: revoke a key `
         + "first, or rotate with overlap_seconds 0"
     })
   }

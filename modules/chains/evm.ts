@@ -19,7 +19,12 @@ import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.t
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
 const defaultPollMillis: Partial<Record<Network, number>> = {
-  ethereum: 3_000, base: 1_000, optimism: 1_000, arbitrum: 1_000, avalanche: 1_000, bsc: 1_000
+  ethereum: 3_000,
+  base: 1_000,
+  optimism: 1_000,
+  arbitrum: 1_000,
+  avalanche: 1_000,
+  bsc: 1_000
 }
 
 export const EvmOptions = Schema.Struct({
@@ -41,13 +46,15 @@ export const EvmOptions = Schema.Struct({
   /** Ask the node for its `finalized` mark; default true. */
   finalizedTag: Schema.optionalKey(Schema.Boolean),
   /**
-   * Seconds an endpoint's head may stand still, or lie behind another endpoint's, before it counts as frozen, 1 to 3,600;
-   * default ten blocks of the network, at least 30. On devnet a head may stand still for ever unless this is set.
+   * Seconds an endpoint's head may stand still, or lie behind another endpoint's, before it counts as frozen, 1 to
+   * 3,600; default ten blocks of the network, at least 30. On devnet a head may stand still for ever unless this is
+   * set.
    */
   frozenSeconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600 }))),
   /**
-   * Whole dollars from which on a payment, or any payment of an invoice of as many, is confirmed only where two endpoints
-   * have its block; 0: every payment. Needs two endpoints. Default on mainnet with two endpoints: 1,000; else none.
+   * Whole dollars from which on a payment, or any payment of an invoice of as many, is confirmed only where two
+   * endpoints have its block; 0: every payment. Needs two endpoints. Default on mainnet with two endpoints: 1,000; else
+   * none.
    */
   agreementAboveUsd: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))),
   /** For a private network: the chain id its nodes answer with instead of the public one. Devnet only. */
@@ -71,7 +78,9 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
  */
 const defaultAgreementUsd = 1_000
 
-/** A contract that reverts, or answers something else than one word, is no token's: that is an answer and no failure. */
+/**
+ * A contract that reverts, or answers something else than one word, is no token's: that is an answer and no failure.
+ */
 const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> => (address) =>
   Effect.map(
     rpc.withFailover((endpoint) => endpoint.ethCall(address, decimalsSelector)),
@@ -80,7 +89,9 @@ const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> 
 
 const readToken = (rpc: JsonRpc): NonNullable<ChainDriver["readToken"]> => (address) =>
   Effect.map(
-    Effect.all([symbolSelector, decimalsSelector].map((data) => rpc.withFailover((endpoint) => endpoint.ethCall(address, data)))),
+    Effect.all(
+      [symbolSelector, decimalsSelector].map((data) => rpc.withFailover((endpoint) => endpoint.ethCall(address, data)))
+    ),
     ([symbol, decimals]) => contractToken(symbol!, decimals!)
   )
 
@@ -145,66 +156,72 @@ const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => 
  * The driver of one network. Fails when the options contradict themselves or a node is on another chain. `absence`: how
  * long an endpoint without an answer is waited for, where it is not the pool's own time.
  */
-export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions, absence: Pick<PoolLimits, "absenceMillis"> = {}) {
-  const { environment, network } = options
-  const refuse = (reason: string) => new EvmOptionsError({ network, reason })
-  if (options.chainId !== undefined && environment === "mainnet") {
-    return yield* refuse("`chainId` is for private devnet networks")
+export const makeDriver = Effect.fnUntraced(
+  function*(options: EvmOptions, absence: Pick<PoolLimits, "absenceMillis"> = {}) {
+    const { environment, network } = options
+    const refuse = (reason: string) => new EvmOptionsError({ network, reason })
+    if (options.chainId !== undefined && environment === "mainnet") {
+      return yield* refuse("`chainId` is for private devnet networks")
+    }
+    if (options.xpub !== undefined && options.startIndex === undefined && environment === "mainnet") {
+      return yield* refuse(
+        "set `startIndex`: 0 for an account never used, else past the highest index your wallet shows"
+      )
+    }
+    for (const [place, url] of options.rpc.entries()) {
+      const refusal = environment === "mainnet" ? plainHttpRefusal(Redacted.value(url)) : null
+      if (refusal !== null) return yield* refuse(`rpc ${place + 1} of ${options.rpc.length}: ${refusal}`)
+    }
+    if (options.agreementAboveUsd !== undefined && options.rpc.length < 2) {
+      return yield* refuse("`agreementAboveUsd` needs two endpoints: give a second url in `rpc`, or leave it out")
+    }
+    const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
+    if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
+    const chainId = options.chainId ?? publicChainId(network, environment)!
+    yield* endpointGaugesFromZero({ network, environment })
+    const standstill = standstillSeconds[network]!
+    const limits = {
+      ...absence,
+      lagMillis: (options.frozenSeconds ?? standstill) * 1000,
+      standstillMillis: environment === "mainnet"
+        ? (options.frozenSeconds ?? standstill) * 1000
+        : options.frozenSeconds === undefined
+        ? null
+        : options.frozenSeconds * 1000
+    }
+    const rpc = yield* makeRpc({ network, urls: options.rpc, chainId, limits })
+    const readers = makeReaders()
+    const agreementAboveUsd = options.agreementAboveUsd ??
+      (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
+    yield* Effect.mapError(rpc.verify, (error) => refuse(error.reason))
+    const followOptions = {
+      network,
+      environment,
+      rpc,
+      readers,
+      pollMillis: options.pollMillis ?? defaultPollMillis[network]!,
+      finalizedTag: options.finalizedTag ?? true
+    }
+    const driver: ChainDriver = {
+      network,
+      environment,
+      tokenTypes: ["native", "erc20"],
+      wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
+      readWallet,
+      tokenDecimals: tokenDecimals(rpc),
+      paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
+      follow: (recent, watch) => follow(followOptions, recent, watch),
+      readBlock: readBlock(network, rpc),
+      balanceAt: balanceAt(rpc),
+      readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
+      readToken: readToken(rpc),
+      corroborate: makeCorroborate(rpc, readers),
+      findTransfers: makeFindTransfers(rpc, readers),
+      agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+    }
+    return driver
   }
-  if (options.xpub !== undefined && options.startIndex === undefined && environment === "mainnet") {
-    return yield* refuse("set `startIndex`: 0 for an account never used, else past the highest index your wallet shows")
-  }
-  for (const [place, url] of options.rpc.entries()) {
-    const refusal = environment === "mainnet" ? plainHttpRefusal(Redacted.value(url)) : null
-    if (refusal !== null) return yield* refuse(`rpc ${place + 1} of ${options.rpc.length}: ${refusal}`)
-  }
-  if (options.agreementAboveUsd !== undefined && options.rpc.length < 2) {
-    return yield* refuse("`agreementAboveUsd` needs two endpoints: give a second url in `rpc`, or leave it out")
-  }
-  const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
-  if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
-  const chainId = options.chainId ?? publicChainId(network, environment)!
-  yield* endpointGaugesFromZero({ network, environment })
-  const standstill = standstillSeconds[network]!
-  const limits = {
-    ...absence,
-    lagMillis: (options.frozenSeconds ?? standstill) * 1000,
-    standstillMillis: environment === "mainnet"
-      ? (options.frozenSeconds ?? standstill) * 1000
-      : options.frozenSeconds === undefined ? null : options.frozenSeconds * 1000
-  }
-  const rpc = yield* makeRpc({ network, urls: options.rpc, chainId, limits })
-  const readers = makeReaders()
-  const agreementAboveUsd = options.agreementAboveUsd ??
-    (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
-  yield* Effect.mapError(rpc.verify, (error) => refuse(error.reason))
-  const followOptions = {
-    network,
-    environment,
-    rpc,
-    readers,
-    pollMillis: options.pollMillis ?? defaultPollMillis[network]!,
-    finalizedTag: options.finalizedTag ?? true
-  }
-  const driver: ChainDriver = {
-    network,
-    environment,
-    tokenTypes: ["native", "erc20"],
-    wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
-    readWallet,
-    tokenDecimals: tokenDecimals(rpc),
-    paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
-    follow: (recent, watch) => follow(followOptions, recent, watch),
-    readBlock: readBlock(network, rpc),
-    balanceAt: balanceAt(rpc),
-    readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
-    readToken: readToken(rpc),
-    corroborate: makeCorroborate(rpc, readers),
-    findTransfers: makeFindTransfers(rpc, readers),
-    agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
-  }
-  return driver
-})
+)
 
 export const plugin = Plugin.make({
   name: "evm",

@@ -77,8 +77,8 @@ export class SimulatedChain extends Context.Service<SimulatedChain, {
   >
   readonly mine: (network: Network, blocks: number) => Effect.Effect<void>
   /**
-   * Replaces the newest `depth` blocks by as many others: transactions named in `drop` (or all) vanish, the rest is mined
-   * again, `shift` blocks later than before.
+   * Replaces the newest `depth` blocks by as many others: transactions named in `drop` (or all) vanish, the rest is
+   * mined again, `shift` blocks later than before.
    */
   readonly reorg: (network: Network, depth: number, options?: {
     readonly drop?: ReadonlyArray<string> | "all"
@@ -120,7 +120,10 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
     return Effect.asVoid(Deferred.succeed(before, undefined))
   })
 
-  /** Goes on above what a follower stored, if this process knows less. Answers the head as it is before anyone may add to it. */
+  /**
+   * Goes on above what a follower stored, if this process knows less. Answers the head as it is before anyone may add
+   * to it.
+   */
   const adopt = Effect.fnUntraced(function*(recent: ReadonlyArray<ChainPoint>) {
     const stored = recent[0]
     if (blocks.length === 0) {
@@ -166,7 +169,13 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
         const transfers = next.transfers.filter(({ matchKey }) => watch.has(matchKey))
         const isCatchingUp = next.height < top()!.height
         return [
-          { _tag: "Forward", point: { height: next.height, hash: next.hash }, time: next.time, transfers, isCatchingUp },
+          {
+            _tag: "Forward",
+            point: { height: next.height, hash: next.hash },
+            time: next.time,
+            transfers,
+            isCatchingUp
+          },
           { _tag: "Finality", finalized: null }
         ]
       })
@@ -218,7 +227,9 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       const undone = blocks.slice(-depth)
       blocks = blocks.slice(0, -depth)
       for (let done = 0; done < shift; done++) add([])
-      for (const block of undone) add(drop === "all" ? [] : block.transfers.filter(({ txHash }) => !drop.includes(txHash)))
+      for (const block of undone) {
+        add(drop === "all" ? [] : block.transfers.filter(({ txHash }) => !drop.includes(txHash)))
+      }
     })
 
   return { follow, mine, readBlock, reorg, transaction }
@@ -240,7 +251,9 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   readContract: null,
   readToken: (address) => {
     const { decimals, symbol } = unlistedPlayToken
-    return Effect.succeed(address === unlistedPlayToken.address ? { symbol, decimals } : { symbol: null, decimals: null })
+    return Effect.succeed(
+      address === unlistedPlayToken.address ? { symbol, decimals } : { symbol: null, decimals: null }
+    )
   },
   corroborate: null,
   findTransfers: null,
@@ -279,10 +292,13 @@ export const plugin = Plugin.make({
   environments: ["devnet"],
   options: SimulatedOptions,
   layer: (options) =>
-    Layer.effect(SimulatedChain, Effect.gen(function*() {
-      const chains = yield* Chains
-      const { drivers, service } = yield* make(options)
-      for (const driver of drivers) yield* chains.register(driver)
-      return service
-    }))
+    Layer.effect(
+      SimulatedChain,
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        const { drivers, service } = yield* make(options)
+        for (const driver of drivers) yield* chains.register(driver)
+        return service
+      })
+    )
 })

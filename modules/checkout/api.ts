@@ -9,7 +9,11 @@ const params = { id: Schema.String }
 
 /** Drawn as pages (`pages/ErrorPage.ts`). */
 const refusals = [
-  "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+  "CREDENTIAL_NOT_ALLOWED",
+  "SESSION_INVALID",
+  "SESSION_EXPIRED",
+  "RATE_LIMIT_EXCEEDED",
+  "SERVICE_UNAVAILABLE"
 ] as const
 
 /**

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { ErrorPages, merchantCredentials, RequestInfo, RateLimiter } from "../../runtime/Http.ts"
+import { ErrorPages, merchantCredentials, RateLimiter, RequestInfo } from "../../runtime/Http.ts"
 import { immutable, makeAsset, serve } from "../../runtime/http/Asset.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
@@ -14,20 +14,20 @@ import type { Aggregate, WithLastEvent } from "../invoices/plugin.ts"
 import { PayorApi } from "../payments/plugin.ts"
 import { Checkout, type Outcome } from "./service.ts"
 import { CheckoutApi } from "./api.ts"
-import { css, renderErrorPage, fragment, page, type Texts } from "./pages.ts"
-import { type Responses, cookies, makeResponses, htmlResponse } from "./pages/Responses.ts"
+import { css, fragment, page, renderErrorPage, type Texts } from "./pages.ts"
+import { cookies, htmlResponse, makeResponses, type Responses } from "./pages/Responses.ts"
 import { languages } from "./pages/Languages.ts"
 import {
-  sessionQuery,
+  credentialsOfCookie,
+  credentialsOfQuery,
   isCrossSite,
   isNavigation,
   languageFor,
-  type SessionCredentials,
-  credentialsOfCookie,
-  credentialsOfQuery,
   readFormAction,
   readTab,
   readToken,
+  type SessionCredentials,
+  sessionQuery,
   stateTag
 } from "./pages/PageRequest.ts"
 import { island } from "./repo.ts"
@@ -121,7 +121,9 @@ const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses
         ...(outcome.change === undefined ? {} : { change: "1" }),
         ...(outcome.unpricedToken === undefined ? {} : { token: String(outcome.unpricedToken) })
       })
-      const response = seeOther(more.size === 0 ? `${path}${query}` : `${path}${query === "" ? "?" : `${query}&`}${more}`)
+      const response = seeOther(
+        more.size === 0 ? `${path}${query}` : `${path}${query === "" ? "?" : `${query}&`}${more}`
+      )
       return outcome.chosenToken === undefined || pageRequest.hasQuerySession
         ? response
         : withChoice(response, cookies.last(pageRequest.current.invoice.merchantId), String(outcome.chosenToken))
@@ -159,62 +161,91 @@ const makeOpen = Effect.gen(function*() {
       snapshot,
       current: snapshot.aggregate,
       hasQuerySession: queryCredentials !== null,
-      hasCookieSession: cookieCredentials?.sessionToken === credentials.sessionToken && cookieCredentials.signature === credentials.signature
+      hasCookieSession: cookieCredentials?.sessionToken === credentials.sessionToken &&
+        cookieCredentials.signature === credentials.signature
     }
   })
 })
 
-export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(function*(group) {
-  const checkout = yield* Checkout
-  const errorPages = yield* ErrorPages
-  const open = yield* makeOpen
-  const { publicUrl } = yield* Settings
-  const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
-  const scriptName = `pay.${script.hash}.js`
-  const responses = makeResponses(publicUrl)
-  const { locationOf, afterwards: afterForm, handOver: handOverSession, remembering: rememberChoices, spoken: afterLanguageChoice } = makeNavigation(responses)
-  const assets = { script: `${responses.base}/assets/${scriptName}`, style: { css }, languages }
-  yield* errorPages.register("/pay", renderErrorPage(responses, assets))
+export const handlers = HttpApiBuilder.group(
+  CheckoutApi,
+  "checkout",
+  Effect.fn(function*(group) {
+    const checkout = yield* Checkout
+    const errorPages = yield* ErrorPages
+    const open = yield* makeOpen
+    const { publicUrl } = yield* Settings
+    const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
+    const scriptName = `pay.${script.hash}.js`
+    const responses = makeResponses(publicUrl)
+    const {
+      locationOf,
+      afterwards: afterForm,
+      handOver: handOverSession,
+      remembering: rememberChoices,
+      spoken: afterLanguageChoice
+    } = makeNavigation(responses)
+    const assets = { script: `${responses.base}/assets/${scriptName}`, style: { css }, languages }
+    yield* errorPages.register("/pay", renderErrorPage(responses, assets))
 
-  /** All that a screen is drawn from, and the headers it goes under. */
-  const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
-    const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
-    return {
-      view: yield* checkout.view(pageRequest.snapshot, { ...locationOf(pageRequest), ...viewRequestOf(pageRequest) }),
-      texts: languageOf(pageRequest, default_locale),
-      headers: responses.headersFor(accent, frame_ancestors)
-    }
+    /** All that a screen is drawn from, and the headers it goes under. */
+    const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
+      const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
+      return {
+        view: yield* checkout.view(pageRequest.snapshot, { ...locationOf(pageRequest), ...viewRequestOf(pageRequest) }),
+        texts: languageOf(pageRequest, default_locale),
+        headers: responses.headersFor(accent, frame_ancestors)
+      }
+    })
+
+    return group
+      .handle(
+        "page",
+        Effect.fnUntraced(function*({ params: { id } }) {
+          const pageRequest = yield* open(id)
+          const next = handOverSession(pageRequest)
+          if (next !== null) return next
+          const { headers, texts, view } = yield* loadView(pageRequest)
+          return rememberChoices(
+            pageRequest,
+            texts,
+            htmlResponse(pageRequest.request, page(view, texts, assets), headers)
+          )
+        })
+      )
+      .handle(
+        "state",
+        Effect.fnUntraced(function*({ params: { id } }) {
+          const visit = yield* open(id)
+          const { headers, texts, view } = yield* loadView(visit)
+          const tag = `"${stateTag(view, texts.locale)}"`
+          const taggedHeaders = { ...headers, etag: `W/${tag}` }
+          return matchesEtag(visit.request.headers["if-none-match"], tag)
+            ? HttpServerResponse.empty({ status: 304, headers: taggedHeaders })
+            : htmlResponse(visit.request, fragment(view, texts), taggedHeaders)
+        })
+      )
+      .handle(
+        "act",
+        Effect.fnUntraced(function*({ params: { id } }) {
+          const visit = yield* open(id)
+          const { current, request } = visit
+          if (isCrossSite(request.headers, responses.origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          const action = readFormAction(yield* readForm(request))
+          if (action === null) {
+            return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
+          }
+          if (action._tag === "Language") return afterLanguageChoice(visit, action.locale)
+          const { requestId } = yield* RequestInfo
+          return afterForm(visit, yield* checkout.act(current, action, { requestId, idempotencyKey: null }))
+        })
+      )
+      .handle(
+        "asset",
+        Effect.fnUntraced(function*({ params: { name } }) {
+          if (name !== scriptName) return yield* publicError("NOT_FOUND")
+          return yield* serve(script, yield* HttpServerRequest.HttpServerRequest, immutable, assetHeaders)
+        })
+      )
   })
-
-  return group
-    .handle("page", Effect.fnUntraced(function*({ params: { id } }) {
-      const pageRequest = yield* open(id)
-      const next = handOverSession(pageRequest)
-      if (next !== null) return next
-      const { headers, texts, view } = yield* loadView(pageRequest)
-      return rememberChoices(pageRequest, texts, htmlResponse(pageRequest.request, page(view, texts, assets), headers))
-    }))
-    .handle("state", Effect.fnUntraced(function*({ params: { id } }) {
-      const visit = yield* open(id)
-      const { headers, texts, view } = yield* loadView(visit)
-      const tag = `"${stateTag(view, texts.locale)}"`
-      const taggedHeaders = { ...headers, etag: `W/${tag}` }
-      return matchesEtag(visit.request.headers["if-none-match"], tag)
-        ? HttpServerResponse.empty({ status: 304, headers: taggedHeaders })
-        : htmlResponse(visit.request, fragment(view, texts), taggedHeaders)
-    }))
-    .handle("act", Effect.fnUntraced(function*({ params: { id } }) {
-      const visit = yield* open(id)
-      const { current, request } = visit
-      if (isCrossSite(request.headers, responses.origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
-      const action = readFormAction(yield* readForm(request))
-      if (action === null) return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
-      if (action._tag === "Language") return afterLanguageChoice(visit, action.locale)
-      const { requestId } = yield* RequestInfo
-      return afterForm(visit, yield* checkout.act(current, action, { requestId, idempotencyKey: null }))
-    }))
-    .handle("asset", Effect.fnUntraced(function*({ params: { name } }) {
-      if (name !== scriptName) return yield* publicError("NOT_FOUND")
-      return yield* serve(script, yield* HttpServerRequest.HttpServerRequest, immutable, assetHeaders)
-    }))
-}))
+)

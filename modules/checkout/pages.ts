@@ -4,8 +4,8 @@ import { renderScreen } from "./pages/Screens.ts"
 import type { Texts } from "./pages/Texts.ts"
 
 export { accentCss } from "./pages/Accent.ts"
-export { type Assets, page } from "./pages/Page.ts"
 export { renderErrorPage } from "./pages/ErrorPage.ts"
+export { type Assets, page } from "./pages/Page.ts"
 export { css } from "./pages/Style.ts"
 export type { Texts } from "./pages/Texts.ts"
 

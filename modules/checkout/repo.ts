@@ -11,7 +11,9 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const oldestBrowsers = ["chrome109", "firefox115", "safari16"]
 
 /** The script of the payment page could not be made, because esbuild, which makes it, is not there or does not run. */
-export class IslandBuildFailed extends Schema.TaggedError<IslandBuildFailed>()("IslandBuildFailed", { reason: Schema.String }) {
+export class IslandBuildFailed
+  extends Schema.TaggedError<IslandBuildFailed>()("IslandBuildFailed", { reason: Schema.String })
+{
   override get message() {
     return `the payment page's script cannot be made: ${this.reason}. ` +
       `Install the packages on this machine, with the optional ones: "npm ci --omit=dev"`
@@ -19,20 +21,24 @@ export class IslandBuildFailed extends Schema.TaggedError<IslandBuildFailed>()("
 }
 
 const buildFailure = (cause: unknown): IslandBuildFailed => {
-  const lines = (cause instanceof Error ? cause.message : String(cause)).split("\n").map((line) => line.trim().replace(/\.$/, ""))
+  const lines = (cause instanceof Error ? cause.message : String(cause)).split("\n").map((line) =>
+    line.trim().replace(/\.$/, "")
+  )
   // What esbuild writes below its first line is advice to whoever develops with it.
   return new IslandBuildFailed({ reason: lines.find((line) => line !== "") ?? "esbuild does not say why" })
 }
 
-/** esbuild asks where it stands. A working directory that was removed gives no answer, and then any other is as good. */
+/**
+ * esbuild asks where it stands. A working directory that was removed gives no answer, and then any other is as good.
+ */
 const ensureWorkingDirectory = Effect.try({ try: () => process.cwd(), catch: buildFailure }).pipe(
   Effect.catch(() => Effect.sync(() => process.chdir(at("."))))
 )
 
 /**
  * One classic script of `island.ts` and its parts, minified: it takes 50 ms and writes nothing. Names of functions are
- * shortened, which saves 17 % of the bytes: the page reports no errors, and whoever reads one in a browser makes the same
- * text again from the same version. It is as strict as the modules it is made of, whatever a `tsconfig.json` says.
+ * shortened, which saves 17 % of the bytes: the page reports no errors, and whoever reads one in a browser makes the
+ * same text again from the same version. It is as strict as the modules it is made of, whatever a `tsconfig.json` says.
  */
 export const island: Effect.Effect<string, IslandBuildFailed> = Effect.gen(function*() {
   yield* ensureWorkingDirectory

@@ -26,7 +26,16 @@ export type Screen =
  * is a judgement and no measurement.
  */
 const networkOrder: ReadonlyArray<Network> = [
-  "base", "solana", "arbitrum", "optimism", "bsc", "avalanche", "ton", "sui", "cardano", "ethereum"
+  "base",
+  "solana",
+  "arbitrum",
+  "optimism",
+  "bsc",
+  "avalanche",
+  "ton",
+  "sui",
+  "cardano",
+  "ethereum"
 ]
 
 type PaymentMethod = Pick<
@@ -148,12 +157,14 @@ type SessionPayment = (typeof SessionDetails.Type)["payments"][number]
 const isPending = ({ status }: SessionPayment): boolean => status === "pending" || status === "manual_retry"
 
 /** The payment whose progress is shown: the newest of those under way; `payments` are newest first. */
-export const pendingPayment = ({ payments }: { readonly payments: ReadonlyArray<SessionPayment> }): SessionPayment | null =>
-  payments.find(isPending) ?? null
+export const pendingPayment = (
+  { payments }: { readonly payments: ReadonlyArray<SessionPayment> }
+): SessionPayment | null => payments.find(isPending) ?? null
 
 /** The payments that count towards the invoice. */
-export const countedPayments = ({ payments }: { readonly payments: ReadonlyArray<SessionPayment> }): ReadonlyArray<SessionPayment> =>
-  payments.filter(({ status }) => isCounted(status))
+export const countedPayments = (
+  { payments }: { readonly payments: ReadonlyArray<SessionPayment> }
+): ReadonlyArray<SessionPayment> => payments.filter(({ status }) => isCounted(status))
 
 /** Whether the price of a route has ended: no address is asked for again before the payor wants a new one. */
 export const priceState = (

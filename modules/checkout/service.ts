@@ -11,11 +11,11 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import { type Aggregate, type WithLastEvent, Invoices, isPayable, newestFirst } from "../invoices/plugin.ts"
+import { type Aggregate, Invoices, isPayable, newestFirst, type WithLastEvent } from "../invoices/plugin.ts"
 import { PayorApi, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { sortPaymentMethods, isCoveredByEvents, canRestart, replacementFor, screenOf, type View } from "./rules.ts"
-import { type FormAction, type SessionCredentials, returnUrlOf } from "./pages/PageRequest.ts"
+import { canRestart, isCoveredByEvents, replacementFor, screenOf, sortPaymentMethods, type View } from "./rules.ts"
+import { type FormAction, returnUrlOf, type SessionCredentials } from "./pages/PageRequest.ts"
 
 /** What a payor's request adds to the invoice. */
 export interface ViewRequest {
@@ -55,8 +55,8 @@ export class Checkout extends Context.Service<Checkout, {
   readonly branding: (current: Aggregate) => Effect.Effect<Branding>
   /**
    * Everything the page of an invoice is drawn from. Errors: `SERVICE_UNAVAILABLE`. Writes nothing, but for a new quote
-   * where another amount remains, and the route of a single way to pay where {@link ViewRequest.isNavigation}: the same address each
-   * time, as if the payor had chosen it.
+   * where another amount remains, and the route of a single way to pay where {@link ViewRequest.isNavigation}: the same
+   * address each time, as if the payor had chosen it.
    */
   readonly view: (snapshot: WithLastEvent, request: ViewRequest) => Effect.Effect<View, PublicError>
   /**
@@ -69,150 +69,173 @@ export class Checkout extends Context.Service<Checkout, {
     cause: CommitCause
   ) => Effect.Effect<Outcome, PublicError>
 }>()("tillwire/modules/checkout/Checkout") {
-  static readonly layer = Layer.effect(Checkout, Effect.gen(function*() {
-    const catalog = yield* TokenCatalog
-    const chains = yield* Chains
-    const clock = yield* MerchantClock
-    const payorApi = yield* PayorApi
-    const merchantSettings = yield* MerchantSettings
-    const payorDetails = yield* PayorDetails
-    const simulated = yield* SimulatedPayments
-    const restart = yield* makeRestart
+  static readonly layer = Layer.effect(
+    Checkout,
+    Effect.gen(function*() {
+      const catalog = yield* TokenCatalog
+      const chains = yield* Chains
+      const clock = yield* MerchantClock
+      const payorApi = yield* PayorApi
+      const merchantSettings = yield* MerchantSettings
+      const payorDetails = yield* PayorDetails
+      const simulated = yield* SimulatedPayments
+      const restart = yield* makeRestart
 
-    const branding = ({ invoice }: Aggregate) =>
-      Effect.map(merchantSettings.get(invoice.merchantId, invoice.environment), (settings) => settings.branding)
+      const branding = ({ invoice }: Aggregate) =>
+        Effect.map(merchantSettings.get(invoice.merchantId, invoice.environment), (settings) => settings.branding)
 
-    const tokenOf = (id: number | null | undefined): View["token"] => {
-      const token = id === null || id === undefined ? undefined : catalog.get(id)
-      return token === undefined
-        ? null
-        : { id: token.id, symbol: token.symbol, network: token.network }
-    }
-
-    const view = Effect.fnUntraced(function*({ aggregate: current, lastEventId }: WithLastEvent, asked: ViewRequest) {
-      const { invoice, payments } = current
-      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
-      const payable = isPayable(invoice, now)
-      const details = yield* payorApi.details(current)
-      const pageBranding = yield* branding(current)
-      const offeredMethods = payable ? sortPaymentMethods(yield* payorApi.tokens(current, {})) : []
-      const payableMethods = offeredMethods.filter(({ unavailable_reason }) => unavailable_reason === null)
-      const unpricedMethod = payableMethods.find(({ id }) => id === asked.unpricedToken)
-      const currentAddress = !payable
-        ? null
-        : unpricedMethod === undefined
-        ? yield* payorApi.currentAddress(current)
-        : yield* Effect.catch(payorApi.address(current, unpricedMethod.network, unpricedMethod.id), () => payorApi.currentAddress(current))
-      const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && payableMethods.length === 1 ? payableMethods[0]! : null
-      // The list is shown instead then, and the payor who goes on from there is told what hinders it.
-      const address = onlyMethod === null
-        ? currentAddress
-        : yield* Effect.catch(payorApi.address(current, onlyMethod.network, onlyMethod.id), () => Effect.succeed(null))
-      const screen = screenOf({ details, address, payable, change: asked.change, now })
-      const listedMethods = screen === "choose" ? offeredMethods : []
-      const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? newestFirst(payments)[0]?.tokenId)
-      const preselected = [token?.id, asked.lastToken, payableMethods.length === 1 ? payableMethods[0]!.id : null].find((id) =>
-        payableMethods.some((way) => way.id === id))
-      const relevantNetworks = new Set([
-        address?.network,
-        ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)
-      ])
-      const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* payorApi.ticket(invoice))
-      const pageView: View = {
-        screen,
-        details,
-        tokens: listedMethods,
-        estimates: listedMethods.length === 0 ? new Map() : payorApi.estimates(current, listedMethods),
-        payable,
-        address,
-        token,
-        preselectedToken: preselected ?? null,
-        canChange: details.locked_token_id === null && payableMethods.length > 1,
-        allowRestart: canRestart(current, pageBranding.allow_restart, now),
-        returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
-        degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
-          .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
-        simulator: invoice.environment === "devnet" && simulated.current() !== null,
-        refund: asked.refund,
-        tab: asked.tab,
-        now,
-        aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
-        path: asked.path,
-        query: asked.query,
-        socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`,
-        since: isCoveredByEvents(screen) ? lastEventId : null
+      const tokenOf = (id: number | null | undefined): View["token"] => {
+        const token = id === null || id === undefined ? undefined : catalog.get(id)
+        return token === undefined
+          ? null
+          : { id: token.id, symbol: token.symbol, network: token.network }
       }
-      return pageView
-    })
 
-    /** Back to the page, which shows the address also without a price. */
-    const withPriceState = ({ estimated_token_amount, supported_token_id }: NonNullable<View["address"]>) =>
-      estimated_token_amount === null ? { unpricedToken: supported_token_id } : {}
+      const view = Effect.fnUntraced(function*({ aggregate: current, lastEventId }: WithLastEvent, asked: ViewRequest) {
+        const { invoice, payments } = current
+        const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+        const payable = isPayable(invoice, now)
+        const details = yield* payorApi.details(current)
+        const pageBranding = yield* branding(current)
+        const offeredMethods = payable ? sortPaymentMethods(yield* payorApi.tokens(current, {})) : []
+        const payableMethods = offeredMethods.filter(({ unavailable_reason }) => unavailable_reason === null)
+        const unpricedMethod = payableMethods.find(({ id }) => id === asked.unpricedToken)
+        const currentAddress = !payable
+          ? null
+          : unpricedMethod === undefined
+          ? yield* payorApi.currentAddress(current)
+          : yield* Effect.catch(
+            payorApi.address(current, unpricedMethod.network, unpricedMethod.id),
+            () => payorApi.currentAddress(current)
+          )
+        const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && payableMethods.length === 1
+          ? payableMethods[0]!
+          : null
+        // The list is shown instead then, and the payor who goes on from there is told what hinders it.
+        const address = onlyMethod === null
+          ? currentAddress
+          : yield* Effect.catch(
+            payorApi.address(current, onlyMethod.network, onlyMethod.id),
+            () => Effect.succeed(null)
+          )
+        const screen = screenOf({ details, address, payable, change: asked.change, now })
+        const listedMethods = screen === "choose" ? offeredMethods : []
+        const token = tokenOf(
+          address?.supported_token_id ?? details.locked_token_id ?? newestFirst(payments)[0]?.tokenId
+        )
+        const preselected = [token?.id, asked.lastToken, payableMethods.length === 1 ? payableMethods[0]!.id : null]
+          .find((id) => payableMethods.some((way) => way.id === id))
+        const relevantNetworks = new Set([
+          address?.network,
+          ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)
+        ])
+        const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* payorApi.ticket(invoice))
+        const pageView: View = {
+          screen,
+          details,
+          tokens: listedMethods,
+          estimates: listedMethods.length === 0 ? new Map() : payorApi.estimates(current, listedMethods),
+          payable,
+          address,
+          token,
+          preselectedToken: preselected ?? null,
+          canChange: details.locked_token_id === null && payableMethods.length > 1,
+          allowRestart: canRestart(current, pageBranding.allow_restart, now),
+          returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
+          degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
+            .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
+          simulator: invoice.environment === "devnet" && simulated.current() !== null,
+          refund: asked.refund,
+          tab: asked.tab,
+          now,
+          aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
+          path: asked.path,
+          query: asked.query,
+          socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`,
+          since: isCoveredByEvents(screen) ? lastEventId : null
+        }
+        return pageView
+      })
 
-    const choose = Effect.fnUntraced(function*(
-      current: Aggregate,
-      tokenId: number
-    ): Effect.fn.Return<Outcome, PublicError> {
-      const network = catalog.get(tokenId)?.network
-      if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
-      return { _tag: "Page", chosenToken: tokenId, ...withPriceState(yield* payorApi.address(current, network, tokenId)) }
-    })
+      /** Back to the page, which shows the address also without a price. */
+      const withPriceState = ({ estimated_token_amount, supported_token_id }: NonNullable<View["address"]>) =>
+        estimated_token_amount === null ? { unpricedToken: supported_token_id } : {}
 
-    const refresh = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Outcome, PublicError> {
-      const currentAddress = yield* payorApi.currentAddress(current)
-      if (currentAddress === null) return { _tag: "Page" }
-      return { _tag: "Page", ...withPriceState(yield* payorApi.address(current, currentAddress.network, currentAddress.supported_token_id)) }
-    })
+      const choose = Effect.fnUntraced(function*(
+        current: Aggregate,
+        tokenId: number
+      ): Effect.fn.Return<Outcome, PublicError> {
+        const network = catalog.get(tokenId)?.network
+        if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
+        return {
+          _tag: "Page",
+          chosenToken: tokenId,
+          ...withPriceState(yield* payorApi.address(current, network, tokenId))
+        }
+      })
 
-    const simulate = Effect.fnUntraced(function*(
-      current: Aggregate,
-      what: Extract<FormAction, { readonly _tag: "Simulate" }>["what"]
-    ): Effect.fn.Return<Outcome, PublicError> {
-      const pay = simulated.current()
-      if (pay === null || current.invoice.environment !== "devnet") return yield* publicError("DEVNET_ONLY")
-      yield* pay(current, what)
-      return { _tag: "Page" }
-    })
+      const refresh = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Outcome, PublicError> {
+        const currentAddress = yield* payorApi.currentAddress(current)
+        if (currentAddress === null) return { _tag: "Page" }
+        return {
+          _tag: "Page",
+          ...withPriceState(yield* payorApi.address(current, currentAddress.network, currentAddress.supported_token_id))
+        }
+      })
 
-    const refund = ({ invoice }: Aggregate, network: string, address: string) =>
-      payorDetails.saveRefundAddress(invoice, { network, address, memo: null }).pipe(
-        Effect.as<Outcome>({ _tag: "Page", refund: "saved" }),
-        Effect.catch((error) =>
-          error.code === "WALLET_ADDRESS_INVALID"
-            ? Effect.succeed<Outcome>({ _tag: "Page", refund: "refused" })
-            : Effect.fail(error))
-      )
+      const simulate = Effect.fnUntraced(function*(
+        current: Aggregate,
+        what: Extract<FormAction, { readonly _tag: "Simulate" }>["what"]
+      ): Effect.fn.Return<Outcome, PublicError> {
+        const pay = simulated.current()
+        if (pay === null || current.invoice.environment !== "devnet") return yield* publicError("DEVNET_ONLY")
+        yield* pay(current, what)
+        return { _tag: "Page" }
+      })
 
-    const perform = (
-      current: Aggregate,
-      act: Exclude<FormAction, { readonly _tag: "Language" }>,
-      cause: CommitCause
-    ): Effect.Effect<Outcome, PublicError> => {
-      switch (act._tag) {
-        case "Choose":
-          return choose(current, act.tokenId)
-        case "Refresh":
-          return refresh(current)
-        case "Restart":
-          return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
-        case "Simulate":
-          return simulate(current, act.what)
-        case "Refund":
-          return refund(current, act.network, act.address)
+      const refund = ({ invoice }: Aggregate, network: string, address: string) =>
+        payorDetails.saveRefundAddress(invoice, { network, address, memo: null }).pipe(
+          Effect.as<Outcome>({ _tag: "Page", refund: "saved" }),
+          Effect.catch((error) =>
+            error.code === "WALLET_ADDRESS_INVALID"
+              ? Effect.succeed<Outcome>({ _tag: "Page", refund: "refused" })
+              : Effect.fail(error)
+          )
+        )
+
+      const perform = (
+        current: Aggregate,
+        act: Exclude<FormAction, { readonly _tag: "Language" }>,
+        cause: CommitCause
+      ): Effect.Effect<Outcome, PublicError> => {
+        switch (act._tag) {
+          case "Choose":
+            return choose(current, act.tokenId)
+          case "Refresh":
+            return refresh(current)
+          case "Restart":
+            return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
+          case "Simulate":
+            return simulate(current, act.what)
+          case "Refund":
+            return refund(current, act.network, act.address)
+        }
       }
-    }
 
-    return Checkout.of({
-      branding,
-      view,
-      act: (current, act, cause) =>
-        Effect.catch(perform(current, act, cause), (error): Effect.Effect<Outcome, PublicError> => {
-          if (act._tag === "Restart") return Effect.fail(error)
-          if (explainedByPage.has(error.code)) return Effect.succeed({ _tag: "Page" })
-          return error.code === "NETWORK_DEGRADED" ? Effect.succeed({ _tag: "Page", change: true }) : Effect.fail(error)
-        })
+      return Checkout.of({
+        branding,
+        view,
+        act: (current, act, cause) =>
+          Effect.catch(perform(current, act, cause), (error): Effect.Effect<Outcome, PublicError> => {
+            if (act._tag === "Restart") return Effect.fail(error)
+            if (explainedByPage.has(error.code)) return Effect.succeed({ _tag: "Page" })
+            return error.code === "NETWORK_DEGRADED"
+              ? Effect.succeed({ _tag: "Page", change: true })
+              : Effect.fail(error)
+          })
+      })
     })
-  }))
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Makes `dist/` before the package is packed: JavaScript and types of what it exports, because Node strips no types below
- * `node_modules`. Nothing at run time needs it, and it is in no commit.
+ * Makes `dist/` before the package is packed: JavaScript and types of what it exports, because Node strips no types
+ * below `node_modules`. Nothing at run time needs it, and it is in no commit.
  */
 import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
@@ -14,7 +14,9 @@ const modules = join(root, "modules")
 const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
 
 /** Modules that come and go bring the client of their calls. */
-const optionalClients = readdirSync(modules).filter((name) => name !== "clients" && existsSync(join(modules, name, "client.ts")))
+const optionalClients = readdirSync(modules).filter((name) =>
+  name !== "clients" && existsSync(join(modules, name, "client.ts"))
+)
 
 rmSync(dist, { recursive: true, force: true })
 
@@ -33,7 +35,11 @@ buildSync({
 })
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
-const compilation = spawnSync(process.execPath, [compiler, "--project", join(root, "modules", "clients", "tsconfig.json")], {
+const compilation = spawnSync(process.execPath, [
+  compiler,
+  "--project",
+  join(root, "modules", "clients", "tsconfig.json")
+], {
   stdio: "inherit"
 })
 

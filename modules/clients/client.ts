@@ -1,6 +1,6 @@
 /**
- * `tillwire/client`: the API for programs on Effect, typed by the very definitions that the service serves. Calls fail with
- * `PublicError`, which has the code; each write carries an Idempotency-Key.
+ * `tillwire/client`: the API for programs on Effect, typed by the very definitions that the service serves. Calls fail
+ * with `PublicError`, which has the code; each write carries an Idempotency-Key.
  *
  * @example
  * const tillwire = yield* make({ baseUrl: "https://pay.example", apiKey: Redacted.make(key) })
@@ -84,5 +84,6 @@ export const makeClient = <ApiId extends string, Groups extends HttpApiGroup.Con
         return request.method === "GET"
           ? credential
           : HttpClientRequest.setHeader(credential, "idempotency-key", key ?? crypto.randomUUID())
-      }))
+      })
+    )
   })

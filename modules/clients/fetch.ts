@@ -1,6 +1,6 @@
 /**
- * `tillwire/fetch`: the API for programs without Effect. Typed by the OpenAPI document, it keeps one Idempotency-Key over
- * all tries of a write, tries again what may succeed, and walks lists. Runs in merchants' programs.
+ * `tillwire/fetch`: the API for programs without Effect. Typed by the OpenAPI document, it keeps one Idempotency-Key
+ * over all tries of a write, tries again what may succeed, and walks lists. Runs in merchants' programs.
  */
 import type { paths } from "./openapi.ts"
 
@@ -197,7 +197,9 @@ export interface Client {
   /** Every object of a list, newest first, page after page. */
   pages<P extends ListPaths>(path: P, ...call: Arguments<Call<P, "get">>): AsyncIterable<Item<Answer<P, "get">>>
   readonly events: {
-    /** The events after the one with `id`, oldest first, up to the newest there is. Keep the last id for the next time. */
+    /**
+     * The events after the one with `id`, oldest first, up to the newest there is. Keep the last id for the next time.
+     */
     since(id: string, call?: Call<"/api/v1/events", "get">): AsyncIterable<Event>
   }
 }

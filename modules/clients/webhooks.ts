@@ -1,6 +1,6 @@
 /**
- * `tillwire/webhooks`: verifies that a delivery came from the service, unchanged and just now. Web Crypto only, so it runs
- * in Node, browsers and on the edge. Runs in merchants' programs: nothing of Effect is here.
+ * `tillwire/webhooks`: verifies that a delivery came from the service, unchanged and just now. Web Crypto only, so it
+ * runs in Node, browsers and on the edge. Runs in merchants' programs: nothing of Effect is here.
  */
 import type { components } from "./openapi.ts"
 
@@ -8,9 +8,9 @@ import type { components } from "./openapi.ts"
 export type WebhookEvent = components["schemas"]["Event"]
 
 /**
- * Why a delivery is refused. `missing_header`: neither pair of signature headers is complete. `wrong_secret_kind`: none of
- * the secrets is an endpoint's secret. `body_changed`: no secret makes the signature of this body. `timestamp_outside_window`:
- * the signature is right, and too old or from a clock that is ahead.
+ * Why a delivery is refused. `missing_header`: neither pair of signature headers is complete. `wrong_secret_kind`: none
+ * of the secrets is an endpoint's secret. `body_changed`: no secret makes the signature of this body.
+ * `timestamp_outside_window`: the signature is right, and too old or from a clock that is ahead.
  */
 export type Reason = "missing_header" | "wrong_secret_kind" | "body_changed" | "timestamp_outside_window"
 
@@ -56,7 +56,9 @@ const readerOf = (headers: IncomingHeaders): (name: string) => string | undefine
   const { get } = headers
   if (typeof get === "function") return (name) => (get.call(headers, name) as string | null) ?? undefined
   const entries = Object.entries(headers as Readonly<Record<string, string | ReadonlyArray<string> | undefined>>)
-  const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : value?.[0]]))
+  const byName = new Map(
+    entries.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : value?.[0]])
+  )
   return (name) => byName.get(name)
 }
 
@@ -110,7 +112,11 @@ const standardClaim = (header: (name: string) => string | undefined, body: Bytes
 
 /** `X-Service-*`: the key is the whole secret as text. */
 const serviceClaim = (header: (name: string) => string | undefined, body: Bytes): SignatureClaim | undefined => {
-  const [timestamp, signature, previous] = ["x-service-timestamp", "x-service-signature", "x-service-signature-previous"]
+  const [timestamp, signature, previous] = [
+    "x-service-timestamp",
+    "x-service-signature",
+    "x-service-signature-previous"
+  ]
     .map(header)
   if (timestamp === undefined || signature === undefined) return undefined
   return {
@@ -124,7 +130,9 @@ const serviceClaim = (header: (name: string) => string | undefined, body: Bytes)
 /** Compares in constant time: `verify` of Web Crypto does. */
 const isSignedWith = async ({ keyOf, signatures, signedBytes }: SignatureClaim, secret: string): Promise<boolean> => {
   const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
-  const answers = await Promise.all(signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, signedBytes)))
+  const answers = await Promise.all(
+    signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, signedBytes))
+  )
   return answers.includes(true)
 }
 
@@ -135,8 +143,8 @@ const bytesOf = (body: string | Uint8Array): Bytes | undefined => {
 
 /**
  * Whether a delivery is genuine. One of the two signature schemes with one of the secrets is enough: during a rotation
- * give the new secret and the old one. An undefined secret, of a variable that is not set, is passed over. Never throws for
- * what a delivery holds.
+ * give the new secret and the old one. An undefined secret, of a variable that is not set, is passed over. Never throws
+ * for what a delivery holds.
  *
  * @example
  * const result = await verify(rawBody, request.headers, [secret])
@@ -163,6 +171,8 @@ export const verify = async (
   const validClaims = matches.flat()
   if (validClaims.length === 0) return refuse("body_changed")
   const time = now()
-  if (!validClaims.some(({ timestampMillis }) => Math.abs(time - timestampMillis) <= toleranceSeconds * 1_000)) return refuse("timestamp_outside_window")
+  if (!validClaims.some(({ timestampMillis }) => Math.abs(time - timestampMillis) <= toleranceSeconds * 1_000)) {
+    return refuse("timestamp_outside_window")
+  }
   return { ok: true, event: JSON.parse(new TextDecoder().decode(body)) as WebhookEvent }
 }

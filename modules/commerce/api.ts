@@ -77,7 +77,10 @@ const OrderList = success(Schema.Struct({
   })
 })).annotate({
   identifier: "OrderList",
-  examples: [{ success: true, data: { orders: [exampleOrder], pagination: { limit: 20, offset: 0, count: 1, total: 1 } } }]
+  examples: [{
+    success: true,
+    data: { orders: [exampleOrder], pagination: { limit: 20, offset: 0, count: 1, total: 1 } }
+  }]
 })
 
 /** How the payment of an order stands. */
@@ -151,19 +154,25 @@ const query = { environment }
 export const OrderQuery = Schema.Struct({
   status: Schema.optionalKey(OrderStatus.annotate({ description: "Orders in this status." })),
   customer_id: Schema.optionalKey(shortText.annotate({ description: "Your own name of the customer." })),
-  wallet: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumAddressLength)).annotate({
-    description: "`wallet_address` of the order."
-  })),
+  wallet: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(maximumAddressLength)).annotate({
+      description: "`wallet_address` of the order."
+    })
+  ),
   wallet_network: Schema.optionalKey(Network.annotate({ description: "`wallet_network` of the order." })),
   retailer: Schema.optionalKey(Retailer.annotate({ description: "Orders with items of this retailer alone." })),
   created_from: Schema.optionalKey(TimeFrom),
   created_to: Schema.optionalKey(TimeTo),
-  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).annotate({
-    description: "Orders at most, 1 to 100; 20 if not said."
-  })),
-  offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumSkippedOrders })).annotate({
-    description: `Newest orders to skip, at most ${maximumSkippedOrders}: further on, narrow by \`created_to\`.`
-  })),
+  limit: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).annotate({
+      description: "Orders at most, 1 to 100; 20 if not said."
+    })
+  ),
+  offset: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumSkippedOrders })).annotate({
+      description: `Newest orders to skip, at most ${maximumSkippedOrders}: further on, narrow by \`created_to\`.`
+    })
+  ),
   environment
 })
 export type OrderQuery = typeof OrderQuery.Type
@@ -173,7 +182,10 @@ const params = { order_id: pathId("Id of the order.") }
 const ownerErrors = ["SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT", "SERVICE_UNAVAILABLE"] as const
 
 const writeErrors = [
-  "VALIDATION_ERROR", "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
+  "VALIDATION_ERROR",
+  "IDEMPOTENCY_KEY_INVALID",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED"
 ] as const
 
 export class OrdersGroup extends HttpApiGroup.make("orders").add(
@@ -183,7 +195,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     error: errors("wrapped", "VALIDATION_ERROR", "INVALID_LIMIT", "INVALID_OFFSET", ...ownerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List orders, newest first",
-    description: "Orders that pass every filter given, and how many there are. `created_from` and `created_to` are inclusive."
+    description:
+      "Orders that pass every filter given, and how many there are. `created_from` and `created_to` are inclusive."
   })),
   HttpApiEndpoint.get("retrieve", "/orders/:order_id", {
     params,
@@ -210,7 +223,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     )
   }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
     summary: "Cancel an order",
-    description: "Before it is paid, order and invoice end at once, and a part that was paid is refunded. Once placed, the " +
+    description:
+      "Before it is paid, order and invoice end at once, and a part that was paid is refunded. Once placed, the " +
       "retailer is asked, and its answer ends the order or not. In between, and when it is shipped, an order cannot be " +
       "canceled."
   })),
@@ -230,7 +244,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Say where a refund goes",
-    description: "Until a refund is on its way. The address is checked as its network writes it, checksum included; the " +
+    description:
+      "Until a refund is on its way. The address is checked as its network writes it, checksum included; the " +
       "address that paid is never taken by itself."
   })),
   HttpApiEndpoint.get("paymentStatus", "/payments/:order_id/status", {
@@ -258,7 +273,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({
     title: "Orders",
-    description: "Retailer goods, paid by one invoice, placed once the money has settled. For commerce keys and wallets."
+    description:
+      "Retailer goods, paid by one invoice, placed once the money has settled. For commerce keys and wallets."
   }))
 {}
 

@@ -28,10 +28,10 @@
  *   placed -> shipped -> delivered                                      tracking; a shipment is also a no to cancel
  *   placed, shipped -> cancelled(CANCELLED_BY_RETAILER)                 the retailer cancels by itself
  *
- * Nothing leaves delivered, cancelled and failed. What arrives for one that ended is refunded. An order that ends after it
- * was paid, and whose payment is gone by then or goes later, takes its invoice to canceled in the same commit. So does one
- * whose payment goes while its retailer may have it: the invoice is canceled at once, and the order fails when the
- * retailer has given it back.
+ * Nothing leaves delivered, cancelled and failed. What arrives for one that ended is refunded. An order that ends after
+ * it was paid, and whose payment is gone by then or goes later, takes its invoice to canceled in the same commit. So
+ * does one whose payment goes while its retailer may have it: the invoice is canceled at once, and the order fails when
+ * the retailer has given it back.
  *
  * The gate: an order is submitted for placement only while its invoice is paid and every payment that counted when it
  * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the
@@ -41,7 +41,7 @@ import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
-import { type PublicError, publicError, isPublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { InvoiceStatus, Metadata } from "../../schemas/Invoice.ts"
 import { usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
@@ -57,8 +57,22 @@ import type {
 } from "../../schemas/Order.ts"
 import { isCounted, type SettlementStatus } from "../../schemas/Payment.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
-import { type Aggregate, type Command, hasPending, newestCountedPayment, type PaymentState } from "../invoices/plugin.ts"
-import type { OfferedItem, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
+import {
+  type Aggregate,
+  type Command,
+  hasPending,
+  newestCountedPayment,
+  type PaymentState
+} from "../invoices/plugin.ts"
+import type {
+  OfferedItem,
+  OrderedItem,
+  PlacedOrder,
+  Placement,
+  PostalAddress,
+  RetailerReport,
+  ShippingOption
+} from "../retail/plugin.ts"
 
 /** Where a refund goes. */
 export interface Destination {
@@ -115,7 +129,13 @@ export interface OrderPaymentState {
 export interface RefundView {
   readonly id: string
   readonly status:
-    | "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired"
+    | "awaiting_destination"
+    | "pending_approval"
+    | "processing"
+    | "succeeded"
+    | "failed"
+    | "canceled"
+    | "expired"
   readonly amount: UsdMillis
   readonly fee: UsdMillis
   readonly destination: { readonly network: Network; readonly address: string } | null
@@ -257,7 +277,14 @@ export const newOrder = (input: NewOrder, invoiceId: string, now: number): Order
     substatus: "AWAITING_PAYMENT",
     retailer: retailers.size === 1 ? retailer : null,
     timeline: [{ status: "pending_payment", substatus: "AWAITING_PAYMENT", timestamp: now, message: "Order created" }],
-    payment: { status: "unpaid", amountPaid: usdMillis(0n), txHash: null, network: null, paidAt: null, settlement: noSettlement },
+    payment: {
+      status: "unpaid",
+      amountPaid: usdMillis(0n),
+      txHash: null,
+      network: null,
+      paidAt: null,
+      settlement: noSettlement
+    },
     paidBy: [],
     received: usdMillis(0n),
     receivedLate: usdMillis(0n),
@@ -322,7 +349,8 @@ export const decide = (
     commands: finalStep.commands,
     refund,
     redirect: isMoved ? next.refundDestination : null,
-    needsRefundQuote: refund !== null || isMoved || (next.substatus === "CANCELLATION_REQUESTED" && next.substatus !== order.substatus)
+    needsRefundQuote: refund !== null || isMoved ||
+      (next.substatus === "CANCELLATION_REQUESTED" && next.substatus !== order.substatus)
   }
 }
 
@@ -332,10 +360,10 @@ interface Step {
 }
 
 /**
- * An order that was paid and has ended can never be paid again, nor can one whose retailer is only asked to give it back
- * before it fails. Where its payment is gone, its invoice is canceled in the same commit, so that nobody is asked to pay
- * for nothing and what arrives later is late. An invoice that is paid stays so: it is not payable, and its status says
- * that money came.
+ * An order that was paid and has ended can never be paid again, nor can one whose retailer is only asked to give it
+ * back before it fails. Where its payment is gone, its invoice is canceled in the same commit, so that nobody is asked
+ * to pay for nothing and what arrives later is late. An invoice that is paid stays so: it is not payable, and its
+ * status says that money came.
  */
 const withInvoiceCanceled = (step: Step, current: Aggregate): Step => {
   const { commands, order } = step
@@ -350,12 +378,14 @@ const withInvoiceCanceled = (step: Step, current: Aggregate): Step => {
 }
 
 /** An order that ended early: what arrived for it is given back. */
-export const isEnded = ({ status }: Pick<OrderState, "status">): boolean => status === "cancelled" || status === "failed"
+export const isEnded = ({ status }: Pick<OrderState, "status">): boolean =>
+  status === "cancelled" || status === "failed"
 
 const sum = (payments: ReadonlyArray<PaymentState>, of: (payment: PaymentState) => bigint): UsdMillis =>
   usdMillis(payments.reduce((total, payment) => total + of(payment), 0n))
 
-const isLate = ({ metadata, status }: PaymentState): boolean => status === "rejected" && metadata.exception === "late_payment"
+const isLate = ({ metadata, status }: PaymentState): boolean =>
+  status === "rejected" && metadata.exception === "late_payment"
 
 /** The order's money as its invoice shows it; no step is made by it. */
 const withPaymentState = (order: OrderState, { invoice, payments }: Aggregate): OrderState => {
@@ -380,7 +410,13 @@ const withPaymentState = (order: OrderState, { invoice, payments }: Aggregate): 
 
 /** How far a settlement has come, least first. */
 const settlementOrder: ReadonlyArray<SettlementStatus> = [
-  "failed", "manual", "pending", "processing", "settled", "partially_refunded", "refunded"
+  "failed",
+  "manual",
+  "pending",
+  "processing",
+  "settled",
+  "partially_refunded",
+  "refunded"
 ]
 
 const laggingSettlement = (countedPayments: ReadonlyArray<PaymentState>): OrderPaymentState["settlement"] => {
@@ -487,7 +523,9 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   const isOpen = isGateOpen(order, current)
   const isSubmitted = isAwaitingPlacement(order)
   if (isOpen) {
-    return isSubmitted ? order : transition(order, "processing", "PROVIDER_PLACEMENT_SUBMITTED", "Payment settled", now, { dueAt: now })
+    return isSubmitted
+      ? order
+      : transition(order, "processing", "PROVIDER_PLACEMENT_SUBMITTED", "Payment settled", now, { dueAt: now })
   }
   // The retailer may have it by now: what it has placed is taken back first, see `taskOf`; at once where it was only
   // waited for, else when the call under way or the pause after it is over.
@@ -501,8 +539,8 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   if (current.invoice.status === "paid" && isRefundedBelowAmount(order, current)) {
     return transition(order, "failed", "PAYMENT_REVERSED", "Payment was given back", now)
   }
-  const isManual = isWaiting || current.payments.some(({ id, settlement }) =>
-    settlement?.status === "manual" && order.paidBy.includes(id))
+  const isManual = isWaiting ||
+    current.payments.some(({ id, settlement }) => settlement?.status === "manual" && order.paidBy.includes(id))
   return isManual
     ? transition(order, "processing", "SETTLEMENT_REVIEW", "Settlement needs an operator", now)
     : transition(order, "processing", "AWAITING_SETTLEMENT", "Settlement under way", now)
@@ -534,7 +572,9 @@ const afterFact = (
       return recordPlacement(order, fact.providerOrderId, current, now)
     case "PlacementFailed":
       if (order.substatus === "PLACEMENT_FAILED") return order
-      return isAwaitingPlacement(order) ? transition(order, "failed", "PLACEMENT_FAILED", fact.reason, now) : invalidTransition()
+      return isAwaitingPlacement(order)
+        ? transition(order, "failed", "PLACEMENT_FAILED", fact.reason, now)
+        : invalidTransition()
     case "Shipped":
       return recordShipment(order, fact.shipment, now)
     case "Delivered":
@@ -542,7 +582,9 @@ const afterFact = (
     case "CancellationAccepted":
       if (order.status === "cancelled" && order.cancellation === "accepted") return order
       return order.substatus === "CANCELLATION_REQUESTED"
-        ? transition(order, "cancelled", "CANCELLED_BY_MERCHANT", "Canceled by the retailer as asked", now, { cancellation: "accepted" })
+        ? transition(order, "cancelled", "CANCELLED_BY_MERCHANT", "Canceled by the retailer as asked", now, {
+          cancellation: "accepted"
+        })
         : invalidTransition()
     case "CancellationRejected":
       if (order.substatus === "CANCELLATION_REQUESTED") return rejectCancellation(order, fact.reason, now)
@@ -605,9 +647,13 @@ const recordPlacement = (
 
 const recordShipment = (order: OrderState, shipment: Shipment, now: number): OrderState | PublicError => {
   const existing = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)
-  if (existing !== undefined && (isSameShipment(existing, shipment) || shipment.obtained_at < existing.obtained_at)) return order
+  if (existing !== undefined && (isSameShipment(existing, shipment) || shipment.obtained_at < existing.obtained_at)) {
+    return order
+  }
   if (order.status !== "placed" && order.status !== "shipped") return invalidTransition()
-  if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) return invalidTransition()
+  if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) {
+    return invalidTransition()
+  }
   const shipments = existing === undefined
     ? [...order.shipments, shipment]
     : order.shipments.map((each) => (each === existing ? shipment : each))
@@ -635,7 +681,9 @@ const markShipped = (order: OrderState, now: number): OrderState => {
   const has = (...statuses: ReadonlyArray<Shipment["delivery_status"]>) =>
     order.shipments.some(({ delivery_status }) => statuses.includes(delivery_status))
   const more = { dueAt: now + leastTrackingSeconds }
-  if (has("exception", "returned")) return transition(order, "shipped", "DELIVERY_EXCEPTION", "Delivery has a problem", now, more)
+  if (has("exception", "returned")) {
+    return transition(order, "shipped", "DELIVERY_EXCEPTION", "Delivery has a problem", now, more)
+  }
   return has("out_for_delivery")
     ? transition(order, "shipped", "OUT_FOR_DELIVERY", "Out for delivery", now, more)
     : transition(order, "shipped", "IN_TRANSIT", "Shipped", now, more)
@@ -672,14 +720,23 @@ const requestCancellation = (
   }
   const withDestination = { ...order, refundDestination: destination ?? order.refundDestination }
   if (order.status === "placed") {
-    const pendingOrder = transition(withDestination, "placed", "CANCELLATION_REQUESTED", reason ?? "Cancellation requested", now, {
-      cancellation: "requested",
-      dueAt: now
-    })
+    const pendingOrder = transition(
+      withDestination,
+      "placed",
+      "CANCELLATION_REQUESTED",
+      reason ?? "Cancellation requested",
+      now,
+      {
+        cancellation: "requested",
+        dueAt: now
+      }
+    )
     return { order: pendingOrder, commands: [] }
   }
   const message = reason ?? "Canceled before it was paid"
-  const canceledOrder = transition(withDestination, "cancelled", "CANCELLED_BY_MERCHANT", message, now, { cancellation: "accepted" })
+  const canceledOrder = transition(withDestination, "cancelled", "CANCELLED_BY_MERCHANT", message, now, {
+    cancellation: "accepted"
+  })
   return {
     order: { ...canceledOrder, payment: { ...canceledOrder.payment, status: "canceled" } },
     commands: [{ _tag: "Cancel", byOrder: true }]
@@ -769,7 +826,9 @@ const refundRequestOf = (before: OrderState, after: OrderState, hasDestination: 
   const isNew = after.received > before.received
   if (!isEnded(after)) {
     const isUnpaid = after.payment.status === "canceled"
-    return !isUnpaid && after.receivedLate > before.receivedLate ? { ...base, reason: "late_payment", lateOnly: true } : null
+    return !isUnpaid && after.receivedLate > before.receivedLate
+      ? { ...base, reason: "late_payment", lateOnly: true }
+      : null
   }
   const isEnding = !isEnded(before)
   const isLeft = after.received > after.refunded
@@ -908,7 +967,12 @@ export const orderObject = (order: OrderState): WireObject => {
       can_set_refund_destination: canSetRefundDestination(order),
       cancel_reason_code: obstacle
     },
-    timeline: order.timeline.map(({ message, status, substatus, timestamp }) => ({ status, substatus, timestamp, message })),
+    timeline: order.timeline.map(({ message, status, substatus, timestamp }) => ({
+      status,
+      substatus,
+      timestamp,
+      message
+    })),
     payment: {
       status: payment.status,
       amount_paid: usdWire(payment.amountPaid),
@@ -1043,7 +1107,8 @@ export const placedOrderOf = (order: OrderState): PlacedOrder => ({
 
 /**
  * Orders by how they stand and when they were created: counts, totals and what was paid of them. Keys are
- * `<status>:<retailer or nothing>:<wallet_network or nothing>`. For all time, by day, by hour and by quarter of an hour.
+ * `<status>:<retailer or nothing>:<wallet_network or nothing>`. For all time, by day, by hour and by quarter of an
+ * hour.
  */
 export const orderStates: Rollup = {
   sum: "commerce.orders",

@@ -13,7 +13,6 @@ import { orderStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { OrdersRpc } from "./rpc.ts"
 
-export { type OrderChangeResult, type OrderChangeExtras, Orders } from "./service.ts"
 export {
   canSetRefundDestination,
   type Destination,
@@ -24,6 +23,7 @@ export {
   orderObject,
   type OrderState
 } from "./machine.ts"
+export { type OrderChangeExtras, type OrderChangeResult, Orders } from "./service.ts"
 
 export const plugin = Plugin.make({
   name: "commerce",

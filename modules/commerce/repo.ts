@@ -140,7 +140,8 @@ const endOfTime = 253_402_300_800
  */
 export const makeStatements = (sql: SqlClient.SqlClient) => {
   const ownerConditions = ({ environment, merchantId }: OrderFilter) => [
-    sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
+    sql`merchant_id = ${merchantId}`,
+    sql`environment = ${environment}`
   ]
 
   const createdWithin = (from: number | undefined, to: number | undefined) => [
@@ -157,7 +158,10 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     ...(filter.retailer === undefined ? [] : [sql`retailer = ${filter.retailer}`])
   ]
 
-  /** Rows that one index holds side by side, in the order they are shown: those of one of `values`, of one of `retailers`. */
+  /**
+   * Rows that one index holds side by side, in the order they are shown: those of one of `values`, of one of
+   * `retailers`.
+   */
   interface IndexRanges {
     readonly column: string
     readonly values: ReadonlyArray<string>
@@ -176,7 +180,9 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
       const retailers = retailer === undefined ? [...Retailer.literals, mixedRetailers] : [retailer]
       return { column, values, retailers, where: [...ownerConditions(filter), sql`wallet_network = ${walletNetwork}`] }
     }
-    if (retailer !== undefined) return { column, values, where: [...ownerConditions(filter), sql`retailer = ${retailer}`] }
+    if (retailer !== undefined) {
+      return { column, values, where: [...ownerConditions(filter), sql`retailer = ${retailer}`] }
+    }
     if (status !== undefined) return { column, values, where: ownerConditions(filter) }
     return { column: "environment", values: [environment], where: [sql`merchant_id = ${filter.merchantId}`] }
   }
@@ -186,14 +192,19 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
 
   /**
    * The column of a run is bounded on both sides and ordered by, which no other index can serve: the planner knows how
-   * common a value is among all merchants only, and would else walk one merchant's rows in search of what it has none of.
-   * Runs are of a lateral join, not of a union: forty parts of a union are planned for longer than they run.
+   * common a value is among all merchants only, and would else walk one merchant's rows in search of what it has none
+   * of. Runs are of a lateral join, not of a union: forty parts of a union are planned for longer than they run.
    */
   const page = (filter: OrderFilter, { limit, offset }: OrderPage) => {
     const { column, retailers, values, where } = indexRangesOf(filter)
     const name = sql(column)
-    const conditions = [...where, sql`${name} >= v.value`, sql`${name} <= v.value`,
-      ...(retailers === undefined ? [] : [sql`retailer = r.value`]), ...createdWithin(filter.createdFrom, filter.createdTo)]
+    const conditions = [
+      ...where,
+      sql`${name} >= v.value`,
+      sql`${name} <= v.value`,
+      ...(retailers === undefined ? [] : [sql`retailer = r.value`]),
+      ...createdWithin(filter.createdFrom, filter.createdTo)
+    ]
     const each = retailers === undefined ? sql`` : sql`CROSS JOIN unnest(${[...retailers]}::text[]) AS r (value)`
     return sql<Row>`SELECT o.* FROM (
         SELECT run.created_at, run.id FROM unnest(${[...values]}::text[]) AS v (value) ${each} CROSS JOIN LATERAL (
@@ -203,21 +214,24 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
       ) p JOIN orders o ON o.merchant_id = ${filter.merchantId} AND o.id = p.id ORDER BY o.created_at DESC, o.id DESC`
   }
 
-  const countRows = (where: ReadonlyArray<Fragment>) => sql`SELECT count(*) AS count FROM orders WHERE ${sql.and(where)}`
+  const countRows = (where: ReadonlyArray<Fragment>) =>
+    sql`SELECT count(*) AS count FROM orders WHERE ${sql.and(where)}`
 
   const sumRollups = (filter: OrderFilter, { from, to, width }: Piece) => {
     const part = (place: number) => sql`split_part(key, ':', ${place}::integer)`
     const { retailer, status, walletNetwork } = filter
-    return sql`SELECT count FROM rollups WHERE ${sql.and([
-      ...ownerConditions(filter),
-      sql`sum = ${orderStates.sum}`,
-      sql`width = ${width}`,
-      sql`bucket >= ${from}`,
-      sql`bucket < ${to}`,
-      ...(status === undefined ? [] : [sql`${part(1)} = ${status}`]),
-      ...(retailer === undefined ? [] : [sql`${part(2)} = ${retailer}`]),
-      ...(walletNetwork === undefined ? [] : [sql`${part(3)} = ${walletNetwork}`])
-    ])}`
+    return sql`SELECT count FROM rollups WHERE ${
+      sql.and([
+        ...ownerConditions(filter),
+        sql`sum = ${orderStates.sum}`,
+        sql`width = ${width}`,
+        sql`bucket >= ${from}`,
+        sql`bucket < ${to}`,
+        ...(status === undefined ? [] : [sql`${part(1)} = ${status}`]),
+        ...(retailer === undefined ? [] : [sql`${part(2)} = ${retailer}`]),
+        ...(walletNetwork === undefined ? [] : [sql`${part(3)} = ${walletNetwork}`])
+      ])
+    }`
   }
 
   /** One statement, so one moment. */
@@ -235,7 +249,10 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
         from: Math.min(createdFrom ?? 0, endOfTime),
         to: Math.min(createdTo === undefined ? endOfTime : createdTo + 1, endOfTime)
       })
-      const all = [...pieces.map((piece) => sumRollups(filter, piece)), ...edges.map(({ from, to }) => countCreated(from, to - 1))]
+      const all = [
+        ...pieces.map((piece) => sumRollups(filter, piece)),
+        ...edges.map(({ from, to }) => countCreated(from, to - 1))
+      ]
       return all.length > 0 ? all : [countCreated(createdFrom, createdTo)]
     }
     return sql<{ readonly total: bigint | null }>`SELECT sum(count)::bigint AS total FROM (${unionAll(parts())}) t`
@@ -258,7 +275,10 @@ export const makeRepo = Effect.gen(function*() {
 
   /** By id within a merchant: another merchant's order is as unknown as none. */
   const get = (merchantId: number, id: string) =>
-    sql<Row>`SELECT * FROM orders WHERE merchant_id = ${merchantId} AND id = ${id}::uuid`.pipe(Effect.orDie, Effect.map(first))
+    sql<Row>`SELECT * FROM orders WHERE merchant_id = ${merchantId} AND id = ${id}::uuid`.pipe(
+      Effect.orDie,
+      Effect.map(first)
+    )
 
   /** Those of `ids` that are the merchant's, in any order. */
   const getMany = (merchantId: number, environment: Environment, ids: ReadonlyArray<string>) =>

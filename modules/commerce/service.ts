@@ -3,10 +3,18 @@
  * order of a fact; and the work that is due, which is to call the retailer.
  */
 import { Context, Effect, Layer } from "effect"
-import { Commit, type CommitCause, type CommitResult, noCause, type IdempotentReplay, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import {
+  Commit,
+  type CommitCause,
+  type CommitResult,
+  type IdempotentReplay,
+  noCause,
+  type ReplyWrite,
+  type Write
+} from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
-import { publicError, type PublicError, isPublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
@@ -14,29 +22,29 @@ import type { Network } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
 import {
   type Aggregate,
-  type ExtraWrites,
   type Command,
-  type HookResult,
+  type ExtraWrites,
   type HookInput,
+  type HookResult,
+  type InvoiceFact,
   InvoiceHooks,
   Invoices,
-  type InvoiceState,
-  type InvoiceFact
+  type InvoiceState
 } from "../invoices/plugin.ts"
 import { Refunds, type RefundStep } from "../refunds/plugin.ts"
 import { type RetailerDriver, type RetailerReport, Retailers } from "../retail/plugin.ts"
 import {
   answerSeconds,
-  orderUpdate,
-  orderCreatedEvent,
   decide,
   isRedirectable,
-  newOrder,
   type NewOrder,
+  newOrder,
+  orderCreatedEvent,
   type OrderDecision,
   type OrderFact,
   orderObject,
   type OrderState,
+  orderUpdate,
   placedOrderOf,
   placementOf,
   type RefundRequest,
@@ -79,7 +87,10 @@ export interface OrderChangeResult {
 
 export class Orders extends Context.Service<Orders, {
   /** A new order of a new invoice, whose `orderId` is the order's: for `Invoices.createWith`. */
-  readonly creation: (input: NewOrder, invoice: InvoiceState) => { readonly order: OrderState; readonly extraWrites: ExtraWrites }
+  readonly creation: (
+    input: NewOrder,
+    invoice: InvoiceState
+  ) => { readonly order: OrderState; readonly extraWrites: ExtraWrites }
   /** Facts about an order, for a change of its invoice that something else asks for. */
   readonly asInvoiceFact: (facts: ReadonlyArray<OrderFact>) => InvoiceFact
   /** The order as a change of its invoice left it, by all that was told in it; undefined where the change was none. */
@@ -163,18 +174,33 @@ const make = Effect.gen(function*() {
   })
 
   /** A destination that came too late for the engine to take is no reason to refuse what happened: the refund waits. */
-  const open = (current: Aggregate, refundRequest: RefundRequest, quote: RefundQuote | null, invoiceFacts: ReadonlyArray<InvoiceFact>, now: number) => {
+  const open = (
+    current: Aggregate,
+    refundRequest: RefundRequest,
+    quote: RefundQuote | null,
+    invoiceFacts: ReadonlyArray<InvoiceFact>,
+    now: number
+  ) => {
     const { feeFree, lateOnly, reason } = refundRequest
-    const request = { amount: "remaining", reason, feeFree, quote, ...(lateOnly ? { payments: "late" as const } : {}) } as const
+    const request = {
+      amount: "remaining",
+      reason,
+      feeFree,
+      quote,
+      ...(lateOnly ? { payments: "late" as const } : {})
+    } as const
     return refunds.open(current, { ...request, destination: refundRequest.destination }, now, invoiceFacts).pipe(
       Effect.catch((error) =>
         Effect.logWarning("a refund could not be opened with its destination", { code: error.code }).pipe(
           Effect.andThen(refunds.open(current, { ...request, destination: null }, now, invoiceFacts))
-        ))
+        )
+      )
     )
   }
 
-  /** What of a decision is the refund engine's: refunds that wait go where the order says now, and one may be opened. */
+  /**
+   * What of a decision is the refund engine's: refunds that wait go where the order says now, and one may be opened.
+   */
   const applyRefunds = Effect.fnUntraced(function*(
     { needsRefundQuote, next, redirect, refund }: OrderDecision,
     current: Aggregate,
@@ -188,17 +214,21 @@ const make = Effect.gen(function*() {
       network === null ? Effect.succeed(null) : refunds.quote(current, { amount, network, feeFree }, now)
     let refundQuote = next.refundQuote
     if (redirect !== null) {
-      const redirectable = (yield* refunds.ofInvoice(next.merchantId, next.invoiceId, invoiceFacts)).filter(isRedirectable)
+      const redirectable = (yield* refunds.ofInvoice(next.merchantId, next.invoiceId, invoiceFacts)).filter(
+        isRedirectable
+      )
       for (const each of redirectable) {
         refundQuote = yield* quote(each.amount, redirect.network)
         // The fee that was shown before is honoured, so it is the older quote that counts.
-        steps.push(yield* refunds.decideOn(
-          each,
-          { _tag: "SetDestination", destination: redirect, quote: next.refundQuote },
-          current,
-          now,
-          factsSoFar()
-        ))
+        steps.push(
+          yield* refunds.decideOn(
+            each,
+            { _tag: "SetDestination", destination: redirect, quote: next.refundQuote },
+            current,
+            now,
+            factsSoFar()
+          )
+        )
       }
     }
     const network = next.refundDestination?.network ?? next.payment.network
@@ -234,7 +264,9 @@ const make = Effect.gen(function*() {
         commands: more.commands ?? [],
         writes: more.writes ?? [],
         facts: [...more.facts ?? [], asInvoiceFact(facts)],
-        ...(reply === undefined ? {} : { reply: (next: Aggregate, all: ReadonlyArray<InvoiceFact>) => reply(orderIn(all), next) })
+        ...(reply === undefined
+          ? {}
+          : { reply: (next: Aggregate, all: ReadonlyArray<InvoiceFact>) => reply(orderIn(all), next) })
       }))
     const order = orderIn(all)
     return { order, object: orderObject(order), invoice: aggregate, committed }
@@ -265,15 +297,17 @@ const make = Effect.gen(function*() {
 })
 
 /** A change that no request asked for has no reply that another could have stored. */
-const dieOnReplay = <A, E>(self: Effect.Effect<A, E | IdempotentReplay>): Effect.Effect<A, Exclude<E, IdempotentReplay>> =>
+const dieOnReplay = <A, E>(
+  self: Effect.Effect<A, E | IdempotentReplay>
+): Effect.Effect<A, Exclude<E, IdempotentReplay>> =>
   Effect.catch(self, (error) =>
     (error as { readonly _tag?: unknown })._tag === "IdempotentReplay"
       ? Effect.die(error)
       : Effect.fail(error as Exclude<E, IdempotentReplay>))
 
 /**
- * Calls the retailer for orders that are due. Before a call that does something, its beginning is committed, and with it
- * when it is repeated if this process ends in between: a retailer takes the same order for the same.
+ * Calls the retailer for orders that are due. Before a call that does something, its beginning is committed, and with
+ * it when it is repeated if this process ends in between: a retailer takes the same order for the same.
  */
 const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service"]["change"]) {
   const clock = yield* MerchantClock
@@ -299,18 +333,23 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
   /** What cannot be true of the order is left out and logged; the rest of what the retailer said still counts. */
   const acceptReports = (order: OrderState, reports: ReadonlyArray<RetailerReport>, more: ReadonlyArray<OrderFact>) =>
     applyFacts(order, [...reports, ...more]).pipe(
-      Effect.catchIf(({ code }) => code === "INVALID_TRANSITION", () =>
-        Effect.forEach([...reports, ...more], (fact) =>
-          applyFacts(order, [fact]).pipe(
-            Effect.catchIf(({ code }) => code === "INVALID_TRANSITION", () =>
-              Effect.logWarning("a retailer told what cannot be true of the order", { report: fact._tag }))
-          ), { discard: true })),
+      Effect.catchIf(
+        ({ code }) => code === "INVALID_TRANSITION",
+        () =>
+          Effect.forEach([...reports, ...more], (fact) =>
+            applyFacts(order, [fact]).pipe(
+              Effect.catchIf(
+                ({ code }) => code === "INVALID_TRANSITION",
+                () => Effect.logWarning("a retailer told what cannot be true of the order", { report: fact._tag })
+              )
+            ), { discard: true })
+      ),
       Effect.asVoid
     )
 
   /**
-   * Commits that a call begins. False: the order has moved on since it was read, so the call is not wanted any more; its
-   * row says when it is due next. An order that is as it was read and still refuses is an error.
+   * Commits that a call begins. False: the order has moved on since it was read, so the call is not wanted any more;
+   * its row says when it is due next. An order that is as it was read and still refuses is an error.
    */
   const commitStart = (order: OrderState, startFact: OrderFact) =>
     Effect.as(applyFacts(order, [startFact]), true).pipe(
@@ -319,20 +358,27 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
           current?.version === order.version ? Effect.fail(error) : Effect.succeed(false)))
     )
 
-  const attempt = Effect.fnUntraced(function*(driver: RetailerDriver, startFact: OrderFact, order: OrderState, call: Effect.Effect<
-    readonly [ReadonlyArray<RetailerReport>, ReadonlyArray<OrderFact>],
-    { readonly _tag: "RetailerUnavailable"; readonly reason: string }
-  >) {
-    if (!(yield* commitStart(order, startFact))) return
-    yield* call.pipe(Effect.matchEffect({
-      onSuccess: ([reports, more]) => acceptReports(order, reports, more),
-      onFailure: ({ reason }) =>
-        Effect.logWarning("a retailer gave no answer", { retailer: driver.name, reason }).pipe(
-          Effect.andThen(applyFacts(order, [{ _tag: "RetailerSilent" }])),
-          Effect.asVoid
-        )
-    }))
-  })
+  const attempt = Effect.fnUntraced(
+    function*(
+      driver: RetailerDriver,
+      startFact: OrderFact,
+      order: OrderState,
+      call: Effect.Effect<
+        readonly [ReadonlyArray<RetailerReport>, ReadonlyArray<OrderFact>],
+        { readonly _tag: "RetailerUnavailable"; readonly reason: string }
+      >
+    ) {
+      if (!(yield* commitStart(order, startFact))) return
+      yield* call.pipe(Effect.matchEffect({
+        onSuccess: ([reports, more]) => acceptReports(order, reports, more),
+        onFailure: ({ reason }) =>
+          Effect.logWarning("a retailer gave no answer", { retailer: driver.name, reason }).pipe(
+            Effect.andThen(applyFacts(order, [{ _tag: "RetailerSilent" }])),
+            Effect.asVoid
+          )
+      }))
+    }
+  )
 
   const handle = Effect.fnUntraced(function*(order: OrderState) {
     const invoice = yield* invoices.find(order.invoiceId)
@@ -341,7 +387,8 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
     const driver = retailers.driver(order.environment)
     if (driver === undefined) return yield* postpone(order, (now) => now + answerSeconds)
     const placedOrder = placedOrderOf(order)
-    const withAnswerFact = (reports: ReadonlyArray<RetailerReport>) => [reports, [{ _tag: "RetailerAnswered" }]] as const
+    const withAnswerFact = (reports: ReadonlyArray<RetailerReport>) =>
+      [reports, [{ _tag: "RetailerAnswered" }]] as const
     switch (task) {
       case "place":
         return yield* attempt(
@@ -351,22 +398,35 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
           Effect.map(driver.place(placementOf(order)), withAnswerFact)
         )
       case "cancel":
-        return yield* attempt(driver, { _tag: "CancellationBegun" }, order, Effect.map(driver.cancel(placedOrder), withAnswerFact))
+        return yield* attempt(
+          driver,
+          { _tag: "CancellationBegun" },
+          order,
+          Effect.map(driver.cancel(placedOrder), withAnswerFact)
+        )
       case "withdraw":
-        return yield* attempt(driver, { _tag: "CancellationBegun" }, order, Effect.gen(function*() {
-          const trackReports = yield* driver.track(placedOrder)
-          if (trackReports.some(({ _tag }) => _tag === "Placed")) return [trackReports, []] as const
-          const cancelReports = yield* driver.cancel(placedOrder)
-          // Placed in between: the next look finds it, and what is on its way is not given back.
-          const isKept = cancelReports.some(({ _tag }) => _tag === "CancellationRejected" || _tag === "Placed")
-          return isKept ? [cancelReports.filter(({ _tag }) => _tag === "Placed"), []] as const : [[], [{ _tag: "Withdrawn" }]] as const
-        }))
+        return yield* attempt(
+          driver,
+          { _tag: "CancellationBegun" },
+          order,
+          Effect.gen(function*() {
+            const trackReports = yield* driver.track(placedOrder)
+            if (trackReports.some(({ _tag }) => _tag === "Placed")) return [trackReports, []] as const
+            const cancelReports = yield* driver.cancel(placedOrder)
+            // Placed in between: the next look finds it, and what is on its way is not given back.
+            const isKept = cancelReports.some(({ _tag }) => _tag === "CancellationRejected" || _tag === "Placed")
+            return isKept
+              ? [cancelReports.filter(({ _tag }) => _tag === "Placed"), []] as const
+              : [[], [{ _tag: "Withdrawn" }]] as const
+          })
+        )
       case "track": {
         const isOwed = order.status === "processing" || order.substatus === "CANCELLATION_REQUESTED"
         yield* postpone(order, (now) => now + (isOwed ? answerSeconds : trackingSeconds(order, now)))
         const reports = yield* driver.track(placedOrder).pipe(
           Effect.catch(({ reason }) =>
-            Effect.as(Effect.logWarning("a retailer could not be asked", { retailer: driver.name, reason }), []))
+            Effect.as(Effect.logWarning("a retailer could not be asked", { retailer: driver.name, reason }), [])
+          )
         )
         return reports.length === 0 ? undefined : yield* acceptReports(order, reports, [])
       }
@@ -378,7 +438,8 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
       Effect.catchCause((cause) =>
         Effect.logError("an order that is due could not be handled", cause).pipe(
           Effect.andThen(Effect.ignore(postpone(order, (now) => now + answerSeconds)))
-        )),
+        )
+      ),
       Effect.annotateLogs({ order_id: order.id })
     ))
 

@@ -10,13 +10,29 @@ const notFound = errors("wrapped", "NOT_FOUND")
 /** Pages, not calls: they are not in the OpenAPI document. */
 export class DocsGroup extends HttpApiGroup.make("docs").add(
   HttpApiEndpoint.get("reference", "/docs", { success: html }),
-  HttpApiEndpoint.get("asset", "/docs/assets/:name", { params: { name: Schema.String }, success: plain, error: notFound }),
+  HttpApiEndpoint.get("asset", "/docs/assets/:name", {
+    params: { name: Schema.String },
+    success: plain,
+    error: notFound
+  }),
   HttpApiEndpoint.get("guides", "/docs/guides", { success: html }),
-  HttpApiEndpoint.get("guide", "/docs/guides/:name", { params: { name: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("guide", "/docs/guides/:name", {
+    params: { name: Schema.String },
+    success: html,
+    error: notFound
+  }),
   HttpApiEndpoint.get("rules", "/docs/reference", { success: html }),
-  HttpApiEndpoint.get("rule", "/docs/reference/:name", { params: { name: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("rule", "/docs/reference/:name", {
+    params: { name: Schema.String },
+    success: html,
+    error: notFound
+  }),
   HttpApiEndpoint.get("errors", "/docs/errors", { success: html }),
-  HttpApiEndpoint.get("error", "/docs/errors/:code", { params: { code: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("error", "/docs/errors/:code", {
+    params: { code: Schema.String },
+    success: html,
+    error: notFound
+  }),
   HttpApiEndpoint.get("home", "/", { success: html, error: notFound }),
   HttpApiEndpoint.get("icon", "/favicon.svg", { success: plain }),
   // Browsers ask here where a page names no icon, as with a refusal in JSON.

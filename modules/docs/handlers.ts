@@ -28,7 +28,10 @@ const commonHeaders = {
 const basePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Guides, rules and errors run no script at all. */
-const pageHeaders = { ...commonHeaders, "content-security-policy": `${basePolicy}; style-src 'self'; img-src 'self' data:` }
+const pageHeaders = {
+  ...commonHeaders,
+  "content-security-policy": `${basePolicy}; style-src 'self'; img-src 'self' data:`
+}
 
 /**
  * The reference runs one script of ours and asks this origin only. Its styles are made by that script while it runs, so
@@ -46,113 +49,140 @@ const isErrorCode = (text: string): text is ErrorCode => (errorCodes as Readonly
 const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<string, string>>) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => serve(asset, request, cacheControl, headers))
 
-export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function*(group) {
-  const { dataDirectory, environments, publicUrl } = yield* Settings
-  const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())
-  const drawings = yield* ErrorPages
-  const health = yield* Health
-  const repo = yield* Repo.make
+export const handlers = HttpApiBuilder.group(
+  DocsApi,
+  "docs",
+  Effect.fn(function*(group) {
+    const { dataDirectory, environments, publicUrl } = yield* Settings
+    const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())
+    const drawings = yield* ErrorPages
+    const health = yield* Health
+    const repo = yield* Repo.make
 
-  const style = yield* Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
-  const reference = yield* Effect.cached(
-    Effect.flatMap(repo.scalar, (scalar) => {
-      const text = Pages.referenceScript(scalar)
-      // 3 MB: requests are answered between its parts.
-      return Effect.andThen(Effect.yieldNow, makeAsset(text, script))
-    })
-  )
-
-  const styleName = `style-${style.hash}.css`
-  const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
-  const fullPage = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
-
-  /** Keeps what `make` makes under `key`. The keys are names of pages and codes that exist, so there are few. */
-  const assetCache = new Map<string, Asset>()
-  const cachedAsset = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
-    const cached = assetCache.get(key)
-    if (cached !== undefined) return Effect.succeed(cached)
-    return Effect.flatMap(make, (text) => makeAsset(text, contentType)).pipe(
-      Effect.tap((asset) => Effect.sync(() => assetCache.set(key, asset)))
-    )
-  }
-
-  const showPage = (key: string, title: string, main: Effect.Effect<string>) =>
-    Effect.flatMap(
-      cachedAsset(key, html, Effect.map(main, (inner) => fullPage(title, inner))),
-      (asset) => send(asset, revalidate, pageHeaders)
-    )
-  const showText = (key: string, text: Effect.Effect<string>) =>
-    Effect.flatMap(cachedAsset(key, plain, text), (asset) => send(asset, revalidate, commonHeaders))
-
-  const notFoundPage = Effect.succeed(
-    HttpServerResponse.text(fullPage("Not found", Pages.missingMain), { status: 404, contentType: html, headers: pageHeaders })
-  )
-
-  yield* drawings.registerForBrowsers((error) => ({
-    html: fullPage(error.code === "NOT_FOUND" ? "Not found" : error.code, Pages.refusalMain(error)),
-    headers: pageHeaders
-  }))
-
-  const showIcon = Effect.flatMap(
-    cachedAsset("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
-    (asset) => send(asset, revalidate, commonHeaders)
-  )
-
-  const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
-  const rules = yield* Effect.cached(repo.rules(publicUrl))
-
-  /** The page that one of `all` is, or its Markdown where `.md` is added to its name. `kind` keeps both sorts apart. */
-  const showOne = Effect.fnUntraced(function*(
-    kind: string,
-    all: Effect.Effect<ReadonlyArray<Pages.Guide>>,
-    requestedName: string
-  ) {
-    const isMarkdown = requestedName.endsWith(".md")
-    const name = isMarkdown ? requestedName.slice(0, -".md".length) : requestedName
-    const match = (yield* all).find((one) => one.name === name)
-    if (match === undefined) return yield* notFoundPage
-    return yield* isMarkdown
-      ? showText(`${kind} markdown ${name}`, Effect.succeed(match.markdown))
-      : showPage(`${kind} ${name}`, match.title, Effect.succeed(match.html))
-  })
-
-  return group
-    .handle("reference", () =>
-      Effect.flatMap(reference, (asset) =>
-        Effect.flatMap(
-          cachedAsset("reference", html, Effect.succeed(Pages.referencePage(`/docs/assets/${scriptName(asset)}`))),
-          (page) => send(page, revalidate, referenceHeaders)
-        )))
-    .handle("asset", Effect.fnUntraced(function*({ params }) {
-      if (params.name === styleName) return yield* send(style, immutable, commonHeaders)
-      if (!params.name.startsWith("reference-")) return yield* notFoundPage
-      const asset = yield* reference
-      return params.name === scriptName(asset) ? yield* send(asset, immutable, commonHeaders) : yield* notFoundPage
-    }))
-    .handle("guides", () => showPage("guides", "Guides", Effect.map(guides, Pages.guidesMain)))
-    .handle("guide", ({ params }) => showOne("guide", guides, params.name))
-    .handle("rules", () => showPage("rules", "Reference", Effect.map(rules, Pages.rulesMain)))
-    .handle("rule", ({ params }) => showOne("rule", rules, params.name))
-    .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
-    .handle("error", ({ params }) =>
-      isErrorCode(params.code)
-        ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, { publicUrl, keysPath })))
-        : notFoundPage)
-    .handle("home", Effect.fnUntraced(function*() {
-      const { headers } = yield* HttpServerRequest.HttpServerRequest
-      // Browsers name HTML; programs that ask for anything are answered as at any address where nothing is.
-      if (!prefersHtml(headers["accept"])) return yield* publicError("NOT_FOUND")
-      const { status } = yield* health.report
-      const text = fullPage("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath }))
-      return HttpServerResponse.text(text, {
-        contentType: html,
-        headers: { ...pageHeaders, "cache-control": "no-store", vary: "accept" }
+    const style = yield* Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
+    const reference = yield* Effect.cached(
+      Effect.flatMap(repo.scalar, (scalar) => {
+        const text = Pages.referenceScript(scalar)
+        // 3 MB: requests are answered between its parts.
+        return Effect.andThen(Effect.yieldNow, makeAsset(text, script))
       })
+    )
+
+    const styleName = `style-${style.hash}.css`
+    const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
+    const fullPage = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
+
+    /** Keeps what `make` makes under `key`. The keys are names of pages and codes that exist, so there are few. */
+    const assetCache = new Map<string, Asset>()
+    const cachedAsset = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
+      const cached = assetCache.get(key)
+      if (cached !== undefined) return Effect.succeed(cached)
+      return Effect.flatMap(make, (text) => makeAsset(text, contentType)).pipe(
+        Effect.tap((asset) => Effect.sync(() => assetCache.set(key, asset)))
+      )
+    }
+
+    const showPage = (key: string, title: string, main: Effect.Effect<string>) =>
+      Effect.flatMap(
+        cachedAsset(key, html, Effect.map(main, (inner) => fullPage(title, inner))),
+        (asset) => send(asset, revalidate, pageHeaders)
+      )
+    const showText = (key: string, text: Effect.Effect<string>) =>
+      Effect.flatMap(cachedAsset(key, plain, text), (asset) => send(asset, revalidate, commonHeaders))
+
+    const notFoundPage = Effect.succeed(
+      HttpServerResponse.text(fullPage("Not found", Pages.missingMain), {
+        status: 404,
+        contentType: html,
+        headers: pageHeaders
+      })
+    )
+
+    yield* drawings.registerForBrowsers((error) => ({
+      html: fullPage(error.code === "NOT_FOUND" ? "Not found" : error.code, Pages.refusalMain(error)),
+      headers: pageHeaders
     }))
-    .handle("icon", () => showIcon)
-    .handle("defaultIcon", () => showIcon)
-    .handle("llms", () =>
-      showText("llms", Effect.zipWith(guides, rules, (some, others) => Pages.llms(some, others, publicUrl))))
-    .handle("llmsFull", () =>
-      showText("llms-full", Effect.zipWith(guides, rules, (some, others) => llmsFull([...some, ...others]))))
-}))
+
+    const showIcon = Effect.flatMap(
+      cachedAsset("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
+      (asset) => send(asset, revalidate, commonHeaders)
+    )
+
+    const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
+    const rules = yield* Effect.cached(repo.rules(publicUrl))
+
+    /**
+     * The page that one of `all` is, or its Markdown where `.md` is added to its name. `kind` keeps both sorts apart.
+     */
+    const showOne = Effect.fnUntraced(function*(
+      kind: string,
+      all: Effect.Effect<ReadonlyArray<Pages.Guide>>,
+      requestedName: string
+    ) {
+      const isMarkdown = requestedName.endsWith(".md")
+      const name = isMarkdown ? requestedName.slice(0, -".md".length) : requestedName
+      const match = (yield* all).find((one) => one.name === name)
+      if (match === undefined) return yield* notFoundPage
+      return yield* isMarkdown
+        ? showText(`${kind} markdown ${name}`, Effect.succeed(match.markdown))
+        : showPage(`${kind} ${name}`, match.title, Effect.succeed(match.html))
+    })
+
+    return group
+      .handle("reference", () =>
+        Effect.flatMap(reference, (asset) =>
+          Effect.flatMap(
+            cachedAsset("reference", html, Effect.succeed(Pages.referencePage(`/docs/assets/${scriptName(asset)}`))),
+            (page) => send(page, revalidate, referenceHeaders)
+          )))
+      .handle(
+        "asset",
+        Effect.fnUntraced(function*({ params }) {
+          if (params.name === styleName) return yield* send(style, immutable, commonHeaders)
+          if (!params.name.startsWith("reference-")) return yield* notFoundPage
+          const asset = yield* reference
+          return params.name === scriptName(asset) ? yield* send(asset, immutable, commonHeaders) : yield* notFoundPage
+        })
+      )
+      .handle("guides", () => showPage("guides", "Guides", Effect.map(guides, Pages.guidesMain)))
+      .handle("guide", ({ params }) => showOne("guide", guides, params.name))
+      .handle("rules", () => showPage("rules", "Reference", Effect.map(rules, Pages.rulesMain)))
+      .handle("rule", ({ params }) => showOne("rule", rules, params.name))
+      .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
+      .handle("error", ({ params }) =>
+        isErrorCode(params.code)
+          ? showPage(
+            `error ${params.code}`,
+            params.code,
+            Effect.succeed(errorMain(params.code, { publicUrl, keysPath }))
+          )
+          : notFoundPage)
+      .handle(
+        "home",
+        Effect.fnUntraced(function*() {
+          const { headers } = yield* HttpServerRequest.HttpServerRequest
+          // Browsers name HTML; programs that ask for anything are answered as at any address where nothing is.
+          if (!prefersHtml(headers["accept"])) return yield* publicError("NOT_FOUND")
+          const { status } = yield* health.report
+          const text = fullPage(
+            "A crypto payments service",
+            Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath })
+          )
+          return HttpServerResponse.text(text, {
+            contentType: html,
+            headers: { ...pageHeaders, "cache-control": "no-store", vary: "accept" }
+          })
+        })
+      )
+      .handle("icon", () => showIcon)
+      .handle("defaultIcon", () => showIcon)
+      .handle(
+        "llms",
+        () => showText("llms", Effect.zipWith(guides, rules, (some, others) => Pages.llms(some, others, publicUrl)))
+      )
+      .handle(
+        "llmsFull",
+        () => showText("llms-full", Effect.zipWith(guides, rules, (some, others) => llmsFull([...some, ...others])))
+      )
+  })
+)

@@ -14,8 +14,18 @@ export interface Guide {
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
 export const guideNames = [
-  "quickstart", "payment-page", "selling", "states", "webhooks", "websockets", "fulfilment", "refunds", "simulator",
-  "authentication", "versions", "going-live"
+  "quickstart",
+  "payment-page",
+  "selling",
+  "states",
+  "webhooks",
+  "websockets",
+  "fulfilment",
+  "refunds",
+  "simulator",
+  "authentication",
+  "versions",
+  "going-live"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -37,10 +47,39 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */
 export const ruleNames = [
-  "conventions", "amounts", "time", "environments", "authentication", "api-keys", "idempotency", "rate-limits", "errors",
-  "pagination", "versioning", "invoices", "payments", "settlement", "quotes", "tokens", "networks", "wallets", "exceptions",
-  "refunds", "payor-sessions", "payment-page", "events", "webhooks", "websockets", "orders", "checkout", "retailers",
-  "simulator", "settings", "metrics", "operations", "rpc"
+  "conventions",
+  "amounts",
+  "time",
+  "environments",
+  "authentication",
+  "api-keys",
+  "idempotency",
+  "rate-limits",
+  "errors",
+  "pagination",
+  "versioning",
+  "invoices",
+  "payments",
+  "settlement",
+  "quotes",
+  "tokens",
+  "networks",
+  "wallets",
+  "exceptions",
+  "refunds",
+  "payor-sessions",
+  "payment-page",
+  "events",
+  "webhooks",
+  "websockets",
+  "orders",
+  "checkout",
+  "retailers",
+  "simulator",
+  "settings",
+  "metrics",
+  "operations",
+  "rpc"
 ] as const
 export type RuleName = (typeof ruleNames)[number]
 
@@ -81,7 +120,13 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   rpc: "The calls of the internal port."
 }
 
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;" }
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "\"": "&quot;",
+  "'": "&#39;"
+}
 
 /** Text that HTML shows as it is, in content and in quoted attributes. */
 export const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "")
@@ -136,9 +181,9 @@ export const referencePage = (script: string): string =>
 `
 
 /**
- * What {@link referencePage} runs. The first line stands in front of a probe in the bundle that would make code from text:
- * the policy of the page forbids that, and the browser would report the try. The rest asks nothing of anyone else: no
- * fonts, no usage reports, no proxy, no links to hosted tools.
+ * What {@link referencePage} runs. The first line stands in front of a probe in the bundle that would make code from
+ * text: the policy of the page forbids that, and the browser would report the try. The rest asks nothing of anyone
+ * else: no fonts, no usage reports, no proxy, no links to hosted tools.
  */
 export const referenceScript = (scalar: string): string =>
   `globalThis.Function=new Proxy(Function,{construct(){throw new EvalError("forbidden by policy")}});
@@ -161,7 +206,11 @@ ${scalar}
 const indexMain = (heading: string, folder: string, guides: ReadonlyArray<Guide>): string =>
   `<h1>${heading}</h1>
 <ul>
-${guides.map(({ description, name, title }) => `<li><a href="/docs/${folder}/${name}">${escape(title)}</a>: ${escape(description)}</li>`).join("\n")}
+${
+    guides.map(({ description, name, title }) =>
+      `<li><a href="/docs/${folder}/${name}">${escape(title)}</a>: ${escape(description)}</li>`
+    ).join("\n")
+  }
 </ul>`
 
 /** Index of the guides. */
@@ -178,7 +227,11 @@ ${
     [...Map.groupBy(errorCodes, statusOf)].toSorted(([a], [b]) => a - b).map(([status, codes]) =>
       `<h2>${status}</h2>
 <ul>
-${codes.map((code) => `<li><a href="/docs/errors/${code}"><code>${code}</code></a>: ${sentence(meaningOf(code))}</li>`).join("\n")}
+${
+        codes.map((code) =>
+          `<li><a href="/docs/errors/${code}"><code>${code}</code></a>: ${sentence(meaningOf(code))}</li>`
+        ).join("\n")
+      }
 </ul>`
     ).join("\n")
   }`
@@ -206,9 +259,9 @@ export interface Home {
 }
 
 /**
- * Where a reader's shell finds the keys of the demo merchant: from the directory where the service was started if they are
- * below it, else by the whole path. Null where real money is served: strangers read these pages, and places of files help
- * nobody but the operator, who knows them.
+ * Where a reader's shell finds the keys of the demo merchant: from the directory where the service was started if they
+ * are below it, else by the whole path. Null where real money is served: strangers read these pages, and places of
+ * files help nobody but the operator, who knows them.
  */
 export const keysPathOf = (
   environments: ReadonlyArray<"devnet" | "mainnet">,
@@ -232,7 +285,9 @@ export const keyLine = (variable: string, field: keyof typeof placeholders, keys
 /** Where {@link keyLine} works, as the beginning of a sentence. */
 export const placeOfKeys = (keysPath: string | null): string => {
   if (keysPath === null) return "With a devnet key of yours in the first line"
-  return keysPath.startsWith("./") ? "In the directory where the service was started" : "On the machine where the service runs"
+  return keysPath.startsWith("./")
+    ? "In the directory where the service was started"
+    : "On the machine where the service runs"
 }
 
 const environmentNames = { devnet: "devnet (play money)", mainnet: "mainnet (real money)" } as const
@@ -280,7 +335,8 @@ export const refusalMain = ({ code, message }: PublicError): string =>
 export const missingMain = refusalMain(publicError("NOT_FOUND"))
 
 /** What this is, in a sentence for language models. */
-export const summary = "Tillwire is a crypto payments service that merchants run themselves: invoices in US dollars, paid in " +
+export const summary =
+  "Tillwire is a crypto payments service that merchants run themselves: invoices in US dollars, paid in " +
   "tokens, every change told as one canonical event."
 
 /** `/llms.txt`: where a language model finds what (llmstxt.org). */
@@ -297,11 +353,17 @@ Amounts are integers of thousandths of a dollar (usd_millis). Writes take an Ide
 
 ## Guides
 
-${guides.map(({ description, name, title }) => `- [${title}](${publicUrl}/docs/guides/${name}.md): ${description}`).join("\n")}
+${
+    guides.map(({ description, name, title }) => `- [${title}](${publicUrl}/docs/guides/${name}.md): ${description}`)
+      .join("\n")
+  }
 
 ## Reference
 
-${rules.map(({ description, name, title }) => `- [${title}](${publicUrl}/docs/reference/${name}.md): ${description}`).join("\n")}
+${
+    rules.map(({ description, name, title }) => `- [${title}](${publicUrl}/docs/reference/${name}.md): ${description}`)
+      .join("\n")
+  }
 
 ## Optional
 

@@ -1,4 +1,7 @@
-/** The interactive reference, the rules, the guides and the error catalogue at `/docs`. Without it the API is the same and `/openapi.json` stays. */
+/**
+ * The interactive reference, the rules, the guides and the error catalogue at `/docs`. Without it the API is the same
+ * and `/openapi.json` stays.
+ */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"

@@ -2,9 +2,12 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
-import { guideDescriptions, escape, type Guide, guideNames, keyLine, ruleAbouts, ruleNames } from "./pages.ts"
+import { escape, type Guide, guideDescriptions, guideNames, keyLine, ruleAbouts, ruleNames } from "./pages.ts"
 
-/** The addresses that guides and rules are written with, for calls and for websockets; a reader sees this deployment's own. */
+/**
+ * The addresses that guides and rules are written with, for calls and for websockets; a reader sees this deployment's
+ * own.
+ */
 const documentedAddress = "http://127.0.0.1:8080"
 const documentedSocketAddress = "ws://127.0.0.1:8080"
 
@@ -12,32 +15,37 @@ const withAddress = (text: string, publicUrl: string): string =>
   text.replaceAll(documentedAddress, publicUrl).replaceAll(documentedSocketAddress, publicUrl.replace(/^http/, "ws"))
 
 /** How the guides are written where they read the demo merchant's keys; a reader sees this deployment's own file. */
-const writtenKeyLine = /(\w+)=\$\(node -p 'require\("\.\/\.tillwire\/demo-keys\.json"\)\.(merchant_key|commerce_key)'\)/g
+const writtenKeyLine =
+  /(\w+)=\$\(node -p 'require\("\.\/\.tillwire\/demo-keys\.json"\)\.(merchant_key|commerce_key)'\)/g
 const writtenKeysFile = "`.tillwire/demo-keys.json`"
 
 const withKeys = (text: string, keysPath: string | null): string =>
   text
-    .replaceAll(writtenKeyLine, (_, variable: string, field: "merchant_key" | "commerce_key") => keyLine(variable, field, keysPath))
-    .replaceAll(writtenKeysFile, () => keysPath === null ? "`demo-keys.json` of its data directory" : `\`${keysPath}\``)
+    .replaceAll(writtenKeyLine, (_, variable: string, field: "merchant_key" | "commerce_key") =>
+      keyLine(variable, field, keysPath))
+    .replaceAll(writtenKeysFile, () =>
+      keysPath === null ? "`demo-keys.json` of its data directory" : `\`${keysPath}\``)
 
 /** The anchor of a heading. */
-export const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
+export const anchorOf = (text: string): string =>
+  text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
 
 /** Loaded with the first guide. Raw HTML is shown as text; wide tables and code can be scrolled with the keyboard. */
-const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marked }) => new Marked({
-  renderer: {
-    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
-    heading({ depth, text, tokens }: Tokens.Heading) {
-      return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marked }) =>
+  new Marked({
+    renderer: {
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
+      heading({ depth, text, tokens }: Tokens.Heading) {
+        return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escape(text)}</code></pre>\n`
     },
-    code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escape(text)}</code></pre>\n`
-  },
-  hooks: {
-    postprocess: (html) =>
-      html.replaceAll("<table>", "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>")
-        .replaceAll("</table>", "</table></div>")
-  }
-}))
+    hooks: {
+      postprocess: (html) =>
+        html.replaceAll("<table>", "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>")
+          .replaceAll("</table>", "</table></div>")
+    }
+  }))
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? ""
 
@@ -65,10 +73,13 @@ export const make = Effect.gen(function*() {
     about: Readonly<Record<Name, string>>,
     ofDeployment: (text: string) => string
   ): Effect.Effect<ReadonlyArray<Guide>> =>
-    Effect.flatMap(loadMarkdown, (markdown) =>
-      Effect.forEach(names, (name) =>
-        Effect.map(read(`${below}/${name}.md`), (text) =>
-          guideOf(name, about[name], ofDeployment(text), markdown))))
+    Effect.flatMap(
+      loadMarkdown,
+      (markdown) =>
+        Effect.forEach(names, (name) =>
+          Effect.map(read(`${below}/${name}.md`), (text) =>
+            guideOf(name, about[name], ofDeployment(text), markdown)))
+    )
 
   return {
     stylesheet: read("style.css"),

@@ -13,7 +13,12 @@ const Limit = Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 const Filter = Schema.optionalKey(Schema.String)
 
 const authErrors = [
-  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "SCOPE_MISMATCH", "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED",
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "TOKEN_INVALID",
+  "SCOPE_MISMATCH",
+  "AMBIGUOUS_CREDENTIALS",
+  "MAINNET_NOT_ENABLED",
   "DEVNET_NOT_ENABLED"
 ] as const
 
@@ -39,13 +44,20 @@ export class EventsGroup extends HttpApiGroup.make("events")
       error: errors(
         "wrapped",
         ...authErrors,
-        "INVALID_LIMIT", "INVALID_CURSOR", "INVALID_EVENT_TYPE", "INVALID_ENVIRONMENT", "VALIDATION_ERROR",
-        "ENVIRONMENT_FORBIDDEN", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
+        "INVALID_LIMIT",
+        "INVALID_CURSOR",
+        "INVALID_EVENT_TYPE",
+        "INVALID_ENVIRONMENT",
+        "VALIDATION_ERROR",
+        "ENVIRONMENT_FORBIDDEN",
+        "INTERNAL_ERROR",
+        "SERVICE_UNAVAILABLE"
       )
     }).annotate(ParameterCodes, { type: "INVALID_EVENT_TYPE" })
       .annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
         summary: "List events, newest first",
-        description: "A merchant key reads both environments unless `environment` names one; a commerce key reads the " +
+        description:
+          "A merchant key reads both environments unless `environment` names one; a commerce key reads the " +
           "commerce events of its own. A cursor is a position: `ending_before` an event you have gives what is newer."
       })),
     HttpApiEndpoint.get("retrieve", "/:eventId", {
@@ -54,7 +66,10 @@ export class EventsGroup extends HttpApiGroup.make("events")
       error: errors(
         "wrapped",
         ...authErrors,
-        "INVALID_EVENT_ID", "EVENT_NOT_FOUND", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
+        "INVALID_EVENT_ID",
+        "EVENT_NOT_FOUND",
+        "INTERNAL_ERROR",
+        "SERVICE_UNAVAILABLE"
       )
     }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "Retrieve an event",

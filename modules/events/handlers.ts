@@ -12,28 +12,38 @@ import { readPage } from "./rules.ts"
 import * as Repo from "./repo.ts"
 import { EventsRpc, type StreamedEvent } from "./rpc.ts"
 
-export const handlers = HttpApiBuilder.group(EventsApi, "events", Effect.fnUntraced(function*(group) {
-  const repo = yield* Repo.make
-  return group
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* CurrentPrincipal
-      const page = readPage(principal, query)
-      if (page instanceof PublicError) return yield* page
-      const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)
-      return jsonText(
-        `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`
+export const handlers = HttpApiBuilder.group(
+  EventsApi,
+  "events",
+  Effect.fnUntraced(function*(group) {
+    const repo = yield* Repo.make
+    return group
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* CurrentPrincipal
+          const page = readPage(principal, query)
+          if (page instanceof PublicError) return yield* page
+          const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)
+          return jsonText(
+            `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`
+          )
+        })
       )
-    }))
-    .handle("retrieve", Effect.fnUntraced(function*({ params }) {
-      const { merchantId, scope, environment } = yield* CurrentPrincipal
-      const position = readEventId(params.eventId)
-      if (position === undefined) return yield* publicError("INVALID_EVENT_ID", { param: "eventId" })
-      const { apiVersion } = yield* RequestInfo
-      const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null, apiVersion)
-      if (text === undefined) return yield* publicError("EVENT_NOT_FOUND")
-      return jsonText(`{"success":true,"data":${text}}`)
-    }))
-}))
+      .handle(
+        "retrieve",
+        Effect.fnUntraced(function*({ params }) {
+          const { merchantId, scope, environment } = yield* CurrentPrincipal
+          const position = readEventId(params.eventId)
+          if (position === undefined) return yield* publicError("INVALID_EVENT_ID", { param: "eventId" })
+          const { apiVersion } = yield* RequestInfo
+          const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null, apiVersion)
+          if (text === undefined) return yield* publicError("EVENT_NOT_FOUND")
+          return jsonText(`{"success":true,"data":${text}}`)
+        })
+      )
+  })
+)
 
 /** Events that the stream reads at a time. */
 const streamPage = 100
@@ -66,7 +76,12 @@ export const follow = (
       Effect.flatMap(bus.readAfter({ merchantId, position, limit: streamPage }), (events) => {
         const last = events.at(-1)
         return last === undefined
-          ? Effect.andThen(Queue.take(wakeUps), Effect.suspend(() => next(position)))
+          ? Effect.andThen(
+            Queue.take(wakeUps),
+            Effect.suspend(() =>
+              next(position)
+            )
+          )
           : Effect.succeed([events, last.position] as const)
       })
 
@@ -81,7 +96,8 @@ const startOf = (bus: typeof EventBus.Service, merchantId: number, after: string
     if (position === undefined) return yield* publicError("INVALID_CURSOR", { param: "after" })
     if (compareEventPositions(position, yield* bus.prunedPosition(merchantId)) < 0) {
       return yield* publicError("INVALID_CURSOR", {
-        message: "Events after this one were removed after 365 days: load the objects anew, then follow from the first event kept",
+        message:
+          "Events after this one were removed after 365 days: load the objects anew, then follow from the first event kept",
         param: "after"
       })
     }
@@ -93,7 +109,9 @@ export const rpcHandlers = Effect.gen(function*() {
   const bus = yield* EventBus
   return EventsRpc.of({
     "events.stream": ({ merchant_id, after }) =>
-      Stream.unwrap(Effect.map(startOf(bus, merchant_id, after), (position) =>
-        Stream.map(follow(bus, merchant_id, position), streamedEventOf)))
+      Stream.unwrap(
+        Effect.map(startOf(bus, merchant_id, after), (position) =>
+          Stream.map(follow(bus, merchant_id, position), streamedEventOf))
+      )
   })
 })

@@ -37,7 +37,9 @@ const typeCondition = ({ exact, prefixes }: TypeFilter, put: AddParameter): stri
   return `(${[...names, ...starts].join(" OR ")})`
 }
 
-/** The statement of a page and its values: filters by AND, one row more than the page to know whether there are more. */
+/**
+ * The statement of a page and its values: filters by AND, one row more than the page to know whether there are more.
+ */
 export const pageStatement = (page: EventsPage): { readonly text: string; readonly values: ReadonlyArray<unknown> } => {
   const { values, put } = parameters()
   const conditions = [`e.merchant_id = ${put(page.merchantId)}`]
@@ -94,7 +96,9 @@ export const make = Effect.gen(function*() {
         return { data: page.direction === "older" ? data : data.reverse(), hasMore: rows.length > page.limit }
       })
     },
-    /** One event's text in `version`; undefined when the merchant has none there, or it is not commerce in `commerceIn`. */
+    /**
+     * One event's text in `version`; undefined when the merchant has none there, or it is not commerce in `commerceIn`.
+     */
     event: (
       merchantId: number,
       { ms, seq }: EventPosition,

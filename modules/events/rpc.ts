@@ -6,8 +6,8 @@ import { EventId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 
 /**
- * One event. `text` is exactly what the API and webhooks tell, with `pending_webhooks` as it was at the commit; decode it
- * with `Schema.fromJsonString(Event)`.
+ * One event. `text` is exactly what the API and webhooks tell, with `pending_webhooks` as it was at the commit; decode
+ * it with `Schema.fromJsonString(Event)`.
  */
 export const StreamedEvent = Schema.Struct({
   id: EventId,

@@ -75,11 +75,16 @@ const readEnvironment = ({ scope, environment: own }: Principal, requested: Envi
 const readCursor = ({ starting_after: after, ending_before: before }: EventsQuery) => {
   if (after === undefined && before === undefined) return { direction: "older", cursor: undefined } as const
   if (after !== undefined && before !== undefined) {
-    return publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both", param: "ending_before" })
+    return publicError("INVALID_CURSOR", {
+      message: "Send starting_after or ending_before, not both",
+      param: "ending_before"
+    })
   }
   const cursor = readEventId(after ?? before ?? "")
   const param = after === undefined ? "ending_before" : "starting_after"
-  if (cursor === undefined) return invalidParameter(param, "the id of an event, like evt_1766320496123-8841", "INVALID_CURSOR")
+  if (cursor === undefined) {
+    return invalidParameter(param, "the id of an event, like evt_1766320496123-8841", "INVALID_CURSOR")
+  }
   return { direction: after === undefined ? "newer" : "older", cursor } as const
 }
 

@@ -10,31 +10,31 @@ import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type SignInDriver, type SignInProof, SignIns } from "../../runtime/SignIns.ts"
 import { uuidOf, uuidV4 } from "../../runtime/Uuid.ts"
-import { publicError, PublicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { MerchantId } from "../../schemas/Ids.ts"
 import { familyOf, type Network } from "../../schemas/Network.ts"
 import { newestVersion } from "../../schemas/Version.ts"
-import { type MerchantState, Merchants } from "../auth/plugin.ts"
+import { Merchants, type MerchantState } from "../auth/plugin.ts"
 import {
   type Account,
   accountName,
-  type ChallengeState,
   challengeSeconds,
-  sessionsToDisplace,
+  type ChallengeState,
+  decideRefresh,
   end,
   isOpen,
-  decideRefresh,
   linkedWallet,
+  markUsed,
   merchantNameOf,
   objectionToLink,
   refreshSeconds,
   rotate,
   type SessionState,
-  withSignIn,
+  sessionsToDisplace,
   statementFor,
   unlink,
-  markUsed,
-  type WalletState
+  type WalletState,
+  withSignIn
 } from "./rules.ts"
 import * as Repo from "./repo.ts"
 
@@ -159,8 +159,11 @@ const makeChallenges = Effect.gen(function*() {
     }
     const message = found.driver.message(challenge)
     const state: ChallengeState = { id: idOf(message), linkTo, message, challenge, used: false, version: 1 }
-    yield* Effect.catchTag(append(linkTo ?? systemMerchant, [Repo.challengeWrite(state)]), "Conflict", (error) =>
-      Effect.die(error))
+    yield* Effect.catchTag(
+      append(linkTo ?? systemMerchant, [Repo.challengeWrite(state)]),
+      "Conflict",
+      (error) => Effect.die(error)
+    )
     const issued: IssuedChallenge = { nonce, message, expiresAt: challenge.expiresAt }
     return issued
   })
@@ -268,34 +271,38 @@ export class Sessions extends Context.Service<Sessions, {
 
         const open = Effect.fnUntraced(function*(proof: SignInProof) {
           const account = yield* verifyProof(proof, null)
-          return yield* inTurn("wallet", walletIdOf(account), Effect.gen(function*() {
-            const challenge = yield* openChallenge(proof.message, null)
-            const now = yield* nowSeconds
-            const { created, merchant, wallet, writes } = yield* ownerOf(account, now)
-            const displaced = sessionsToDisplace(yield* repo.openSessions(wallet.id))
-            const refresh = yield* newRefreshToken
-            const session: SessionState = {
-              id: `ses_${yield* uuidV4}`,
-              merchantId: merchant.id,
-              walletId: wallet.id,
-              status: "active",
-              endReason: null,
-              refreshHash: refresh.hash,
-              createdAt: now,
-              expiresAt: now + refreshSeconds,
-              version: 1
-            }
-            yield* append(merchant.id, [
-              ...writes,
-              Repo.challengeWrite(markUsed(challenge)),
-              Repo.walletWrite(wallet),
-              Repo.sessionWrite(session),
-              Repo.refreshTokenWrite(session),
-              ...displaced.map((one) => Repo.sessionWrite(end(one, "displaced")))
-            ])
-            const answer: SignInResult = { tokens: yield* tokensOf(session, refresh.token), merchant, created }
-            return answer
-          }))
+          return yield* inTurn(
+            "wallet",
+            walletIdOf(account),
+            Effect.gen(function*() {
+              const challenge = yield* openChallenge(proof.message, null)
+              const now = yield* nowSeconds
+              const { created, merchant, wallet, writes } = yield* ownerOf(account, now)
+              const displaced = sessionsToDisplace(yield* repo.openSessions(wallet.id))
+              const refresh = yield* newRefreshToken
+              const session: SessionState = {
+                id: `ses_${yield* uuidV4}`,
+                merchantId: merchant.id,
+                walletId: wallet.id,
+                status: "active",
+                endReason: null,
+                refreshHash: refresh.hash,
+                createdAt: now,
+                expiresAt: now + refreshSeconds,
+                version: 1
+              }
+              yield* append(merchant.id, [
+                ...writes,
+                Repo.challengeWrite(markUsed(challenge)),
+                Repo.walletWrite(wallet),
+                Repo.sessionWrite(session),
+                Repo.refreshTokenWrite(session),
+                ...displaced.map((one) => Repo.sessionWrite(end(one, "displaced")))
+              ])
+              const answer: SignInResult = { tokens: yield* tokensOf(session, refresh.token), merchant, created }
+              return answer
+            })
+          )
         })
 
         const sessionOf = (refreshToken: string) =>
@@ -318,11 +325,17 @@ export class Sessions extends Context.Service<Sessions, {
         const refresh = (refreshToken: string) =>
           retryOnConflict(Effect.gen(function*() {
             const found = yield* sessionOf(refreshToken)
-            if (found === undefined) return yield* publicError("TOKEN_INVALID")
+            if (found === undefined) {
+              return yield* publicError("TOKEN_INVALID")
+            }
             const now = yield* nowSeconds
             const decision = decideRefresh(found.session, found.hash, now)
-            if (decision === "rotate") return yield* rotateTokens(found.session, now)
-            if (decision !== "reused") return yield* publicError(decision)
+            if (decision === "rotate") {
+              return yield* rotateTokens(found.session, now)
+            }
+            if (decision !== "reused") {
+              return yield* publicError(decision)
+            }
             yield* endSession(found.session, "reused")
             return yield* publicError("REFRESH_REUSED")
           }))
@@ -338,9 +351,12 @@ export class Sessions extends Context.Service<Sessions, {
           if (session?.status !== "active" || session.merchantId !== claims.merchantId) {
             return yield* publicError("TOKEN_INVALID")
           }
-          // Not out of a memory: the answer is remembered for as long as a change of the merchant may take to be heeded.
+          // Not out of a memory: the answer is remembered for as long as a change of the merchant may take to be
+          // heeded.
           const merchant = yield* merchants.read(session.merchantId)
-          if (merchant === undefined) return yield* publicError("TOKEN_INVALID")
+          if (merchant === undefined) {
+            return yield* publicError("TOKEN_INVALID")
+          }
           const grant: Grant = {
             merchantId: merchant.id as MerchantId,
             environment: merchant.defaultEnvironment,
@@ -355,10 +371,13 @@ export class Sessions extends Context.Service<Sessions, {
         })
 
         return Sessions.of({
-          issue: (network, address) => issue(network, address, null),
+          issue: (network, address) =>
+            issue(network, address, null),
           open,
           refresh,
-          end: (token) => endFound(Effect.map(sessionOf(token), (found) => found?.session)),
+          end: (token) =>
+            endFound(Effect.map(sessionOf(token), (found) =>
+              found?.session)),
           endByAccess: (token) =>
             Effect.flatMap(accessTokens.check(token), ({ sessionId }) => endFound(repo.session(sessionId))),
           verify,
@@ -407,25 +426,31 @@ export class Wallets extends Context.Service<Wallets, {
             : Effect.succeed(merchant))
 
       /** Links `account`, with `more` in the same commit; nothing but `more` where it is linked already. */
-      const linkAccount = Effect.fnUntraced(function*(merchantId: number, account: Account, more: ReadonlyArray<Write>) {
-        const merchant = yield* merchantOf(merchantId)
-        const id = walletIdOf(account)
-        const before = yield* repo.wallet(id)
-        const objection = objectionToLink(merchantId, before, yield* repo.wallets(merchantId))
-        if (objection !== undefined) return yield* objection
-        const isLinked = before?.status === "linked"
-        const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds)
-        const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
-        if (writes.length > 0) yield* append(merchantId, writes)
-        return wallet
-      })
+      const linkAccount = Effect.fnUntraced(
+        function*(merchantId: number, account: Account, more: ReadonlyArray<Write>) {
+          const merchant = yield* merchantOf(merchantId)
+          const id = walletIdOf(account)
+          const before = yield* repo.wallet(id)
+          const objection = objectionToLink(merchantId, before, yield* repo.wallets(merchantId))
+          if (objection !== undefined) return yield* objection
+          const isLinked = before?.status === "linked"
+          const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds)
+          const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
+          if (writes.length > 0) yield* append(merchantId, writes)
+          return wallet
+        }
+      )
 
       const link = Effect.fnUntraced(function*(merchantId: number, proof: SignInProof) {
         const account = yield* verifyProof(proof, merchantId)
-        return yield* inTurn("merchant", merchantId, Effect.gen(function*() {
-          const challenge = yield* open(proof.message, merchantId)
-          return yield* linkAccount(merchantId, account, [Repo.challengeWrite(markUsed(challenge))])
-        }))
+        return yield* inTurn(
+          "merchant",
+          merchantId,
+          Effect.gen(function*() {
+            const challenge = yield* open(proof.message, merchantId)
+            return yield* linkAccount(merchantId, account, [Repo.challengeWrite(markUsed(challenge))])
+          })
+        )
       })
 
       const unlinkOnce = Effect.fnUntraced(function*(merchantId: number, id: string, evenLast: boolean) {
@@ -434,7 +459,9 @@ export class Wallets extends Context.Service<Wallets, {
         const wallet = wallets.find((one) => one.id === id)
         if (wallet === undefined) return yield* publicError("NOT_FOUND", { message: "No such wallet" })
         if (wallets.length === 1 && !evenLast) {
-          return yield* publicError("INVALID_TRANSITION", { message: "This is the merchant's last wallet: link another one first" })
+          return yield* publicError("INVALID_TRANSITION", {
+            message: "This is the merchant's last wallet: link another one first"
+          })
         }
         const sessions = yield* repo.openSessions(id)
         const unlinked = unlink(wallet)
@@ -451,8 +478,10 @@ export class Wallets extends Context.Service<Wallets, {
         issue: (merchantId, network, address) => issue(network, address, merchantId),
         link,
         linkNamed: ({ address, isContract, merchantId, network }) =>
-          Effect.flatMap(accountOf(network, address, isContract), (account) =>
-            inTurn("merchant", merchantId, linkAccount(merchantId, account, []))),
+          Effect.flatMap(
+            accountOf(network, address, isContract),
+            (account) => inTurn("merchant", merchantId, linkAccount(merchantId, account, []))
+          ),
         unlink: (merchantId, id, evenLast) => inTurn("merchant", merchantId, unlinkOnce(merchantId, id, evenLast))
       })
     })

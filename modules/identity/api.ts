@@ -1,7 +1,14 @@
 /** Wallet sign-in (modules/docs/reference/authentication.md#signing-in-with-a-wallet): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import {
+  AddressLimitOf,
+  Anonymous,
+  authenticationErrors,
+  errors,
+  MerchantAuth,
+  WrappedErrors
+} from "../../runtime/Http.ts"
 import { EpochSeconds, MerchantId, PathId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
@@ -59,7 +66,10 @@ export const SignInRequest = Schema.Struct({
   proof: absent(Schema.Json).annotate({ description: "TON: the ton_proof object with `state_init`" })
 }).annotate({
   identifier: "SignInRequest",
-  examples: [{ message: "pay.example wants you to sign in with your Ethereum account:\n0x5290…", signature: "0x1b2c…1c" }]
+  examples: [{
+    message: "pay.example wants you to sign in with your Ethereum account:\n0x5290…",
+    signature: "0x1b2c…1c"
+  }]
 })
 
 const tokens = {
@@ -106,7 +116,9 @@ export const RefreshedTokens = success(Schema.Struct(tokens)).annotate({
   examples: [{ success: true, data: exampleTokens }]
 })
 
-export const LogoutRequest = Schema.Struct({ refresh_token: absent(Schema.String.check(Schema.isMaxLength(maximumToken))) })
+export const LogoutRequest = Schema.Struct({
+  refresh_token: absent(Schema.String.check(Schema.isMaxLength(maximumToken)))
+})
   .annotate({ identifier: "LogoutRequest", examples: [{ refresh_token: exampleTokens.refresh_token }] })
 
 export const LoggedOut = success(Schema.Struct({ logged_out: Schema.tag(true) })).annotate({
@@ -130,7 +142,8 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
     )
   }).annotate(AddressLimitOf, "nonce").annotateMerge(OpenApi.annotations({
     summary: "Ask for a message to sign in with",
-    description: "Answers the text that the wallet signs. It names this service, the wallet's address and a nonce, is " +
+    description:
+      "Answers the text that the wallet signs. It names this service, the wallet's address and a nonce, is " +
       "good for one use within 5 minutes, and opens a session by POST /api/v1/auth/verify."
   })),
   HttpApiEndpoint.post("verify", "/api/v1/auth/verify", {
@@ -151,7 +164,8 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Sign in with a wallet's signature",
-    description: "Opens a session for the merchant the wallet belongs to. A wallet that belongs to none makes one where " +
+    description:
+      "Opens a session for the merchant the wallet belongs to. A wallet that belongs to none makes one where " +
       "sign-up is open. A wallet keeps at most 20 sessions; the oldest gives way."
   })),
   HttpApiEndpoint.post("refresh", "/api/v1/auth/refresh", {
@@ -170,7 +184,8 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Exchange a refresh token for new tokens",
-    description: "A refresh token is good for one use. Using it again ends the whole session, because then two hold it: " +
+    description:
+      "A refresh token is good for one use. Using it again ends the whole session, because then two hold it: " +
       "`REFRESH_REUSED`. Of two uses at the same moment one gets the tokens and the other `TOKEN_INVALID`."
   })),
   HttpApiEndpoint.post("logout", "/api/v1/auth/logout", {
@@ -229,7 +244,13 @@ const LinkedWallet = success(SignInWallet).annotate({
   examples: [{ success: true, data: exampleWallet }]
 })
 
-const walletErrors = [...authenticationErrors, "CREDENTIAL_NOT_ALLOWED", "RATE_LIMIT_EXCEEDED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"] as const
+const walletErrors = [
+  ...authenticationErrors,
+  "CREDENTIAL_NOT_ALLOWED",
+  "RATE_LIMIT_EXCEEDED",
+  "INTERNAL_ERROR",
+  "SERVICE_UNAVAILABLE"
+] as const
 
 export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add(
   HttpApiEndpoint.get("list", "/api/v1/auth/wallets", {
@@ -250,11 +271,17 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
     payload: NonceRequest,
     success: Nonce,
     error: errors(
-      "wrapped", "VALIDATION_ERROR", "INVALID_JSON", "UNSUPPORTED_NETWORK", "WALLET_ADDRESS_INVALID", ...walletErrors
+      "wrapped",
+      "VALIDATION_ERROR",
+      "INVALID_JSON",
+      "UNSUPPORTED_NETWORK",
+      "WALLET_ADDRESS_INVALID",
+      ...walletErrors
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Ask for a message to link a further wallet with",
-    description: "The text names the merchant, so that nobody signs it by mistake: it links the wallet that signs it and " +
+    description:
+      "The text names the merchant, so that nobody signs it by mistake: it links the wallet that signs it and " +
       "opens no session."
   })),
   HttpApiEndpoint.post("link", "/api/v1/auth/wallets", {
@@ -274,7 +301,8 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Link a further wallet to the merchant",
-    description: "Takes a message of POST /api/v1/auth/wallets/nonce and what the further wallet made of it. From then on " +
+    description:
+      "Takes a message of POST /api/v1/auth/wallets/nonce and what the further wallet made of it. From then on " +
       "that wallet signs in for this merchant."
   })),
   HttpApiEndpoint.delete("unlink", "/api/v1/auth/wallets/:id", {
@@ -283,7 +311,8 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
     error: errors("wrapped", "NOT_FOUND", "INVALID_TRANSITION", ...walletErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Unlink a wallet",
-    description: "Ends its sessions, and everywhere within 5 seconds their tokens. The last wallet stays: link another one first."
+    description:
+      "Ends its sessions, and everywhere within 5 seconds their tokens. The last wallet stays: link another one first."
   }))
 )
   .middleware(MerchantAuth)
@@ -322,13 +351,18 @@ export class KeySetGroup extends HttpApiGroup.make("key-set").add(
     error: errors("wrapped", "RATE_LIMIT_EXCEEDED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE")
   }).annotateMerge(OpenApi.annotations({
     summary: "Get the keys that check access tokens",
-    description: "A JSON Web Key Set (RFC 7517). May be kept for 5 minutes; look again when a token names a `kid` that is " +
+    description:
+      "A JSON Web Key Set (RFC 7517). May be kept for 5 minutes; look again when a token names a `kid` that is " +
       "not in it."
   }))
 )
   .middleware(Anonymous)
   .middleware(WrappedErrors)
-  .annotateMerge(OpenApi.annotations({ title: "Key set", description: "The public keys that access tokens are verified with." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Key set", description: "The public keys that access tokens are verified with." })
+  )
 {}
 
-export class IdentityApi extends HttpApi.make("identity-api").add(SignInGroup).add(SignInWalletsGroup).add(KeySetGroup) {}
+export class IdentityApi
+  extends HttpApi.make("identity-api").add(SignInGroup).add(SignInWalletsGroup).add(KeySetGroup)
+{}

@@ -7,7 +7,7 @@ import { CurrentPrincipal } from "../../runtime/Http.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { type IssuedChallenge, Sessions, type Tokens, Wallets } from "./actor.ts"
-import { IdentityApi, SignInWallet, type SignInRequest } from "./api.ts"
+import { IdentityApi, type SignInRequest, SignInWallet } from "./api.ts"
 import type { WalletState } from "./rules.ts"
 import { IdentityRpc } from "./rpc.ts"
 
@@ -41,60 +41,102 @@ const walletOnWire = (wallet: WalletState) =>
     last_sign_in_at: wallet.signedInAt
   })
 
-export const signInHandlers = HttpApiBuilder.group(IdentityApi, "sign-in", Effect.fn(function*(group) {
-  const sessions = yield* Sessions
+export const signInHandlers = HttpApiBuilder.group(
+  IdentityApi,
+  "sign-in",
+  Effect.fn(function*(group) {
+    const sessions = yield* Sessions
 
-  const logOut = Effect.fnUntraced(function*(refreshToken: string | null) {
-    if (refreshToken !== null) return yield* sessions.end(refreshToken)
-    const credential = credentialOf((yield* HttpServerRequest.HttpServerRequest).headers)
-    if (credential._tag === "Bearer") return yield* sessions.endByAccess(credential.token)
-    return yield* publicError("UNAUTHORIZED", { message: "Send refresh_token, or a token as Authorization: Bearer" })
+    const logOut = Effect.fnUntraced(function*(refreshToken: string | null) {
+      if (refreshToken !== null) return yield* sessions.end(refreshToken)
+      const credential = credentialOf((yield* HttpServerRequest.HttpServerRequest).headers)
+      if (credential._tag === "Bearer") return yield* sessions.endByAccess(credential.token)
+      return yield* publicError("UNAUTHORIZED", { message: "Send refresh_token, or a token as Authorization: Bearer" })
+    })
+
+    return group
+      .handle("nonce", ({ payload }) => Effect.map(sessions.issue(payload.network, payload.address), nonceOnWire))
+      .handle(
+        "verify",
+        ({ payload }) =>
+          Effect.map(sessions.open(proofOf(payload)), ({ created, merchant, tokens }) =>
+            ok({
+              ...tokensOnWire(tokens),
+              merchant: {
+                id: merchant.id as never,
+                name: merchant.name,
+                environment: merchant.defaultEnvironment,
+                created
+              }
+            }))
+      )
+      .handle(
+        "refresh",
+        ({ payload }) => Effect.map(sessions.refresh(payload.refresh_token), (tokens) => ok(tokensOnWire(tokens)))
+      )
+      .handle(
+        "logout",
+        ({ payload }) => Effect.as(logOut(payload.refresh_token ?? null), ok({ logged_out: true as const }))
+      )
   })
-
-  return group
-    .handle("nonce", ({ payload }) => Effect.map(sessions.issue(payload.network, payload.address), nonceOnWire))
-    .handle("verify", ({ payload }) =>
-      Effect.map(sessions.open(proofOf(payload)), ({ created, merchant, tokens }) =>
-        ok({
-          ...tokensOnWire(tokens),
-          merchant: { id: merchant.id as never, name: merchant.name, environment: merchant.defaultEnvironment, created }
-        })))
-    .handle("refresh", ({ payload }) =>
-      Effect.map(sessions.refresh(payload.refresh_token), (tokens) => ok(tokensOnWire(tokens))))
-    .handle("logout", ({ payload }) => Effect.as(logOut(payload.refresh_token ?? null), ok({ logged_out: true as const })))
-}))
+)
 
 /** Only a wallet decides who else signs in: a key that leaked must not become an owner. */
 const requireWallet = Effect.flatMap(CurrentPrincipal, (principal) =>
   principal.kind === "wallet"
     ? Effect.succeed(principal.merchantId)
-    : Effect.fail(publicError("CREDENTIAL_NOT_ALLOWED", { message: "This call takes the token of a wallet, not an API key" })))
+    : Effect.fail(
+      publicError("CREDENTIAL_NOT_ALLOWED", { message: "This call takes the token of a wallet, not an API key" })
+    ))
 
-export const walletHandlers = HttpApiBuilder.group(IdentityApi, "sign-in-wallets", Effect.fn(function*(group) {
-  const wallets = yield* Wallets
-  return group
-    .handle("list", Effect.fnUntraced(function*() {
-      const found = yield* wallets.list(yield* requireWallet)
-      return ok({ object: "list" as const, data: found.map(walletOnWire), has_more: false as const })
-    }))
-    .handle("nonce", Effect.fnUntraced(function*({ payload }) {
-      return nonceOnWire(yield* wallets.issue(yield* requireWallet, payload.network, payload.address))
-    }))
-    .handle("link", Effect.fnUntraced(function*({ payload }) {
-      return ok(walletOnWire(yield* wallets.link(yield* requireWallet, proofOf(payload))))
-    }))
-    .handle("unlink", Effect.fnUntraced(function*({ params }) {
-      return ok(walletOnWire(yield* wallets.unlink(yield* requireWallet, params.id, false)))
-    }))
-}))
+export const walletHandlers = HttpApiBuilder.group(
+  IdentityApi,
+  "sign-in-wallets",
+  Effect.fn(function*(group) {
+    const wallets = yield* Wallets
+    return group
+      .handle(
+        "list",
+        Effect.fnUntraced(function*() {
+          const found = yield* wallets.list(yield* requireWallet)
+          return ok({ object: "list" as const, data: found.map(walletOnWire), has_more: false as const })
+        })
+      )
+      .handle(
+        "nonce",
+        Effect.fnUntraced(function*({ payload }) {
+          return nonceOnWire(yield* wallets.issue(yield* requireWallet, payload.network, payload.address))
+        })
+      )
+      .handle(
+        "link",
+        Effect.fnUntraced(function*({ payload }) {
+          return ok(walletOnWire(yield* wallets.link(yield* requireWallet, proofOf(payload))))
+        })
+      )
+      .handle(
+        "unlink",
+        Effect.fnUntraced(function*({ params }) {
+          return ok(walletOnWire(yield* wallets.unlink(yield* requireWallet, params.id, false)))
+        })
+      )
+  })
+)
 
 /** The key set changes with the deployment's masters only; a token under a new one makes its reader look again. */
 const keySetHeaders = { "cache-control": "public, max-age=300", "access-control-allow-origin": "*" }
 
-export const keySetHandlers = HttpApiBuilder.group(IdentityApi, "key-set", Effect.fn(function*(group) {
-  const keys = (yield* Sessions).publishedKeys
-  return group.handle("get", () => Effect.succeed(HttpServerResponse.jsonUnsafe({ keys }, { headers: keySetHeaders })))
-}))
+export const keySetHandlers = HttpApiBuilder.group(
+  IdentityApi,
+  "key-set",
+  Effect.fn(function*(group) {
+    const keys = (yield* Sessions).publishedKeys
+    return group.handle(
+      "get",
+      () => Effect.succeed(HttpServerResponse.jsonUnsafe({ keys }, { headers: keySetHeaders }))
+    )
+  })
+)
 
 /** The calls of `IdentityRpc`. */
 export const rpcHandlers = Effect.gen(function*() {

@@ -32,7 +32,8 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     yield* Effect.forEach(wallets, ({ address, contract = false, merchant, network }) =>
       Effect.mapError(
         linkNamed({ merchantId: merchant, network, address, isContract: contract }),
-        ({ code, message }) => publicError(code, { message: `options.wallets: ${address} of merchant ${merchant}: ${message}` })
+        ({ code, message }) =>
+          publicError(code, { message: `options.wallets: ${address} of merchant ${merchant}: ${message}` })
       ), { discard: true })
     const sessions = yield* Sessions
     yield* (yield* Credentials).registerBearer(sessions.verify)
@@ -41,8 +42,10 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
   }))
 
 const services = ({ signup }: typeof Options.Type) =>
-  Layer.unwrap(Effect.map(Settings, ({ environments }) =>
-    Layer.merge(Wallets.layer, Sessions.layer(signup ?? (environments.includes("mainnet") ? "closed" : "open")))))
+  Layer.unwrap(
+    Effect.map(Settings, ({ environments }) =>
+      Layer.merge(Wallets.layer, Sessions.layer(signup ?? (environments.includes("mainnet") ? "closed" : "open"))))
+  )
 
 export const plugin = Plugin.make({
   name: "identity",

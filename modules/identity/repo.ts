@@ -140,7 +140,8 @@ export const pruneBatch = 1_000
 const deletions = (["sign_in_challenges", "refresh_tokens", "sign_in_sessions"] as const).map((table) =>
   `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE expires_at < $1::bigint ORDER BY expires_at LIMIT ${pruneBatch}
-  )) RETURNING 1`)
+  )) RETURNING 1`
+)
 
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -177,10 +178,14 @@ export const make = Effect.gen(function*() {
       ),
     openSessions: (walletId: string): Effect.Effect<ReadonlyArray<SessionState>> =>
       Effect.map(
-        Effect.orDie(sql<SessionRow>`SELECT * FROM sign_in_sessions WHERE wallet_id = ${walletId} AND status = 'active'`),
+        Effect.orDie(
+          sql<SessionRow>`SELECT * FROM sign_in_sessions WHERE wallet_id = ${walletId} AND status = 'active'`
+        ),
         (rows) => rows.map(sessionOf)
       ),
-    /** The session of the refresh token with one of these hashes (the same token under each pepper), and which it was. */
+    /**
+     * The session of the refresh token with one of these hashes (the same token under each pepper), and which it was.
+     */
     sessionByToken: (
       hashes: ReadonlyArray<string>
     ): Effect.Effect<{ readonly session: SessionState; readonly hash: string } | undefined> =>

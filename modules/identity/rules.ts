@@ -1,4 +1,6 @@
-/** Wallets that sign in, what they are asked to sign, and the sessions they open: rules only. Times are epoch seconds. */
+/**
+ * Wallets that sign in, what they are asked to sign, and the sessions they open: rules only. Times are epoch seconds.
+ */
 import type { Challenge } from "../../runtime/SignIns.ts"
 import { type ErrorCode, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Family } from "../../schemas/Network.ts"
@@ -54,8 +56,7 @@ export interface Account {
 }
 
 /** The unique name of an account: one wallet row for the whole deployment. */
-export const accountName = ({ family, address, chainId }: Account): string =>
-  `${family} ${chainId ?? "-"} ${address}`
+export const accountName = ({ family, address, chainId }: Account): string => `${family} ${chainId ?? "-"} ${address}`
 
 /** Why a session ended: its holder's wish, a refresh token used twice, its wallet unlinked, or newer sessions. */
 export type EndReason = "logout" | "reused" | "unlinked" | "displaced"
@@ -82,7 +83,11 @@ export const statementFor = (linkTo: number | null): string =>
     : `Link this wallet to merchant ${linkTo}. From then on it signs in for that merchant. This moves no money.`
 
 /** The same message, used up. Its row's version lets one of many uses win. */
-export const markUsed = (state: ChallengeState): ChallengeState => ({ ...state, used: true, version: state.version + 1 })
+export const markUsed = (state: ChallengeState): ChallengeState => ({
+  ...state,
+  used: true,
+  version: state.version + 1
+})
 
 /** Whether a message still waits for its signature, for this very purpose. */
 export const isOpen = ({ challenge, linkTo, used }: ChallengeState, purpose: number | null, now: number): boolean =>

@@ -6,17 +6,17 @@ import {
   type CommitCause,
   type CommitResult,
   Conflict,
-  noCause,
   type IdempotentReplay,
+  noCause,
   type ReplyWrite,
   type Write
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { initializeSeries, Health } from "../../runtime/Telemetry.ts"
+import { Health, initializeSeries } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7Ahead } from "../../runtime/Uuid.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
@@ -29,8 +29,8 @@ import {
   type Aggregate,
   type Command,
   creationEvents,
-  type Decision,
   decide,
+  type Decision,
   type InvoiceDetails,
   type InvoiceState,
   nothingToScan,
@@ -41,8 +41,8 @@ import {
   decisionWrites,
   invoiceWrite,
   makeRepo,
-  openExceptionCounts,
   type NewException,
+  openExceptionCounts,
   type Repo,
   type UnmatchedPayment,
   unmatchedWrite
@@ -135,8 +135,13 @@ export class InvoiceHooks extends Context.Service<InvoiceHooks, {
     return InvoiceHooks.of({
       register: (companion) =>
         Effect.acquireRelease(
-          Effect.sync(() => { hooks = [...hooks, companion] }),
-          () => Effect.sync(() => { hooks = hooks.filter((each) => each !== companion) })
+          Effect.sync(() => {
+            hooks = [...hooks, companion]
+          }),
+          () =>
+            Effect.sync(() => {
+              hooks = hooks.filter((each) => each !== companion)
+            })
         ),
       current: () => hooks
     })
@@ -154,13 +159,17 @@ export interface PayorRecord {
   }>
 }
 
-/** Reads what payors of these invoices of one merchant entered; an invoice whose payor entered nothing may be absent. */
+/**
+ * Reads what payors of these invoices of one merchant entered; an invoice whose payor entered nothing may be absent.
+ */
 export type ReadPayors = (
   merchantId: number,
   invoiceIds: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyMap<string, PayorRecord>>
 
-/** What payors entered, for their merchant. The module that keeps it registers; while there is none, nothing is known. */
+/**
+ * What payors entered, for their merchant. The module that keeps it registers; while there is none, nothing is known.
+ */
 export class PayorRecords extends Context.Service<PayorRecords, {
   /** For as long as the scope lives. */
   readonly register: (read: ReadPayors) => Effect.Effect<void, never, Scope.Scope>
@@ -172,8 +181,13 @@ export class PayorRecords extends Context.Service<PayorRecords, {
     return PayorRecords.of({
       register: (read) =>
         Effect.acquireRelease(
-          Effect.sync(() => { current = read }),
-          () => Effect.sync(() => { current = none })
+          Effect.sync(() => {
+            current = read
+          }),
+          () =>
+            Effect.sync(() => {
+              current = none
+            })
         ),
       read: (merchantId, ids) => current(merchantId, ids)
     })
@@ -216,7 +230,9 @@ const runHooks = Effect.fnUntraced(function*(
       writes: [...combined.writes, ...result.writes ?? []],
       events: [...combined.events, ...result.events ?? []],
       facts: [...combined.facts, ...result.facts ?? []],
-      afterCommit: result.afterCommit === undefined ? combined.afterCommit : [...combined.afterCommit, result.afterCommit]
+      afterCommit: result.afterCommit === undefined
+        ? combined.afterCommit
+        : [...combined.afterCommit, result.afterCommit]
     }
   }
   return combined
@@ -245,7 +261,10 @@ export class Invoices extends Context.Service<Invoices, {
     cause: CommitCause,
     reply: (invoice: InvoiceState) => ReplyWrite | undefined
   ) => Effect.Effect<InvoiceState, PublicError | IdempotentReplay>
-  /** The same, with what it stands for: `extra` is made of it too, and a row of it that was changed meanwhile a conflict. */
+  /**
+   * The same, with what it stands for: `extra` is made of it too, and a row of it that was changed meanwhile a
+   * conflict.
+   */
   readonly createWith: (
     invoice: NewInvoice,
     cause: CommitCause,
@@ -275,144 +294,151 @@ export class Invoices extends Context.Service<Invoices, {
     plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
   ) => Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
   /**
-   * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call changes
-   * nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
+   * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call
+   * changes nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
    */
   readonly recordUnmatched: (
     payment: UnmatchedPayment,
     writes: ReadonlyArray<Write>
   ) => Effect.Effect<void, PublicError>
 }>()("tillwire/modules/invoices/Invoices") {
-  static readonly layer = Layer.effect(Invoices, Effect.gen(function*() {
-    const actors = yield* Actors
-    const clock = yield* MerchantClock
-    const commit = yield* Commit
-    const hooks = yield* InvoiceHooks
-    const settings = yield* MerchantSettings
-    const timers = yield* Timers
-    const repo = yield* makeRepo
-    const expiry = yield* makeExpiry(repo)
+  static readonly layer = Layer.effect(
+    Invoices,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const clock = yield* MerchantClock
+      const commit = yield* Commit
+      const hooks = yield* InvoiceHooks
+      const settings = yield* MerchantSettings
+      const timers = yield* Timers
+      const repo = yield* makeRepo
+      const expiry = yield* makeExpiry(repo)
 
-    const createWith = Effect.fnUntraced(function*(
-      input: NewInvoice,
-      cause: CommitCause,
-      reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-      extra: (invoice: InvoiceState) => ExtraWrites
-    ) {
-      const { environment, merchantId } = input
-      const nowMillis = yield* clock.nowMillis(merchantId, environment)
-      const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
-      const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
-      const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
-      const replyWrite = reply(invoice)
-      const { events, writes } = extra(invoice)
-      yield* commit.append({
-        merchantId: invoice.merchantId,
-        environment: invoice.environment,
-        cause,
-        writes: [invoiceWrite(invoice), ...writes],
-        events: [...events, ...creationEvents(invoice)],
-        ...(replyWrite === undefined ? {} : { reply: replyWrite })
-      })
-      yield* count(null, invoice)
-      return invoice
-    })
-
-    const create = (
-      input: NewInvoice,
-      cause: CommitCause,
-      reply: (invoice: InvoiceState) => ReplyWrite | undefined
-    ) =>
-      createWith(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
-        Effect.catchTag("Conflict", (conflict) => Effect.die(conflict))
-      )
-
-    const change = <E, R>(
-      id: string,
-      cause: CommitCause,
-      plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
-    ) =>
-      actors.send("invoice", id, Effect.gen(function*() {
-        const current = yield* repo.find(id)
-        if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
-        const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
-        const changePlan = yield* plan(current, now)
-        const first = decide(current, changePlan.commands, now)
-        if (first === "not_cancelable") return yield* notCancelable(current.invoice)
-        const applicableHooks = isIdle(current, first) && changePlan.facts === undefined ? [] : hooks.current()
-        const { afterCommit, decision, events, facts, writes } = yield* runHooks(
-          applicableHooks,
-          current,
-          changePlan.commands,
-          first,
-          changePlan.facts ?? [],
-          now
-        )
-        const reply = changePlan.reply?.(decision.next, facts)
-        const hasNoExtras = changePlan.writes === undefined && writes.length === 0 && events.length === 0
-        if (hasNoExtras && isIdle(current, decision) && reply === undefined) {
-          return { aggregate: current, committed: null, facts }
-        }
-        const committed = yield* commit.append({
-          merchantId: current.invoice.merchantId,
-          environment: current.invoice.environment,
+      const createWith = Effect.fnUntraced(function*(
+        input: NewInvoice,
+        cause: CommitCause,
+        reply: (invoice: InvoiceState) => ReplyWrite | undefined,
+        extra: (invoice: InvoiceState) => ExtraWrites
+      ) {
+        const { environment, merchantId } = input
+        const nowMillis = yield* clock.nowMillis(merchantId, environment)
+        const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
+        const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
+        const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
+        const replyWrite = reply(invoice)
+        const { events, writes } = extra(invoice)
+        yield* commit.append({
+          merchantId: invoice.merchantId,
+          environment: invoice.environment,
           cause,
-          writes: [...yield* writesOf(decision, now), ...changePlan.writes ?? [], ...writes],
-          events: [...decision.events, ...events],
-          ...(reply === undefined ? {} : { reply })
+          writes: [invoiceWrite(invoice), ...writes],
+          events: [...events, ...creationEvents(invoice)],
+          ...(replyWrite === undefined ? {} : { reply: replyWrite })
         })
-        yield* count(current.invoice, decision.next.invoice)
-        yield* Effect.all(afterCommit, { discard: true })
-        return { aggregate: decision.next, committed, facts }
-      })).pipe(
-        Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
-        Effect.catchIf(
-          (error): error is Conflict & typeof error => error instanceof Conflict,
-          () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+        yield* count(null, invoice)
+        return invoice
+      })
+
+      const create = (
+        input: NewInvoice,
+        cause: CommitCause,
+        reply: (invoice: InvoiceState) => ReplyWrite | undefined
+      ) =>
+        createWith(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
+          Effect.catchTag("Conflict", (conflict) => Effect.die(conflict))
         )
-      ) as Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
 
-    const recordUnmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
-      const stored = yield* repo.findException(payment.merchantId, payment.id)
-      const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
-      if (write !== null && payment.isOpen) {
-        // A field of the name `token` is never logged: everywhere else it is a secret.
-        const { token, ...evidence } = payment.evidence
-        yield* Effect.logError(
-          "money arrived that belongs to no invoice: find out who sent it, then refund it or deliver",
-          { ...evidence, token_address: token }
+      const change = <E, R>(
+        id: string,
+        cause: CommitCause,
+        plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
+      ) =>
+        actors.send(
+          "invoice",
+          id,
+          Effect.gen(function*() {
+            const current = yield* repo.find(id)
+            if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
+            const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
+            const changePlan = yield* plan(current, now)
+            const first = decide(current, changePlan.commands, now)
+            if (first === "not_cancelable") return yield* notCancelable(current.invoice)
+            const applicableHooks = isIdle(current, first) && changePlan.facts === undefined ? [] : hooks.current()
+            const { afterCommit, decision, events, facts, writes } = yield* runHooks(
+              applicableHooks,
+              current,
+              changePlan.commands,
+              first,
+              changePlan.facts ?? [],
+              now
+            )
+            const reply = changePlan.reply?.(decision.next, facts)
+            const hasNoExtras = changePlan.writes === undefined && writes.length === 0 && events.length === 0
+            if (hasNoExtras && isIdle(current, decision) && reply === undefined) {
+              return { aggregate: current, committed: null, facts }
+            }
+            const committed = yield* commit.append({
+              merchantId: current.invoice.merchantId,
+              environment: current.invoice.environment,
+              cause,
+              writes: [...yield* writesOf(decision, now), ...changePlan.writes ?? [], ...writes],
+              events: [...decision.events, ...events],
+              ...(reply === undefined ? {} : { reply })
+            })
+            yield* count(current.invoice, decision.next.invoice)
+            yield* Effect.all(afterCommit, { discard: true })
+            return { aggregate: decision.next, committed, facts }
+          })
+        ).pipe(
+          Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
+          Effect.catchIf(
+            (error): error is Conflict & typeof error => error instanceof Conflict,
+            () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+          )
+        ) as Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
+
+      const recordUnmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
+        const stored = yield* repo.findException(payment.merchantId, payment.id)
+        const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
+        if (write !== null && payment.isOpen) {
+          // A field of the name `token` is never logged: everywhere else it is a secret.
+          const { token, ...evidence } = payment.evidence
+          yield* Effect.logError(
+            "money arrived that belongs to no invoice: find out who sent it, then refund it or deliver",
+            { ...evidence, token_address: token }
+          )
+        }
+        yield* commit.append({
+          merchantId: payment.merchantId,
+          environment: payment.environment,
+          cause: noCause,
+          writes: write === null ? writes : [...writes, write],
+          events: []
+        }).pipe(
+          Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         )
-      }
-      yield* commit.append({
-        merchantId: payment.merchantId,
-        environment: payment.environment,
-        cause: noCause,
-        writes: write === null ? writes : [...writes, write],
-        events: []
-      }).pipe(
-        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
-        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-      )
-    })
+      })
 
-    yield* Effect.forEach(Object.values(series), (each) => initializeSeries(each), { discard: true })
-    yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...expiry })
+      yield* Effect.forEach(Object.values(series), (each) => initializeSeries(each), { discard: true })
+      yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...expiry })
 
-    return Invoices.of({
-      create,
-      createWith,
-      change,
-      recordUnmatched,
-      find: repo.find,
-      findWithLastEvent: repo.findAsTold,
-      get: repo.get,
-      list: repo.list,
-      totals: repo.totals,
-      count: repo.count,
-      newestPayments: repo.newestPayments,
-      invoiceOfPayment: repo.invoiceOfPayment
+      return Invoices.of({
+        create,
+        createWith,
+        change,
+        recordUnmatched,
+        find: repo.find,
+        findWithLastEvent: repo.findAsTold,
+        get: repo.get,
+        list: repo.list,
+        totals: repo.totals,
+        count: repo.count,
+        newestPayments: repo.newestPayments,
+        invoiceOfPayment: repo.invoiceOfPayment
+      })
     })
-  }))
+  )
 }
 
 const openExceptions = Metric.gauge("exceptions_open", {
@@ -429,8 +455,11 @@ const exceptionCountsTtl = "15 seconds"
 export const exceptionMetrics = Effect.gen(function*() {
   const recent = yield* Effect.cachedWithTTL(yield* openExceptionCounts, exceptionCountsTtl)
   const update = (found: ReadonlyMap<string, number>) =>
-    Effect.forEach(ExceptionType.literals, (type) =>
-      Metric.update(Metric.withAttributes(openExceptions, { type }), found.get(type) ?? 0), { discard: true })
+    Effect.forEach(
+      ExceptionType.literals,
+      (type) => Metric.update(Metric.withAttributes(openExceptions, { type }), found.get(type) ?? 0),
+      { discard: true }
+    )
   yield* update(new Map())
   yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, update), []) })
 })
@@ -464,8 +493,8 @@ const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
 
 /**
  * Expiry and the end of grace, by each merchant's clock: one query reads a batch, each invoice is decided by the same
- * machine as a payment, all commits share flushes. It goes round the mailboxes: the version each row expects makes a race
- * with a payment a conflict, and the row is due again at once.
+ * machine as a payment, all commits share flushes. It goes round the mailboxes: the version each row expects makes a
+ * race with a payment a conflict, and the row is due again at once.
  */
 const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const clock = yield* MerchantClock
@@ -484,8 +513,9 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
 
   /** Block times follow the system's clock: they are shifted by the seconds that the merchant's clock is ahead. */
   const inMerchantTime = ({ handling, networks }: ScanProgress, aheadSeconds: number): ScanProgress => ({
-    networks: aheadSeconds === 0 ? networks : networks.map((each) =>
-      each.seenUntil === null ? each : { ...each, seenUntil: each.seenUntil + aheadSeconds }),
+    networks: aheadSeconds === 0 ?
+      networks :
+      networks.map((each) => each.seenUntil === null ? each : { ...each, seenUntil: each.seenUntil + aheadSeconds }),
     handling
   })
 
@@ -493,7 +523,14 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     const commands: ReadonlyArray<Command> = [{ _tag: "Tick", progress }]
     const first = decide(current, commands, now) as Decision
     if (isIdle(current, first)) return
-    const { afterCommit, decision, events, writes } = yield* runHooks(hooks.current(), current, commands, first, [], now)
+    const { afterCommit, decision, events, writes } = yield* runHooks(
+      hooks.current(),
+      current,
+      commands,
+      first,
+      [],
+      now
+    )
     yield* commit.append({
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
@@ -505,17 +542,21 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     yield* Effect.all(afterCommit, { discard: true })
   }, Effect.catchTag("Conflict", () => Effect.void))
 
-  const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
-    const now = Math.floor(nowMillis / 1000)
-    const invoices = yield* repo.due(now, limit)
-    const progressById = yield* scanProgressOf(invoices)
-    yield* Effect.forEach(invoices, (current) => {
-      const { environment, id, merchantId } = current.invoice
-      const ahead = clock.aheadSeconds(merchantId, environment)
-      return expire(current, inMerchantTime(progressById.get(id) ?? nothingToScan, ahead), now + ahead)
-    }, { concurrency: "unbounded", discard: true })
-    return invoices.length
-  }, Effect.retry({ schedule: Schedule.spaced("1 second"), times: 3 }), Effect.orDie)
+  const run = Effect.fnUntraced(
+    function*(nowMillis: number, limit: number) {
+      const now = Math.floor(nowMillis / 1000)
+      const invoices = yield* repo.due(now, limit)
+      const progressById = yield* scanProgressOf(invoices)
+      yield* Effect.forEach(invoices, (current) => {
+        const { environment, id, merchantId } = current.invoice
+        const ahead = clock.aheadSeconds(merchantId, environment)
+        return expire(current, inMerchantTime(progressById.get(id) ?? nothingToScan, ahead), now + ahead)
+      }, { concurrency: "unbounded", discard: true })
+      return invoices.length
+    },
+    Effect.retry({ schedule: Schedule.spaced("1 second"), times: 3 }),
+    Effect.orDie
+  )
 
   const nextDueMillis = Effect.map(repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
   return { run, nextDueMillis }
@@ -529,7 +570,10 @@ const newInvoice = (
 ): InvoiceState => {
   const createdAt = Math.floor(nowMillis / 1000)
   const expiresAt = Math.floor((nowMillis + (input.expiresInMillis ?? settings.invoice_default_expires_in)) / 1000)
-  const policy = { ...policyOf(settings, input), ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance }) }
+  const policy = {
+    ...policyOf(settings, input),
+    ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance })
+  }
   return {
     id,
     merchantId: input.merchantId,

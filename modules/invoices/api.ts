@@ -55,7 +55,9 @@ const DocumentedInvoice = Schema.Struct({
     Schema.Union([
       Schema.Finite,
       Schema.String.check(Schema.isPattern(/^\d+(\.\d{1,3})?$/))
-    ]).annotate({ description: "Dollars, as a number or a string with at most 3 decimals. Send this or `amount`, not both." })
+    ]).annotate({
+      description: "Dollars, as a number or a string with at most 3 decimals. Send this or `amount`, not both."
+    })
   ),
   ...InvoiceFields.fields
 })
@@ -70,7 +72,12 @@ export const NewInvoiceBody = Schema.Record(Schema.String, Schema.Any).check(
   Schema.makeFilter(() => true, { toJsonSchema: () => Schema.toJsonSchemaDocument(DocumentedInvoice).schema })
 ).annotate({
   identifier: "NewInvoice",
-  examples: [{ amount_usd: 49.99, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1" } }]
+  examples: [{
+    amount_usd: 49.99,
+    description: "Starter plan",
+    customer_id: "cust_123",
+    metadata: { order_id: "ORD-1" }
+  }]
 }) as unknown as Schema.Codec<typeof DocumentedInvoice.Type>
 
 /** What may change of an invoice; what is absent stays. */
@@ -131,7 +138,9 @@ export const InvoiceDetails = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   title: Schema.NullOr(Schema.String).annotate({ description: "`invoice_title` of its creation" }),
   footer: Schema.NullOr(Schema.String).annotate({ description: "`invoice_footer` of its creation" }),
-  customer_email: Schema.NullOr(Schema.String).annotate({ description: "As you sent it; what the payor told is in `payor`" }),
+  customer_email: Schema.NullOr(Schema.String).annotate({
+    description: "As you sent it; what the payor told is in `payor`"
+  }),
   payment_return_url: Schema.NullOr(Schema.String),
   locale: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "InvoiceDetails" })
@@ -156,7 +165,8 @@ export const ExpandedInvoice = Schema.Struct({
   payor: Schema.optionalKey(InvoicePayor)
 }).annotate({
   identifier: "ExpandedInvoice",
-  description: "An invoice, with `latest_payment`, `payments`, `payment_url`, `details` and `payor` where `expand` names them.",
+  description:
+    "An invoice, with `latest_payment`, `payments`, `payment_url`, `details` and `payor` where `expand` names them.",
   examples: [exampleInvoice]
 })
 
@@ -183,9 +193,11 @@ export type Expansion = typeof expansions[number]
 
 /** Entries of a list: 10 if not said. */
 const upTo = (maximum: number) =>
-  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
-    description: `Entries at most, 1 to ${maximum}; 10 if not said.`
-  }))
+  Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
+      description: `Entries at most, 1 to ${maximum}; 10 if not said.`
+    })
+  )
 
 const environment = Schema.optionalKey(Environment.annotate({ description: "Default: the caller's own." }))
 
@@ -196,17 +208,22 @@ const writeQuery = {
   }))
 }
 
-const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
-  description: `Comma list of ${expansions.join(", ")}: each is added to the invoice. payment_url opens a session that `
-    + "can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, "
-    + "payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only."
-}))
+const expand = Schema.optionalKey(
+  Schema.String.check(Schema.isMaxLength(255)).annotate({
+    description:
+      `Comma list of ${expansions.join(", ")}: each is added to the invoice. payment_url opens a session that `
+      + "can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, "
+      + "payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only."
+  })
+)
 
 /** Filters and pages of a list of invoices. Payments of each are fewer there, so that a page stays below a megabyte. */
 const ListQuery = Schema.Struct({
-  page: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
-    description: "Counted from 1; not together with a cursor."
-  })),
+  page: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
+      description: "Counted from 1; not together with a cursor."
+    })
+  ),
   limit: upTo(100),
   status: Schema.optionalKey(Schema.String.annotate({ description: "Comma list of states, or `all`." })),
   invoice_type: Schema.optionalKey(InvoiceType),
@@ -229,7 +246,10 @@ const InvoiceTotal = Schema.Struct({
   amount_decimal: UsdDecimal,
   amount_paid: WireAmount,
   amount_paid_decimal: UsdDecimal
-}).annotate({ identifier: "InvoiceTotal", description: "A number of invoices, what they ask for and what was paid of them." })
+}).annotate({
+  identifier: "InvoiceTotal",
+  description: "A number of invoices, what they ask for and what was paid of them."
+})
 
 /** Every status, and all of them together; a status without invoices is all zeros. */
 export const InvoiceTotals = Schema.Struct({
@@ -265,18 +285,31 @@ const totalsExample: typeof InvoiceTotals.Type = {
 export const maximumSkipped = 10_000
 
 const scopeErrors = [
-  "UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "SERVICE_UNAVAILABLE"
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "SCOPE_MISMATCH",
+  "ENVIRONMENT_FORBIDDEN",
+  "SERVICE_UNAVAILABLE"
 ] as const
 
 const readErrors = ["INVOICE_NOT_FOUND", "INVALID_ENVIRONMENT", ...scopeErrors] as const
 
 const listErrors = errors(
   "flat",
-  "INVALID_LIMIT", "INVALID_PAGE", "INVALID_CURSOR", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", ...scopeErrors
+  "INVALID_LIMIT",
+  "INVALID_PAGE",
+  "INVALID_CURSOR",
+  "INVALID_ENVIRONMENT",
+  "VALIDATION_ERROR",
+  ...scopeErrors
 )
 
 const writeErrors = [
-  "INVALID_ENVIRONMENT", "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...scopeErrors
+  "INVALID_ENVIRONMENT",
+  "IDEMPOTENCY_KEY_INVALID",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED",
+  ...scopeErrors
 ] as const
 
 export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
@@ -339,7 +372,8 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   HttpApiEndpoint.get("get", "/api/v1/invoices/:customer_id", {
     params: {
       customer_id: Schema.String.annotate({
-        description: "Id of an invoice; else your own id of a customer, whose newest invoice is meant. An id of an invoice wins.",
+        description:
+          "Id of an invoice; else your own id of a customer, whose newest invoice is meant. An id of an invoice wins.",
         examples: [exampleInvoice.id, exampleInvoice.customer_id]
       })
     },

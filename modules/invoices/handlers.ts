@@ -5,12 +5,12 @@ import { Chains } from "../../runtime/Chains.ts"
 import { type CommitCause, noCause } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
+  dieOnReplay,
   Idempotency,
-  toRequestVersion,
   jsonText,
   readEnvironment,
-  dieOnReplay,
-  RequestInfo
+  RequestInfo,
+  toRequestVersion
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -39,10 +39,10 @@ import {
 } from "./api.ts"
 import {
   type Aggregate,
-  mergeMetadata,
   type Command,
   invoiceObject,
   type InvoiceState,
+  mergeMetadata,
   newestFirst,
   paymentObject,
   type PaymentState
@@ -142,7 +142,8 @@ const makeNetworksCheck = Effect.gen(function*() {
       ? `it is empty. Leave it out to accept every network that has a wallet in ${environment}`
       : `nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}`
     return yield* publicError("UNSUPPORTED_NETWORK", {
-      message: `accepted_networks must name a network that can be paid on: ${reason}.  GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
+      message:
+        `accepted_networks must name a network that can be paid on: ${reason}.  GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
       param: "accepted_networks"
     })
   })
@@ -217,8 +218,8 @@ const requirePaymentUrlAccess = (
 const personalExpansions: ReadonlyArray<Expansion> = ["details", "payor"]
 
 /**
- * Fails unless the caller is the merchant, acting in `environment`: personal data is neither for whoever ships orders nor
- * for a key of the other environment. Checked before the invoice is read.
+ * Fails unless the caller is the merchant, acting in `environment`: personal data is neither for whoever ships orders
+ * nor for a key of the other environment. Checked before the invoice is read.
  */
 const requirePersonalAccess = (principal: Principal, name: Expansion, environment: Environment | undefined) =>
   principal.scope !== "merchant"
@@ -285,8 +286,8 @@ const payorObject = (record: PayorRecord | undefined): typeof InvoicePayor.Type 
 })
 
 /**
- * An invoice with its extras; `newest` holds at least one payment more than are shown, if there is one, and `payors` what
- * its payor told, if that is asked for.
+ * An invoice with its extras; `newest` holds at least one payment more than are shown, if there is one, and `payors`
+ * what its payor told, if that is asked for.
  */
 const makeExpand = Effect.map(makeSession, (sessionOf) =>
   Effect.fnUntraced(function*(
@@ -340,7 +341,9 @@ const makeVisible = Effect.gen(function*() {
 })
 
 /** Nothing was created in a span that ends before it begins. Fails with `VALIDATION_ERROR`. */
-const checkSpan = (query: { readonly created_gte?: number; readonly created_lte?: number }): Effect.Effect<void, PublicError> =>
+const checkSpan = (
+  query: { readonly created_gte?: number; readonly created_lte?: number }
+): Effect.Effect<void, PublicError> =>
   query.created_gte !== undefined && query.created_lte !== undefined && query.created_gte > query.created_lte
     ? Effect.fail(publicError("VALIDATION_ERROR", {
       message: `created_gte must be at or before created_lte: ${query.created_gte} is after ${query.created_lte}`,
@@ -366,138 +369,169 @@ const readFilter = Effect.fnUntraced(function*(query: ListQuery, customerId: str
   return filter
 })
 
-export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(function*(group) {
-  const invoices = yield* Invoices
-  const create = yield* makeCreate
-  const expand = yield* makeExpand
-  const visible = yield* makeVisible
-  const records = yield* PayorRecords
+export const handlers = HttpApiBuilder.group(
+  InvoicesApi,
+  "invoices",
+  Effect.fn(function*(group) {
+    const invoices = yield* Invoices
+    const create = yield* makeCreate
+    const expand = yield* makeExpand
+    const visible = yield* makeVisible
+    const records = yield* PayorRecords
 
-  /** What payors entered, where `expand` asks for it. */
-  const payorsOf = (merchantId: number, ids: ReadonlyArray<string>, { names }: Extras) =>
-    names.has("payor") && ids.length > 0
-      ? records.read(merchantId, ids)
-      : Effect.succeed<ReadonlyMap<string, PayorRecord>>(new Map())
+    /** What payors entered, where `expand` asks for it. */
+    const payorsOf = (merchantId: number, ids: ReadonlyArray<string>, { names }: Extras) =>
+      names.has("payor") && ids.length > 0
+        ? records.read(merchantId, ids)
+        : Effect.succeed<ReadonlyMap<string, PayorRecord>>(new Map())
 
-  const list = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
-    const filter = yield* readFilter(query, customerId)
-    const page = yield* readPage(query)
-    const extras = yield* readExtras(query)
-    const [{ invoices: found, hasMore }, total] = yield* Effect.all([invoices.list(filter, page), invoices.count(filter)], {
-      concurrency: 2
+    const list = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
+      const filter = yield* readFilter(query, customerId)
+      const page = yield* readPage(query)
+      const extras = yield* readExtras(query)
+      const [{ invoices: found, hasMore }, total] = yield* Effect.all([
+        invoices.list(filter, page),
+        invoices.count(filter)
+      ], {
+        concurrency: 2
+      })
+      const ids = found.map(({ id }) => id)
+      const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
+      const payments = wantsPayments
+        ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
+        : new Map<string, ReadonlyArray<PaymentState>>()
+      const payors = yield* payorsOf(filter.merchantId, ids, extras)
+      return jsonText(JSON.stringify({
+        object: "list",
+        data: yield* Effect.forEach(
+          found,
+          (invoice) => expand(invoice, payments.get(invoice.id) ?? [], extras, payors)
+        ),
+        has_more: hasMore,
+        page: query.page ?? 1,
+        limit: page.limit,
+        total
+      }))
     })
-    const ids = found.map(({ id }) => id)
-    const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
-    const payments = wantsPayments
-      ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
-      : new Map<string, ReadonlyArray<PaymentState>>()
-    const payors = yield* payorsOf(filter.merchantId, ids, extras)
-    return jsonText(JSON.stringify({
-      object: "list",
-      data: yield* Effect.forEach(found, (invoice) => expand(invoice, payments.get(invoice.id) ?? [], extras, payors)),
-      has_more: hasMore,
-      page: query.page ?? 1,
-      limit: page.limit,
-      total
-    }))
-  })
 
-  /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
-  const change = Effect.fnUntraced(function*(
-    id: string,
-    plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
-  ) {
-    const { invoice } = yield* visible.byId(id)
-    const idempotency = yield* Idempotency
-    const { requestId } = yield* RequestInfo
-    const { aggregate } = yield* invoices.change(
-      invoice.id,
-      { requestId, idempotencyKey: idempotency.key },
-      (current) =>
-        Effect.map(plan(current), (command) => ({
-          commands: [command],
-          reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
-        }))
-    ).pipe(dieOnReplay)
-    return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
-  })
-
-  return group
-    .handle("create", Effect.fnUntraced(function*({ payload }) {
-      const principal = yield* CurrentPrincipal
+    /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
+    const change = Effect.fnUntraced(function*(
+      id: string,
+      plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
+    ) {
+      const { invoice } = yield* visible.byId(id)
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
-      const owner = {
-        merchantId: principal.merchantId,
-        environment: principal.environment,
-        commerce: principal.scope === "commerce"
-      }
-      const cause = { requestId, idempotencyKey: idempotency.key }
-      const text = yield* create(payload, owner, cause, (body) => idempotency.reply(200, body)).pipe(
-        Effect.catchDefect((defect) =>
-          Effect.logError("invoice creation failed", defect).pipe(
-            Effect.andThen(Effect.fail(publicError("INVOICE_CREATE_FAILED")))
+      const { aggregate } = yield* invoices.change(
+        invoice.id,
+        { requestId, idempotencyKey: idempotency.key },
+        (current) =>
+          Effect.map(plan(current), (command) => ({
+            commands: [command],
+            reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
+          }))
+      ).pipe(dieOnReplay)
+      return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
+    })
+
+    return group
+      .handle(
+        "create",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* CurrentPrincipal
+          const idempotency = yield* Idempotency
+          const { requestId } = yield* RequestInfo
+          const owner = {
+            merchantId: principal.merchantId,
+            environment: principal.environment,
+            commerce: principal.scope === "commerce"
+          }
+          const cause = { requestId, idempotencyKey: idempotency.key }
+          const text = yield* create(payload, owner, cause, (body) => idempotency.reply(200, body)).pipe(
+            Effect.catchDefect((defect) =>
+              Effect.logError("invoice creation failed", defect).pipe(
+                Effect.andThen(Effect.fail(publicError("INVOICE_CREATE_FAILED")))
+              )
+            ),
+            dieOnReplay
           )
-        ),
-        dieOnReplay
-      )
-      return jsonText(text)
-    }))
-    .handle("list", ({ query }) => list(query, query.customer_id))
-    .handle("listByCustomer", ({ params, query }) => list(query, params.customer_id))
-    .handle("totals", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* CurrentPrincipal
-      const environment = yield* readEnvironment(principal, query.environment)
-      yield* checkSpan(query)
-      const byStatus = yield* invoices.totals(sharedFilter(principal, environment, query))
-      return jsonText(JSON.stringify(totalsBody(byStatus)))
-    }))
-    .handle("get", Effect.fnUntraced(function*({ params, query }) {
-      const extras = yield* readExtras(query)
-      const { invoice, payments } = yield* visible.byIdOrCustomer(params.customer_id, query.environment)
-      const payors = yield* payorsOf(invoice.merchantId, [invoice.id], extras)
-      return jsonText(JSON.stringify(yield* expand(invoice, newestFirst(payments), extras, payors)))
-    }))
-    .handle("status", Effect.fnUntraced(function*({ params, query }) {
-      const { invoice, payments } = yield* visible.byId(params.id, query.environment)
-      const [latest = null] = yield* wirePayments(invoice, newestFirst(payments).slice(0, 1))
-      return jsonText(JSON.stringify({
-        object: "invoice_status",
-        invoice: invoiceObject(invoice),
-        latest_payment: latest
-      }))
-    }))
-    .handle("payments", Effect.fnUntraced(function*({ params, query }) {
-      const { invoice, payments } = yield* visible.byId(params.id, query.environment)
-      const page = pageOfPayments(newestFirst(payments), query)
-      if (page === null) {
-        return yield* publicError("INVALID_CURSOR", {
-          message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
+          return jsonText(text)
         })
-      }
-      const data = yield* wirePayments(invoice, page.payments)
-      return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
-    }))
-    .handle("payment", Effect.fnUntraced(function*({ params, query }) {
-      const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
-      const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
-      if (invoiceId === null) return yield* unknown
-      const { invoice, payments } = yield* visible.byId(invoiceId, query.environment).pipe(
-        Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
       )
-      const [shown] = yield* wirePayments(invoice, payments.filter(({ id }) => id === params.payment_id))
-      return jsonText(JSON.stringify(shown))
-    }))
-    .handle("amend", ({ params, payload }) =>
-      change(params.customer_id, Effect.fnUntraced(function*({ invoice }) {
-        const { metadata: metadataChange, ...rest } = payload
-        if (metadataChange === undefined) return { _tag: "Amend", ...rest }
-        const metadata = mergeMetadata(invoice.metadata, metadataChange)
-        yield* checkMetadata(metadata)
-        return { _tag: "Amend", ...rest, metadata }
-      })))
-    .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
-}))
+      .handle("list", ({ query }) => list(query, query.customer_id))
+      .handle("listByCustomer", ({ params, query }) => list(query, params.customer_id))
+      .handle(
+        "totals",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* CurrentPrincipal
+          const environment = yield* readEnvironment(principal, query.environment)
+          yield* checkSpan(query)
+          const byStatus = yield* invoices.totals(sharedFilter(principal, environment, query))
+          return jsonText(JSON.stringify(totalsBody(byStatus)))
+        })
+      )
+      .handle(
+        "get",
+        Effect.fnUntraced(function*({ params, query }) {
+          const extras = yield* readExtras(query)
+          const { invoice, payments } = yield* visible.byIdOrCustomer(params.customer_id, query.environment)
+          const payors = yield* payorsOf(invoice.merchantId, [invoice.id], extras)
+          return jsonText(JSON.stringify(yield* expand(invoice, newestFirst(payments), extras, payors)))
+        })
+      )
+      .handle(
+        "status",
+        Effect.fnUntraced(function*({ params, query }) {
+          const { invoice, payments } = yield* visible.byId(params.id, query.environment)
+          const [latest = null] = yield* wirePayments(invoice, newestFirst(payments).slice(0, 1))
+          return jsonText(JSON.stringify({
+            object: "invoice_status",
+            invoice: invoiceObject(invoice),
+            latest_payment: latest
+          }))
+        })
+      )
+      .handle(
+        "payments",
+        Effect.fnUntraced(function*({ params, query }) {
+          const { invoice, payments } = yield* visible.byId(params.id, query.environment)
+          const page = pageOfPayments(newestFirst(payments), query)
+          if (page === null) {
+            return yield* publicError("INVALID_CURSOR", {
+              message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
+            })
+          }
+          const data = yield* wirePayments(invoice, page.payments)
+          return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
+        })
+      )
+      .handle(
+        "payment",
+        Effect.fnUntraced(function*({ params, query }) {
+          const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
+          const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
+          if (invoiceId === null) return yield* unknown
+          const { invoice, payments } = yield* visible.byId(invoiceId, query.environment).pipe(
+            Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
+          )
+          const [shown] = yield* wirePayments(invoice, payments.filter(({ id }) => id === params.payment_id))
+          return jsonText(JSON.stringify(shown))
+        })
+      )
+      .handle("amend", ({ params, payload }) =>
+        change(
+          params.customer_id,
+          Effect.fnUntraced(function*({ invoice }) {
+            const { metadata: metadataChange, ...rest } = payload
+            if (metadataChange === undefined) return { _tag: "Amend", ...rest }
+            const metadata = mergeMetadata(invoice.metadata, metadataChange)
+            yield* checkMetadata(metadata)
+            return { _tag: "Amend", ...rest, metadata }
+          })
+        ))
+      .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
+  })
+)
 
 /** The filters that the list and the totals share. */
 const sharedFilter = (principal: Principal, environment: Environment, query: {
@@ -565,7 +599,8 @@ const readPage = (query: {
   return offset <= maximumSkipped
     ? Effect.succeed({ _tag: "Offset", offset, limit })
     : Effect.fail(publicError("INVALID_PAGE", {
-      message: `Pages reach ${maximumSkipped} invoices deep: go on with starting_after, the id of the last invoice you have`,
+      message:
+        `Pages reach ${maximumSkipped} invoices deep: go on with starting_after, the id of the last invoice you have`,
       param: "page"
     }))
 }
@@ -584,25 +619,28 @@ const pageOfPayments = (payments: ReadonlyArray<PaymentState>, query: {
   return { payments: payments.slice(at + 1, at + 1 + limit), hasMore: payments.length > at + 1 + limit }
 }
 
-export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {
-  const invoices = yield* Invoices
-  const create = yield* makeCreate
+export const rpcHandlers = Rpc.handlers(
+  InvoicesRpc,
+  Effect.gen(function*() {
+    const invoices = yield* Invoices
+    const create = yield* makeCreate
 
-  return InvoicesRpc.of({
-    "invoices.create": Effect.fnUntraced(function*({ merchant_id, environment, fields }) {
-      const owner = { merchantId: merchant_id, environment, commerce: false }
-      const text = yield* create(fields, owner, noCause, () => undefined).pipe(
-        Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible))
-      )
-      return JSON.parse(text)
-    }),
-    "invoices.get": Effect.fnUntraced(function*({ merchant_id, invoice_id }) {
-      const found = isUuid(invoice_id) ? yield* invoices.get(merchant_id, invoice_id) : null
-      if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
-      return {
-        invoice: invoiceObject(found.invoice) as never,
-        payments: newestFirst(found.payments).map((payment) => paymentObject(found.invoice, payment)) as never
-      }
+    return InvoicesRpc.of({
+      "invoices.create": Effect.fnUntraced(function*({ merchant_id, environment, fields }) {
+        const owner = { merchantId: merchant_id, environment, commerce: false }
+        const text = yield* create(fields, owner, noCause, () => undefined).pipe(
+          Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible))
+        )
+        return JSON.parse(text)
+      }),
+      "invoices.get": Effect.fnUntraced(function*({ merchant_id, invoice_id }) {
+        const found = isUuid(invoice_id) ? yield* invoices.get(merchant_id, invoice_id) : null
+        if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
+        return {
+          invoice: invoiceObject(found.invoice) as never,
+          payments: newestFirst(found.payments).map((payment) => paymentObject(found.invoice, payment)) as never
+        }
+      })
     })
   })
-}))
+)

@@ -87,7 +87,9 @@ export interface InvoiceState {
   readonly dueAt: number | null
 }
 
-/** Where a payment's money stands on its way to the merchant. Decided by the settlement module; kept and published here. */
+/**
+ * Where a payment's money stands on its way to the merchant. Decided by the settlement module; kept and published here.
+ */
 export interface PaymentSettlement {
   readonly status: SettlementStatus
   readonly stage: SettlementStage
@@ -182,7 +184,12 @@ export type Command =
     readonly quote: PaymentMetadata["quote"]
   }
   /** The contract of a token that is not in the catalogue says what it is. */
-  | { readonly _tag: "NameToken"; readonly paymentId: string; readonly symbol: string | null; readonly decimals: number | null }
+  | {
+    readonly _tag: "NameToken"
+    readonly paymentId: string
+    readonly symbol: string | null
+    readonly decimals: number | null
+  }
   /** It is as deep as the invoice's policy asks. */
   | { readonly _tag: "Confirm"; readonly paymentId: string; readonly confirmations: number }
   /** Its block is no longer part of the chain. */
@@ -202,12 +209,17 @@ export type Command =
   }
   /** A refund of so many usd_millis of the payment has reached the payor. */
   | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
-  /** `byOrder`: the order that the invoice is for ends too, in the same commit; only then a commerce invoice can be canceled. */
+  /**
+   * `byOrder`: the order that the invoice is for ends too, in the same commit; only then a commerce invoice can be
+   * canceled.
+   */
   | { readonly _tag: "Cancel"; readonly byOrder?: boolean }
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
 
-/** What to commit: the changed payments and the invoice row as they will be, the events in order, exceptions to open. */
+/**
+ * What to commit: the changed payments and the invoice row as they will be, the events in order, exceptions to open.
+ */
 export interface Decision {
   readonly next: Aggregate
   readonly changedPayments: ReadonlyArray<PaymentState>
@@ -319,8 +331,8 @@ export const decide = (
 }
 
 /**
- * A settlement that moves in the decision that moved its payment is published with it: one event, from the state before both
- * to the state after. What changes nothing in the end is not published.
+ * A settlement that moves in the decision that moved its payment is published with it: one event, from the state before
+ * both to the state after. What changes nothing in the end is not published.
  */
 const coalesce = (events: Array<EventDraft>, event: EventDraft): void => {
   const at = events.findLastIndex(({ object }) => object.object === "invoice_payment" && object.id === event.object.id)
@@ -338,9 +350,9 @@ const coalesce = (events: Array<EventDraft>, event: EventDraft): void => {
 }
 
 /**
- * A cancel in the decision that took the money away is told with it: one `invoice.updated`, from the state before both to
- * the state after, so that nobody is shown an invoice that can be paid in between. Where the decision told of more than
- * updates, as of a part that was paid, all of it is told.
+ * A cancel in the decision that took the money away is told with it: one `invoice.updated`, from the state before both
+ * to the state after, so that nobody is shown an invoice that can be paid in between. Where the decision told of more
+ * than updates, as of a part that was paid, all of it is told.
  */
 const coalesceCancel = (
   events: Array<EventDraft>,
@@ -466,7 +478,8 @@ const rejectionReason = (state: Aggregate, transfer: IncomingTransfer): PaymentE
 const isLate = ({ invoice, payments }: Aggregate, { seenAt }: Pick<IncomingTransfer, "seenAt">): boolean => {
   if (seenAt <= invoice.expiresAt) return false
   const hasPart = payments.some((payment) =>
-    payment.seenAt <= invoice.expiresAt && payment.status !== "rejected" && payment.status !== "reverted")
+    payment.seenAt <= invoice.expiresAt && payment.status !== "rejected" && payment.status !== "reverted"
+  )
   return !hasPart || seenAt > invoice.expiresAt + invoice.policy.underpaidGraceSeconds
 }
 
@@ -516,10 +529,18 @@ const nameToken = (
 const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {
   const payment = paymentOf(state, paymentId)
   if (payment === undefined) return noChange(state)
-  const confirmedPayment: PaymentState = { ...payment, confirmedAt: now, metadata: { ...payment.metadata, confirmations } }
+  const confirmedPayment: PaymentState = {
+    ...payment,
+    confirmedAt: now,
+    metadata: { ...payment.metadata, confirmations }
+  }
   // Money that came too late is owed back, and not before it can no longer go away.
   if (payment.status === "rejected" && payment.metadata.exception === "late_payment" && payment.confirmedAt === null) {
-    return { next: withPayment(state, confirmedPayment), events: [paymentUpdated(state.invoice, payment, confirmedPayment)], exceptions: [] }
+    return {
+      next: withPayment(state, confirmedPayment),
+      events: [paymentUpdated(state.invoice, payment, confirmedPayment)],
+      exceptions: []
+    }
   }
   const isUnconfirmed = payment.status === "pending" || payment.status === "manual_retry"
   if (!isUnconfirmed || payment.metadata.quote === null) return noChange(state)
@@ -530,7 +551,11 @@ const confirm = (state: Aggregate, paymentId: string, confirmations: number, now
 
 /** Confirmed money that can no longer count: the exception asks for a decision, and a refund may give it back. */
 const rejectLate = (state: Aggregate, before: PaymentState, confirmedPayment: PaymentState): Step => {
-  const payment: PaymentState = { ...confirmedPayment, status: "rejected", metadata: { ...confirmedPayment.metadata, exception: "late_payment" } }
+  const payment: PaymentState = {
+    ...confirmedPayment,
+    status: "rejected",
+    metadata: { ...confirmedPayment.metadata, exception: "late_payment" }
+  }
   const exceptions = openException(state, {
     type: "late_payment",
     paymentId: payment.id,
@@ -597,7 +622,9 @@ const tick = (before: Aggregate, progress: ScanProgress, now: number): Step => {
   return { next, events: [], exceptions: [...unscannedException, ...underpaidException] }
 }
 
-/** When time ends the invoice's wait for funds, in epoch seconds: `expires_at` or the end of grace; null: it does not. */
+/**
+ * When time ends the invoice's wait for funds, in epoch seconds: `expires_at` or the end of grace; null: it does not.
+ */
 const deadlineOf = (state: Aggregate): number | null => {
   const { expiresAt, graceEnded, policy, status } = state.invoice
   if (hasPending(state)) return null
@@ -606,12 +633,22 @@ const deadlineOf = (state: Aggregate): number | null => {
 }
 
 /** The accepted networks that were not read up to its end; payments on other networks are rejected anyway. */
-const unscannedNetworks = ({ policy }: InvoiceState, { networks }: ScanProgress, end: number): ReadonlyArray<NetworkCoverage> =>
+const unscannedNetworks = (
+  { policy }: InvoiceState,
+  { networks }: ScanProgress,
+  end: number
+): ReadonlyArray<NetworkCoverage> =>
   networks.filter(({ network, seenUntil }) =>
-    (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true))
+    (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true)
+  )
 
 /** Whether an end that has come waits: 24 h, or 7 days while its networks are being read and its transfers handled. */
-const mustWaitForNetworks = (unscanned: ReadonlyArray<NetworkCoverage>, { handling }: ScanProgress, end: number, now: number): boolean => {
+const mustWaitForNetworks = (
+  unscanned: ReadonlyArray<NetworkCoverage>,
+  { handling }: ScanProgress,
+  end: number,
+  now: number
+): boolean => {
   if (unscanned.length === 0 && handling === "done") return false
   const isCatchingUp = handling !== "failing" && unscanned.every(({ isAdvancing }) => isAdvancing)
   return now < end + (isCatchingUp ? catchUpSeconds : outageWaitSeconds)
@@ -627,8 +664,8 @@ const end = (state: Aggregate, now: number): Step => {
 }
 
 /**
- * The settlement of a payment that comes back to its chain: money that was forwarded or refunded has gone and is not moved
- * again. What came straight from the payor must become final anew.
+ * The settlement of a payment that comes back to its chain: money that was forwarded or refunded has gone and is not
+ * moved again. What came straight from the payor must become final anew.
  */
 const settlementAfterReorg = (payment: PaymentState | undefined): PaymentSettlement | null => {
   if (payment === undefined) return null
@@ -643,11 +680,18 @@ const applySettlement = (
   const payment = paymentOf(state, paymentId)
   if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return noChange(state)
   const exceptions = needsOperator
-    ? openException(state, { type: "settlement_failed", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
+    ? openException(state, {
+      type: "settlement_failed",
+      paymentId,
+      amount: payment.amount,
+      evidence: evidenceOf(payment)
+    })
     : []
   const after: PaymentState = { ...payment, settlement }
   const event = paymentUpdated(state.invoice, payment, after)
-  if (Object.keys(event.previousAttributes).length === 0) return { next: withExceptions(state, exceptions), events: [], exceptions }
+  if (Object.keys(event.previousAttributes).length === 0) {
+    return { next: withExceptions(state, exceptions), events: [], exceptions }
+  }
   return { next: withExceptions(withPayment(state, after), exceptions), events: [event], exceptions }
 }
 
@@ -712,15 +756,23 @@ const refundOnlySettlement: PaymentSettlement = {
  */
 const cancel = (state: Aggregate, byOrder: boolean): Step | Refusal => {
   const { invoice } = state
-  const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOrder && invoice.status === "underpaid")
+  const isOpen = invoice.status === "unpaid" || invoice.status === "expired" ||
+    (byOrder && invoice.status === "underpaid")
   const isBlocked = !byOrder && (hasPending(state) || invoice.orderId !== null)
   if (!isOpen || isBlocked) return "not_cancelable"
   const after: InvoiceState = { ...invoice, status: "canceled" }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), exceptions: [] }
+  return {
+    next: { ...state, invoice: after },
+    events: invoiceEvents(invoice, after, ["invoice.canceled"]),
+    exceptions: []
+  }
 }
 
 /** In any state: the notes are the merchant's, and no rule reads them. */
-const amend = (state: Aggregate, change: { readonly metadata?: Metadata; readonly description?: string | null }): Step => {
+const amend = (
+  state: Aggregate,
+  change: { readonly metadata?: Metadata; readonly description?: string | null }
+): Step => {
   const { invoice } = state
   const { description = invoice.details.description, metadata = invoice.metadata } = change
   const details = description === invoice.details.description ? invoice.details : { ...invoice.details, description }
@@ -829,9 +881,9 @@ export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =
   payments.some(({ status }) => status === "pending" || status === "manual_retry")
 
 /**
- * When time may next change the invoice, in epoch seconds; null while a pending payment holds its end. An end that waits
- * is decided again after as many seconds as its networks are behind, 1 to 60: by then a chain with a block every 12 s has
- * one more, and a network that is down costs one decision a minute.
+ * When time may next change the invoice, in epoch seconds; null while a pending payment holds its end. An end that
+ * waits is decided again after as many seconds as its networks are behind, 1 to 60: by then a chain with a block every
+ * 12 s has one more, and a network that is down costs one decision a minute.
  */
 const nextDue = (state: Aggregate, now: number, progress: ScanProgress | undefined): number | null => {
   const end = deadlineOf(state)
@@ -874,7 +926,8 @@ const withPayment = (state: Aggregate, payment: PaymentState): Aggregate => ({
     : [...state.payments, payment]
 })
 
-const exceptionKey = ({ type, paymentId }: Pick<ExceptionDraft, "type" | "paymentId">): string => `${type}:${paymentId ?? ""}`
+const exceptionKey = ({ type, paymentId }: Pick<ExceptionDraft, "type" | "paymentId">): string =>
+  `${type}:${paymentId ?? ""}`
 
 const openException = (state: Aggregate, draft: ExceptionDraft): ReadonlyArray<ExceptionDraft> =>
   state.openExceptions.has(exceptionKey(draft)) ? [] : [draft]
@@ -971,8 +1024,9 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
 })
 
 /**
- * The settlement as it is published. While a payment is not on its chain, or not deep enough since it came back, nothing of it
- * is settled, also where the money was forwarded: otherwise sums of settled amounts exceed what was received.
+ * The settlement as it is published. While a payment is not on its chain, or not deep enough since it came back,
+ * nothing of it is settled, also where the money was forwarded: otherwise sums of settled amounts exceed what was
+ * received.
  */
 export const wireSettlement = ({ settlement, status }: PaymentState): PaymentSettlement | null => {
   const isUnconfirmed = status === "reverted" || status === "pending"

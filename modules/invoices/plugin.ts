@@ -12,29 +12,30 @@ import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
 export {
-  type ExtraWrites,
   type ChangePlan,
   type ChangeResult,
-  type InvoiceHook,
-  type HookResult,
+  type ExtraWrites,
   type HookInput,
+  type HookResult,
+  type InvoiceFact,
+  type InvoiceHook,
   InvoiceHooks,
   Invoices,
   type NewInvoice,
   type PayorRecord,
-  PayorRecords,
-  type InvoiceFact
+  PayorRecords
 } from "./actor.ts"
 export { checkMetadata, makeSession } from "./handlers.ts"
 export {
   type Aggregate,
-  type IncomingTransfer,
+  amountRemaining,
   bySeenAt,
   catchUpSeconds,
   type Command,
   type Decision,
   dustThreshold,
   hasPending,
+  type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
   invoiceStates,
@@ -46,7 +47,6 @@ export {
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
-  amountRemaining,
   type ScanProgress
 } from "./machine.ts"
 export type { WithLastEvent } from "./repo.ts"

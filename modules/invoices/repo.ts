@@ -11,9 +11,9 @@ import type { Environment } from "../../schemas/Network.ts"
 import {
   type Aggregate,
   type Decision,
+  type ExceptionDraft,
   type InvoiceState,
   invoiceStates,
-  type ExceptionDraft,
   type PaymentSettlement,
   type PaymentState
 } from "./machine.ts"
@@ -156,7 +156,10 @@ export const unmatchedWrite = (
   }
 
 /** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
-export const decisionWrites = ({ next, changedPayments }: Decision, newExceptions: ReadonlyArray<NewException>): ReadonlyArray<Write> => [
+export const decisionWrites = (
+  { next, changedPayments }: Decision,
+  newExceptions: ReadonlyArray<NewException>
+): ReadonlyArray<Write> => [
   invoiceWrite(next.invoice),
   ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
   ...newExceptions.map((exception) => exceptionWrite(next.invoice, exception))
@@ -249,8 +252,11 @@ const endOfTime = 253_402_300_800
 /** States as an index has them side by side: each is in the order of the ids, two of them together are not. */
 const statesOf = ({ commerceOnly, statuses, type }: InvoiceFilter) => {
   const types = InvoiceType.literals.filter((each) =>
-    (type === undefined || type === each) && (!commerceOnly || each === "commerce"))
-  return types.flatMap((each) => [...new Set(statuses ?? InvoiceStatus.literals)].map((status) => ({ type: each, status })))
+    (type === undefined || type === each) && (!commerceOnly || each === "commerce")
+  )
+  return types.flatMap((each) =>
+    [...new Set(statuses ?? InvoiceStatus.literals)].map((status) => ({ type: each, status }))
+  )
 }
 
 /**
@@ -260,15 +266,18 @@ const statesOf = ({ commerceOnly, statuses, type }: InvoiceFilter) => {
 export const makeStatements = (sql: SqlClient.SqlClient) => {
   const createdWithin = (from: number | undefined, to: number | undefined) => [
     ...(from === undefined ? [] : [
-      sql`created_at >= ${from}`, sql`id >= ${firstIdAt(from - idSlackSeconds)}::uuid`
+      sql`created_at >= ${from}`,
+      sql`id >= ${firstIdAt(from - idSlackSeconds)}::uuid`
     ]),
     ...(to === undefined ? [] : [
-      sql`created_at <= ${to}`, sql`id < ${firstIdAt(to + 1 + idSlackSeconds)}::uuid`
+      sql`created_at <= ${to}`,
+      sql`id < ${firstIdAt(to + 1 + idSlackSeconds)}::uuid`
     ])
   ]
 
   const ofMerchant = ({ environment, merchantId }: InvoiceFilter) => [
-    sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
+    sql`merchant_id = ${merchantId}`,
+    sql`environment = ${environment}`
   ]
 
   /** Everything that selects, but for owner, customer, payer and times. */
@@ -295,13 +304,23 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   const indexRanges = (filter: InvoiceFilter): ReadonlyArray<IndexRange> => {
     const { commerceOnly, customerId, environment, payerWalletAddress, payerWalletNetwork, statuses, type } = filter
     if (customerId !== undefined) {
-      return [{ column: "customer_id", value: customerId, where: [...ofMerchant(filter), ...matching(filter), ...ofPayer(filter)] }]
+      return [{
+        column: "customer_id",
+        value: customerId,
+        where: [...ofMerchant(filter), ...matching(filter), ...ofPayer(filter)]
+      }]
     }
     if (payerWalletAddress !== undefined) {
-      return [{ column: "payer_wallet_address", value: payerWalletAddress, where: [...ofMerchant(filter), ...matching(filter)] }]
+      return [{
+        column: "payer_wallet_address",
+        value: payerWalletAddress,
+        where: [...ofMerchant(filter), ...matching(filter)]
+      }]
     }
     const isWhole = !commerceOnly && type === undefined && statuses === undefined && payerWalletNetwork === undefined
-    if (isWhole) return [{ column: "environment", value: environment, where: [sql`merchant_id = ${filter.merchantId}`] }]
+    if (isWhole) {
+      return [{ column: "environment", value: environment, where: [sql`merchant_id = ${filter.merchantId}`] }]
+    }
     const network = payerWalletNetwork === undefined ? [] : [sql`payer_wallet_network = ${payerWalletNetwork}`]
     return statesOf(filter).map((state) => ({
       column: "status",
@@ -315,7 +334,8 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
    * run gives no more of them than the page reaches.
    *
    * The column of a run is bounded on both sides and ordered by, which no other index can serve: the planner knows how
-   * common a value is among all merchants only, and would else walk one merchant's ids in search of what it has none of.
+   * common a value is among all merchants only, and would else walk one merchant's ids in search of what it has none
+   * of.
    */
   const page = (filter: InvoiceFilter, request: InvoicePage) => {
     const direction = request._tag === "Newer" ? sql`ASC` : sql`DESC`
@@ -347,7 +367,8 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     const part = (place: number) => sql`split_part(key, ':', ${place}::integer)`
     const { commerceOnly, payerWalletNetwork, statuses, type } = filter
     return sql`SELECT ${part(2)} AS status, count, amount, amount_paid FROM rollups
-      WHERE ${sql.and([
+      WHERE ${
+      sql.and([
         ...ofMerchant(filter),
         sql`sum = ${invoiceStates.sum}`,
         sql`width = ${width}`,
@@ -357,7 +378,8 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
         ...(type === undefined ? [] : [sql`${part(1)} = ${type}`]),
         ...(statuses === undefined ? [] : [sql`${part(2)} = ANY (${[...statuses]}::text[])`]),
         ...(payerWalletNetwork === undefined ? [] : [sql`${part(3)} = ${payerWalletNetwork}`])
-      ])}`
+      ])
+    }`
   }
 
   /** One statement, so one moment: what it adds up can never be told apart by a commit in between. */
@@ -365,7 +387,11 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     const { createdFrom, createdTo, customerId, payerWalletAddress } = filter
     const rows = (from: number | undefined, to: number | undefined) =>
       rowTotals([
-        ...ofMerchant(filter), ...matching(filter), ...ofCustomer(filter), ...ofPayer(filter), ...createdWithin(from, to)
+        ...ofMerchant(filter),
+        ...matching(filter),
+        ...ofCustomer(filter),
+        ...ofPayer(filter),
+        ...createdWithin(from, to)
       ])
     const parts = (): ReadonlyArray<Fragment> => {
       // Of one customer or payer there are few: an index finds them, and sums are not kept for each.
@@ -437,7 +463,9 @@ export const makeRepo = Effect.gen(function*() {
         ORDER BY e.ms DESC, e.seq DESC LIMIT 1
       ) AS last_event_id FROM invoices i WHERE i.id = ${id}::uuid`.pipe(
       Effect.orDie,
-      Effect.map(([row]): WithLastEvent | null => row === undefined ? null : { aggregate: readAggregate(row), lastEventId: row.last_event_id })
+      Effect.map(([row]): WithLastEvent | null =>
+        row === undefined ? null : { aggregate: readAggregate(row), lastEventId: row.last_event_id }
+      )
     )
 
   /** By id within a merchant: another merchant's invoice is as unknown as none. */
@@ -464,9 +492,17 @@ export const makeRepo = Effect.gen(function*() {
   const totals = (filter: InvoiceFilter) =>
     statements.totals(filter).pipe(
       Effect.orDie,
-      Effect.map((rows) => new Map(rows.map(({ amount, amount_paid, count, status }): [InvoiceStatus, Total] =>
-        [status, { count: Number(count), amount: usdMillis(amount), amountPaid: usdMillis(amount_paid) }]
-      )))
+      Effect.map((rows) =>
+        new Map(
+          rows.map((
+            { amount, amount_paid, count, status }
+          ): [InvoiceStatus, Total] => [status, {
+            count: Number(count),
+            amount: usdMillis(amount),
+            amountPaid: usdMillis(amount_paid)
+          }])
+        )
+      )
     )
 
   const count = (filter: InvoiceFilter) =>
@@ -510,22 +546,39 @@ export const makeRepo = Effect.gen(function*() {
   const findException = (merchantId: number, id: string) =>
     sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
       Effect.orDie,
-      Effect.map(([row]) => row === undefined ? null : {
-        version: Number(row.version),
-        isOpen: row.status === "open",
-        createdAt: Number(row.created_at)
-      })
+      Effect.map(([row]) =>
+        row === undefined ? null : {
+          version: Number(row.version),
+          isOpen: row.status === "open",
+          createdAt: Number(row.created_at)
+        }
+      )
     )
 
-  return { find, findException, findAsTold: findWithLastEvent, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
+  return {
+    find,
+    findException,
+    findAsTold: findWithLastEvent,
+    get,
+    list,
+    totals,
+    count,
+    newestPayments,
+    nextDue,
+    due,
+    invoiceOfPayment
+  }
 })
 
 /** How many exceptions of each type are open in the whole deployment; types without any are left out. */
-export const openExceptionCounts = Effect.map(SqlClient.SqlClient, (sql) =>
-  sql<{ type: string; count: bigint }>`SELECT type, count(*) AS count FROM exceptions
+export const openExceptionCounts = Effect.map(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql<{ type: string; count: bigint }>`SELECT type, count(*) AS count FROM exceptions
     WHERE status = 'open' GROUP BY type`.pipe(
-    Effect.orDie,
-    Effect.map((rows): ReadonlyMap<string, number> => new Map(rows.map(({ count, type }) => [type, Number(count)])))
-  ))
+      Effect.orDie,
+      Effect.map((rows): ReadonlyMap<string, number> => new Map(rows.map(({ count, type }) => [type, Number(count)])))
+    )
+)
 
 export type Repo = Effect.Success<typeof makeRepo>

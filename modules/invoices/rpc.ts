@@ -22,4 +22,3 @@ export class InvoicesRpc extends RpcGroup.make(
     error: PublicError
   })
 ) {}
-

@@ -44,7 +44,10 @@ export const Metrics = Schema.Struct({
       "Median of the seconds from creation to payment of the invoices paid in the span, at most 6.25 % off; null where none was."
     ),
     payments: withDescription(Schema.Int, "Counted payments confirmed in the span."),
-    payments_late: withDescription(Schema.Int, "Counted payments that were seen in the span and after the end of their invoice, each one."),
+    payments_late: withDescription(
+      Schema.Int,
+      "Counted payments that were seen in the span and after the end of their invoice, each one."
+    ),
     payments_reverted: withDescription(Schema.Int, "Payments priced in the span that are no longer on their chain."),
     webhook_attempts: withDescription(Schema.Int, "Attempts to deliver a webhook that ended in the span."),
     webhook_success_ratio: withDescription(
@@ -53,7 +56,10 @@ export const Metrics = Schema.Struct({
     )
   }),
   series: Schema.Array(Schema.Struct({
-    start: withDescription(EpochSeconds, "When the point begins; it ends where the next one begins, the last one at `to`."),
+    start: withDescription(
+      EpochSeconds,
+      "When the point begins; it ends where the next one begins, the last one at `to`."
+    ),
     invoices_created: Schema.Int,
     invoices_paid: Schema.Int,
     amount_paid: WireAmount,
@@ -113,13 +119,33 @@ const example: Metrics = {
 export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   HttpApiEndpoint.get("read", "/api/v1/metrics", {
     query: {
-      from: Schema.optionalKey(withDescription(time, "Epoch seconds or ISO 8601; rounded down to a quarter of an hour. "
-        + "Absent: 30 intervals before `to`, the one that holds it included.")),
-      to: Schema.optionalKey(withDescription(time, "Epoch seconds or ISO 8601, exclusive; rounded up to a quarter of an hour. Absent: now.")),
-      interval: Schema.optionalKey(withDescription(interval, "Length of a point on the clocks of `timezone`; `day` if not said. Weeks begin on Monday.")),
-      timezone: Schema.optionalKey(withDescription(timezone, "IANA name, such as Europe/Berlin; UTC if not said. Its changes of the clock are followed.")),
+      from: Schema.optionalKey(withDescription(
+        time,
+        "Epoch seconds or ISO 8601; rounded down to a quarter of an hour. "
+          + "Absent: 30 intervals before `to`, the one that holds it included."
+      )),
+      to: Schema.optionalKey(
+        withDescription(time, "Epoch seconds or ISO 8601, exclusive; rounded up to a quarter of an hour. Absent: now.")
+      ),
+      interval: Schema.optionalKey(
+        withDescription(
+          interval,
+          "Length of a point on the clocks of `timezone`; `day` if not said. Weeks begin on Monday."
+        )
+      ),
+      timezone: Schema.optionalKey(
+        withDescription(
+          timezone,
+          "IANA name, such as Europe/Berlin; UTC if not said. Its changes of the clock are followed."
+        )
+      ),
       environment: Schema.optionalKey(Environment),
-      group_by: Schema.optionalKey(withDescription(Schema.Literals(["network", "token", "customer"]), "What counted payments are told apart by in `groups`."))
+      group_by: Schema.optionalKey(
+        withDescription(
+          Schema.Literals(["network", "token", "customer"]),
+          "What counted payments are told apart by in `groups`."
+        )
+      )
     },
     success: Schema.Struct({ success: Schema.tag(true), data: Metrics }).annotate({
       identifier: "MetricsAnswer",
@@ -136,7 +162,8 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Read figures over time",
-    description: "Counts and amounts of the merchant's invoices, payments and webhook deliveries between `from` and `to`, by "
+    description:
+      "Counts and amounts of the merchant's invoices, payments and webhook deliveries between `from` and `to`, by "
       + "hour, day, week or month of a time zone: at most 400 points, else `VALIDATION_ERROR`. All figures are as of one moment, "
       + "and `series` and `groups` add up to `totals`. A commerce key sees what belongs to commerce invoices."
   }))
@@ -144,7 +171,9 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   .middleware(MerchantAuth)
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
-  .annotateMerge(OpenApi.annotations({ title: "Metrics", description: "Sums of a merchant's business, kept by every commit." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Metrics", description: "Sums of a merchant's business, kept by every commit." })
+  )
 {}
 
 export class MetricsApi extends HttpApi.make("metrics").add(MetricsGroup) {}

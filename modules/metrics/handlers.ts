@@ -5,18 +5,29 @@ import { CurrentPrincipal, jsonText, readEnvironment } from "../../runtime/Http.
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { attemptsSum } from "../../runtime/Webhooks.ts"
 import { PublicError } from "../../schemas/Errors.ts"
-import { type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
+import { usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import { invoiceStates } from "../invoices/plugin.ts"
 import { type Metrics, MetricsApi } from "./api.ts"
-import { computeMetrics, type MetricsResult, type GroupBy, type MetricsRange, readMetricsRange, sumsOf } from "./rules.ts"
+import {
+  computeMetrics,
+  type GroupBy,
+  type MetricsRange,
+  type MetricsResult,
+  readMetricsRange,
+  sumsOf
+} from "./rules.ts"
 import * as Repo from "./repo.ts"
 
 const sums = sumsOf(invoiceStates.sum, attemptsSum)
 
 /** A part of a whole to three decimals; null of nothing. */
-const ratio = (part: number, whole: number): number | null => whole === 0 ? null : Math.round((part / whole) * 1000) / 1000
+const ratio = (part: number, whole: number): number | null =>
+  whole === 0 ? null : Math.round((part / whole) * 1000) / 1000
 
-const amountPaidFields = (amount: UsdMillis) => ({ amount_paid: usdWire(amount), amount_paid_decimal: usdDecimal(amount) })
+const amountPaidFields = (amount: UsdMillis) => ({
+  amount_paid: usdWire(amount),
+  amount_paid_decimal: usdDecimal(amount)
+})
 
 /** Metrics on the wire, in the documented order. */
 const body = (
@@ -54,29 +65,39 @@ const body = (
     ...amountPaidFields(usdMillis(point.amountPaid))
   })),
   groups: groups.map(({ amountPaid, name, payments }) =>
-    ({ [groupBy ?? "network"]: name, payments, ...amountPaidFields(amountPaid) }) as unknown as Metrics["groups"][number]),
+    ({ [groupBy ?? "network"]: name, payments, ...amountPaidFields(amountPaid) }) as unknown as Metrics["groups"][
+      number
+    ]
+  ),
   groups_has_more: hasMoreGroups
 })
 
-export const handlers = HttpApiBuilder.group(MetricsApi, "metrics", Effect.fn(function*(group) {
-  const clock = yield* MerchantClock
-  const repo = yield* Repo.make
-  return group.handle("read", Effect.fnUntraced(function*({ query }) {
-    const principal = yield* CurrentPrincipal
-    const environment = yield* readEnvironment(principal, query.environment)
-    const now = yield* clock.nowSeconds(principal.merchantId, environment)
-    const range = readMetricsRange(query, now)
-    if (range instanceof PublicError) return yield* range
-    const rows = yield* repo.read({
-      merchantId: principal.merchantId,
-      environment,
-      commerceOnly: principal.scope === "commerce",
-      span: range,
-      points: range.points,
-      sums: sums.points,
-      byCustomer: query.group_by === "customer"
-    })
-    const data = body(range, computeMetrics(range.points.length, rows, sums, query.group_by), query.group_by)
-    return jsonText(JSON.stringify({ success: true, data }))
-  }))
-}))
+export const handlers = HttpApiBuilder.group(
+  MetricsApi,
+  "metrics",
+  Effect.fn(function*(group) {
+    const clock = yield* MerchantClock
+    const repo = yield* Repo.make
+    return group.handle(
+      "read",
+      Effect.fnUntraced(function*({ query }) {
+        const principal = yield* CurrentPrincipal
+        const environment = yield* readEnvironment(principal, query.environment)
+        const now = yield* clock.nowSeconds(principal.merchantId, environment)
+        const range = readMetricsRange(query, now)
+        if (range instanceof PublicError) return yield* range
+        const rows = yield* repo.read({
+          merchantId: principal.merchantId,
+          environment,
+          commerceOnly: principal.scope === "commerce",
+          span: range,
+          points: range.points,
+          sums: sums.points,
+          byCustomer: query.group_by === "customer"
+        })
+        const data = body(range, computeMetrics(range.points.length, rows, sums, query.group_by), query.group_by)
+        return jsonText(JSON.stringify({ success: true, data }))
+      })
+    )
+  })
+)

@@ -62,14 +62,16 @@ export const make = Effect.gen(function*() {
       ) r GROUP BY 3 HAVING sum(r.count) > 0 ORDER BY 5 DESC, 3 LIMIT ${maximumGroups + 1})`
     return sql<Row>`${byCustomer ? sql`${ofPoints} UNION ALL ${ofCustomers}` : ofPoints}`.pipe(
       Effect.orDie,
-      Effect.map((rows) => rows.map(({ amount, amount_paid, count, key, point, sum }): Sum => ({
-        point,
-        sum,
-        key,
-        count: Number(count),
-        amount,
-        amountPaid: amount_paid
-      })))
+      Effect.map((rows) =>
+        rows.map(({ amount, amount_paid, count, key, point, sum }): Sum => ({
+          point,
+          sum,
+          key,
+          count: Number(count),
+          amount,
+          amountPaid: amount_paid
+        }))
+      )
     )
   }
   return { read }

@@ -30,8 +30,8 @@ const exactBelow = 16
 const partsOfDoubling = 8
 
 /**
- * The bin of a time to pay, in seconds: each below 16 s has its own, and each doubling beyond is cut into 8 equal ones. So
- * what {@link secondsOf} gives back lies at most 6.25 % off.
+ * The bin of a time to pay, in seconds: each below 16 s has its own, and each doubling beyond is cut into 8 equal ones.
+ * So what {@link secondsOf} gives back lies at most 6.25 % off.
  *
  * @example
  * binOf(94) // => 16 + (6 - 4) * 8 + 3 = 35, which holds 88 to 95
@@ -53,7 +53,13 @@ export const secondsOf = (bin: number): number => {
   return Math.floor(least + (width - 1) / 2)
 }
 
-const contributionOf = (at: number, key: string, amount: bigint): Contribution => ({ at, key, count: 1, amount, amountPaid: 0n })
+const contributionOf = (at: number, key: string, amount: bigint): Contribution => ({
+  at,
+  key,
+  count: 1,
+  amount,
+  amountPaid: 0n
+})
 
 /**
  * Invoices by when they were paid, with the bin of the seconds from their creation to then
@@ -88,9 +94,9 @@ interface PaymentSnapshot extends WireObject {
 const countedAt = ({ confirmed_at, status }: PaymentSnapshot): number | null => isCounted(status) ? confirmed_at : null
 
 /**
- * Counted payments by when they were confirmed (`<invoice_type>:counted:<network>:<token id or nothing>`), those of them
- * that came after their invoice's end by when they were seen (`<invoice_type>:late`), and reverted ones by when they were
- * priced, the one time they keep (`<invoice_type>:reverted`).
+ * Counted payments by when they were confirmed (`<invoice_type>:counted:<network>:<token id or nothing>`), those of
+ * them that came after their invoice's end by when they were seen (`<invoice_type>:late`), and reverted ones by when
+ * they were priced, the one time they keep (`<invoice_type>:reverted`).
  */
 export const payments: Rollup = {
   sum: "metrics.payments",
@@ -103,11 +109,17 @@ export const payments: Rollup = {
     const at = countedAt(payment)
     const { late_at: lateAt } = metadata
     if (at !== null) {
-      const counted = contributionOf(at, `${invoice_type}:counted:${network}:${metadata.token?.id ?? ""}`, BigInt(amount))
+      const counted = contributionOf(
+        at,
+        `${invoice_type}:counted:${network}:${metadata.token?.id ?? ""}`,
+        BigInt(amount)
+      )
       return lateAt === undefined ? [counted] : [counted, contributionOf(lateAt, `${invoice_type}:late`, 0n)]
     }
     const priced = metadata.quote?.priced_at
-    return status === "reverted" && priced !== undefined ? [contributionOf(priced, `${invoice_type}:reverted`, BigInt(amount))] : []
+    return status === "reverted" && priced !== undefined
+      ? [contributionOf(priced, `${invoice_type}:reverted`, BigInt(amount))]
+      : []
   }
 }
 
@@ -120,7 +132,9 @@ export const customers: Rollup = {
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const at = countedAt(payment)
-    return at === null ? [] : [contributionOf(at, `${payment.invoice_type}:${payment.customer_id ?? ""}`, BigInt(payment.amount))]
+    return at === null
+      ? []
+      : [contributionOf(at, `${payment.invoice_type}:${payment.customer_id ?? ""}`, BigInt(payment.amount))]
   }
 }
 
@@ -178,7 +192,8 @@ export interface MetricsQuery {
   readonly timezone?: string
 }
 
-const refuse = (param: string, message: string) => publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
+const refuse = (param: string, message: string) =>
+  publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
 
 /** The latest second a question may be about: the end of the year 9999. */
 const endOfTime = 253_402_300_800
@@ -209,7 +224,10 @@ export const readMetricsRange = (query: MetricsQuery, now: number): MetricsRange
   if (from >= to) return invalidParameter("from", "a time before `to`")
   const points = splitSpan({ from, to }, interval, zone)
   if (points === null) {
-    return refuse("interval", `These bounds make more than ${maximumPoints} points: choose a longer interval or a shorter time`)
+    return refuse(
+      "interval",
+      `These bounds make more than ${maximumPoints} points: choose a longer interval or a shorter time`
+    )
   }
   return { from, to, interval, timezone, points }
 }
@@ -278,7 +296,11 @@ export const sumsOf = (states: string, attempts: string) => ({
 })
 
 /** Adds one row to the figures of its point. */
-const addTo = (figures: Figures, { amount, count, key, sum }: Sum, { attempts, states }: ReturnType<typeof sumsOf>): void => {
+const addTo = (
+  figures: Figures,
+  { amount, count, key, sum }: Sum,
+  { attempts, states }: ReturnType<typeof sumsOf>
+): void => {
   const [, kind] = key.split(":")
   if (sum === states) {
     figures.createdCount += count

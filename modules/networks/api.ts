@@ -15,10 +15,14 @@ export const PublicCondition = Schema.Literals(["ok", "silent", "frozen", "disag
 export const NetworkState = Schema.Struct({
   network: Network,
   environment: Environment,
-  healthy: Schema.Boolean.annotate({ description: "True while `condition` is `ok`. While false, payors get no new address there" }),
+  healthy: Schema.Boolean.annotate({
+    description: "True while `condition` is `ok`. While false, payors get no new address there"
+  }),
   condition: PublicCondition,
   message: Schema.String.annotate({ description: "What that means for a payment, in a sentence for people" }),
-  head_height: Schema.NullOr(Schema.Int).annotate({ description: "Height of the newest block read; null before the first" }),
+  head_height: Schema.NullOr(Schema.Int).annotate({
+    description: "Height of the newest block read; null before the first"
+  }),
   head_time: Schema.NullOr(EpochSeconds).annotate({ description: "When that block was made; null before the first" })
 }).annotate({ identifier: "NetworkState" })
 export type NetworkState = typeof NetworkState.Type
@@ -55,14 +59,17 @@ export class NetworksGroup extends HttpApiGroup.make("networks").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Read the state of the networks",
-    description: "Every network that a plugin follows, sorted by environment and name; `environment` selects one of the "
+    description:
+      "Every network that a plugin follows, sorted by environment and name; `environment` selects one of the "
       + "environments. `has_more` is always false. No credential is needed."
   }))
 )
   .middleware(Anonymous)
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
-  .annotateMerge(OpenApi.annotations({ title: "Networks", description: "Whether payments are seen and confirmed now." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Networks", description: "Whether payments are seen and confirmed now." })
+  )
 {}
 
 export class NetworksApi extends HttpApi.make("networks").add(NetworksGroup) {}

@@ -8,15 +8,22 @@ import { publicError } from "../../schemas/Errors.ts"
 import { NetworksApi } from "./api.ts"
 import { networkStates } from "./rules.ts"
 
-export const handlers = HttpApiBuilder.group(NetworksApi, "networks", Effect.fn(function*(handlers) {
-  const chains = yield* Chains
-  const { environments } = yield* Settings
-  return handlers.handle("status", Effect.fnUntraced(function*({ query: { environment } }) {
-    if (environment !== undefined && !environments.includes(environment)) {
-      return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
-    }
-    const selected = environment === undefined ? environments : [environment]
-    const data = networkStates(selected.flatMap((each) => chains.status(each)))
-    return jsonText(JSON.stringify({ success: true, data: { object: "list", data, has_more: false } }))
-  }))
-}))
+export const handlers = HttpApiBuilder.group(
+  NetworksApi,
+  "networks",
+  Effect.fn(function*(handlers) {
+    const chains = yield* Chains
+    const { environments } = yield* Settings
+    return handlers.handle(
+      "status",
+      Effect.fnUntraced(function*({ query: { environment } }) {
+        if (environment !== undefined && !environments.includes(environment)) {
+          return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+        }
+        const selected = environment === undefined ? environments : [environment]
+        const data = networkStates(selected.flatMap((each) => chains.status(each)))
+        return jsonText(JSON.stringify({ success: true, data: { object: "list", data, has_more: false } }))
+      })
+    )
+  })
+)

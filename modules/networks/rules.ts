@@ -8,7 +8,8 @@ export const messages: Readonly<Record<NetworkCondition, string>> = {
   silent: "Payments are not seen at the moment. Payments sent meanwhile are found once the network can be read again.",
   frozen: "No new block arrives at the moment. Payments sent meanwhile are found in the next one.",
   disagreement: "Payments are seen, and confirmed once the network's nodes agree again.",
-  no_common_block: "Payments are not seen at the moment. The operator must act; payments sent meanwhile are found after that."
+  no_common_block:
+    "Payments are not seen at the moment. The operator must act; payments sent meanwhile are found after that."
 }
 
 /** A network's state on the wire. */
@@ -25,4 +26,5 @@ export const networkState = ({ condition, environment, head, headTime, network }
 /** In order of environment and name. */
 export const networkStates = (statuses: ReadonlyArray<NetworkStatus>): ReadonlyArray<NetworkState> =>
   statuses.map(networkState).toSorted((a, b) =>
-    a.environment.localeCompare(b.environment) || a.network.localeCompare(b.network))
+    a.environment.localeCompare(b.environment) || a.network.localeCompare(b.network)
+  )

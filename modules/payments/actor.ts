@@ -37,17 +37,17 @@ import type { Token } from "../../schemas/Token.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import {
   type Aggregate,
-  type IncomingTransfer,
-  type WithLastEvent,
+  amountRemaining,
   type Command,
+  type IncomingTransfer,
+  type InvoiceFact,
   Invoices,
   type InvoiceState,
   isPayable,
   lockedRoute,
   type PayorRecord,
   PayorRecords,
-  amountRemaining,
-  type InvoiceFact
+  type WithLastEvent
 } from "../invoices/plugin.ts"
 import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
@@ -65,13 +65,13 @@ import {
   needsAgreement,
   needsPrice,
   type PayorSocket,
+  rejectionReason,
   seenAtOf,
   sessionEnd,
   type SimulatedPayment,
   statusBody,
   tokenBody,
-  type TokenQuery,
-  rejectionReason
+  type TokenQuery
 } from "./rules.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
 
@@ -122,8 +122,8 @@ export class Payments extends Context.Service<Payments, {
    */
   readonly currentRoute: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
   /**
-   * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as dealt
-   * with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
+   * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as
+   * dealt with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
    */
   readonly credit: (
     entry: JournalEntry,
@@ -135,126 +135,142 @@ export class Payments extends Context.Service<Payments, {
    */
   readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
-  static readonly layer = Layer.effect(Payments, Effect.gen(function*() {
-    const chains = yield* Chains
-    const clock = yield* MerchantClock
-    const commit = yield* Commit
-    const catalog = yield* TokenCatalog
-    const quotes = yield* PaymentQuotes
-    const invoices = yield* Invoices
-    const policies = yield* TokenPolicies
-    const price = yield* makePricing
+  static readonly layer = Layer.effect(
+    Payments,
+    Effect.gen(function*() {
+      const chains = yield* Chains
+      const clock = yield* MerchantClock
+      const commit = yield* Commit
+      const catalog = yield* TokenCatalog
+      const quotes = yield* PaymentQuotes
+      const invoices = yield* Invoices
+      const policies = yield* TokenPolicies
+      const price = yield* makePricing
 
-    /** The route at a quote of what remains now, which is shown to the payor with it. */
-    const withNewQuote = Effect.fnUntraced(function*(
-      invoice: InvoiceState,
-      token: Token,
-      target: AllocatedTarget,
-      driver: ChainDriver
-    ) {
-      const issuedQuote = yield* quotes.issue({
-        merchantId: invoice.merchantId,
-        invoiceId: invoice.id,
-        environment: invoice.environment,
-        token,
-        amountRemaining: amountRemaining(invoice),
-        isShown: true
-      })
-      if (issuedQuote.write !== null) {
-        yield* commit.append({
+      /** The route at a quote of what remains now, which is shown to the payor with it. */
+      const withNewQuote = Effect.fnUntraced(function*(
+        invoice: InvoiceState,
+        token: Token,
+        target: AllocatedTarget,
+        driver: ChainDriver
+      ) {
+        const issuedQuote = yield* quotes.issue({
           merchantId: invoice.merchantId,
+          invoiceId: invoice.id,
           environment: invoice.environment,
-          cause: noCause,
-          writes: [issuedQuote.write],
-          events: []
-        }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (bug) => Effect.die(bug)))
-      }
-      if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
-      return routeAt(invoice, token, target, driver, issuedQuote.quote)
+          token,
+          amountRemaining: amountRemaining(invoice),
+          isShown: true
+        })
+        if (issuedQuote.write !== null) {
+          yield* commit.append({
+            merchantId: invoice.merchantId,
+            environment: invoice.environment,
+            cause: noCause,
+            writes: [issuedQuote.write],
+            events: []
+          }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (bug) => Effect.die(bug)))
+        }
+        if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
+        return routeAt(invoice, token, target, driver, issuedQuote.quote)
+      })
+
+      const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
+        const { invoice } = current
+        const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+        const token = yield* payableToken(current, network, catalog.get(tokenId), now)
+        const driver = chains.driver(token.network, token.environment)
+        if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+        const { environment, id: invoiceId, merchantId } = invoice
+        const owner = { merchantId, environment, family: familyOf(token.network) }
+        const existingTarget = yield* chains.target(invoiceId, owner.family)
+        const policy = yield* policies.get(merchantId, environment)
+        if (isRefused(token, existingTarget, policy)) {
+          return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+        }
+        if (existingTarget === null && (yield* chains.wallet(owner)) === null) {
+          return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+        }
+        const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
+        if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+        const target = existingTarget ??
+          (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...blockedTokensOf(policy)] }))
+        // Another call may have been first, under a policy that was older or newer: what it kept holds.
+        if (target.refusedTokens.includes(token.id)) {
+          return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+        }
+        return yield* withNewQuote(invoice, token, target, driver)
+      })
+
+      /** Active, or only waiting for its contract to be asked, as after a start. */
+      const isUsable = (token: Token) =>
+        token.active || catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)
+
+      const currentRoute = Effect.fnUntraced(function*(current: Aggregate) {
+        const { invoice } = current
+        const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+        const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
+        if (quote === null) return null
+        const routeLock = lockedRoute(current)
+        const tokenId = routeLock?.tokenId ?? quote.supported_token_id
+        const token = tokenId === null ? undefined : catalog.get(tokenId)
+        const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
+        if (token === undefined || driver === undefined || !isUsable(token)) return null
+        const target = yield* chains.target(invoice.id, familyOf(token.network))
+        if (target === null) return null
+        const isQuoteCurrent = token.id === quote.supported_token_id &&
+          quote.amount_remaining === usdWire(amountRemaining(invoice))
+        return isQuoteCurrent
+          ? routeAt(invoice, token, target, driver, quote)
+          : yield* withNewQuote(invoice, token, target, driver)
+      })
+
+      const retry = Effect.fnUntraced(function*(paymentId: string) {
+        const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
+        if (invoiceId === null) return yield* publicError("INVOICE_NOT_FOUND")
+        const { aggregate } = yield* invoices.change(
+          invoiceId,
+          noCause,
+          Effect.fnUntraced(function*({ invoice, payments }) {
+            const payment = payments.find(({ id }) => id === paymentId)!
+            const isLate = payment.status === "rejected" && payment.confirmedAt !== null && needsPrice(payment)
+            if (payment.status !== "manual_retry" && !isLate) return yield* publicError("INVALID_TRANSITION")
+            const token = payment.tokenId === null ? undefined : catalog.get(payment.tokenId)
+            const paymentValue = token === undefined
+              ? null
+              : yield* price(invoice, token, payment.units, payment.seenAt)
+            if (paymentValue === null) return yield* publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
+            const commands: ReadonlyArray<Command> = [
+              { _tag: "Value", paymentId, ...paymentValue },
+              { _tag: "Confirm", paymentId, confirmations: payment.metadata.required_confirmations }
+            ]
+            return { commands }
+          })
+        ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+        return aggregate
+      })
+
+      const credit = yield* makeCredit
+      const nameToken = yield* makeNameToken(invoices)
+      yield* chains.onTransfer((entry) =>
+        entry.invoiceId === null
+          ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
+            chains.markHandled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
+          ])
+          : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
+            Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
+            Effect.asVoid
+          )
+      )
+
+      return Payments.of({ route, currentRoute, credit, retry })
     })
-
-    const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
-      const { invoice } = current
-      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
-      const token = yield* payableToken(current, network, catalog.get(tokenId), now)
-      const driver = chains.driver(token.network, token.environment)
-      if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-      const { environment, id: invoiceId, merchantId } = invoice
-      const owner = { merchantId, environment, family: familyOf(token.network) }
-      const existingTarget = yield* chains.target(invoiceId, owner.family)
-      const policy = yield* policies.get(merchantId, environment)
-      if (isRefused(token, existingTarget, policy)) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
-      if (existingTarget === null && (yield* chains.wallet(owner)) === null) {
-        return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-      }
-      const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
-      if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
-      const target = existingTarget ?? (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...blockedTokensOf(policy)] }))
-      // Another call may have been first, under a policy that was older or newer: what it kept holds.
-      if (target.refusedTokens.includes(token.id)) {
-        return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
-      }
-      return yield* withNewQuote(invoice, token, target, driver)
-    })
-
-    /** Active, or only waiting for its contract to be asked, as after a start. */
-    const isUsable = (token: Token) =>
-      token.active || catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)
-
-    const currentRoute = Effect.fnUntraced(function*(current: Aggregate) {
-      const { invoice } = current
-      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
-      const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
-      if (quote === null) return null
-      const routeLock = lockedRoute(current)
-      const tokenId = routeLock?.tokenId ?? quote.supported_token_id
-      const token = tokenId === null ? undefined : catalog.get(tokenId)
-      const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
-      if (token === undefined || driver === undefined || !isUsable(token)) return null
-      const target = yield* chains.target(invoice.id, familyOf(token.network))
-      if (target === null) return null
-      const isQuoteCurrent = token.id === quote.supported_token_id && quote.amount_remaining === usdWire(amountRemaining(invoice))
-      return isQuoteCurrent ? routeAt(invoice, token, target, driver, quote) : yield* withNewQuote(invoice, token, target, driver)
-    })
-
-    const retry = Effect.fnUntraced(function*(paymentId: string) {
-      const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
-      if (invoiceId === null) return yield* publicError("INVOICE_NOT_FOUND")
-      const { aggregate } = yield* invoices.change(invoiceId, noCause, Effect.fnUntraced(function*({ invoice, payments }) {
-        const payment = payments.find(({ id }) => id === paymentId)!
-        const isLate = payment.status === "rejected" && payment.confirmedAt !== null && needsPrice(payment)
-        if (payment.status !== "manual_retry" && !isLate) return yield* publicError("INVALID_TRANSITION")
-        const token = payment.tokenId === null ? undefined : catalog.get(payment.tokenId)
-        const paymentValue = token === undefined
-          ? null
-          : yield* price(invoice, token, payment.units, payment.seenAt)
-        if (paymentValue === null) return yield* publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
-        const commands: ReadonlyArray<Command> = [
-          { _tag: "Value", paymentId, ...paymentValue },
-          { _tag: "Confirm", paymentId, confirmations: payment.metadata.required_confirmations }
-        ]
-        return { commands }
-      })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
-      return aggregate
-    })
-
-    const credit = yield* makeCredit
-    const nameToken = yield* makeNameToken(invoices)
-    yield* chains.onTransfer((entry) =>
-      entry.invoiceId === null
-        ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
-          chains.markHandled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
-        ])
-        : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
-          Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
-          Effect.asVoid
-        ))
-
-    return Payments.of({ route, currentRoute, credit, retry })
-  }))
+  )
 }
 
-/** How often a payor's entry that lost its row to another call is written anew before the payor is told to try again. */
+/**
+ * How often a payor's entry that lost its row to another call is written anew before the payor is told to try again.
+ */
 const conflictRetries = 3
 
 /** For the hooks of an invoice: its payor said where refunds on a network may go. */
@@ -288,78 +304,88 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   /** The same on every network, in no order. */
   readonly refundDestinations: (owner: InvoiceOwner) => Effect.Effect<ReadonlyArray<RefundDestination>>
 }>()("tillwire/modules/payments/PayorDetails") {
-  static readonly layer = Layer.effect(PayorDetails, Effect.gen(function*() {
-    const actors = yield* Actors
-    const catalog = yield* TokenCatalog
-    const chains = yield* Chains
-    const clock = yield* MerchantClock
-    const commit = yield* Commit
-    const invoices = yield* Invoices
-    const repo = yield* makeRepo
+  static readonly layer = Layer.effect(
+    PayorDetails,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const catalog = yield* TokenCatalog
+      const chains = yield* Chains
+      const clock = yield* MerchantClock
+      const commit = yield* Commit
+      const invoices = yield* Invoices
+      const repo = yield* makeRepo
 
-    /** Writes the row that `next` makes of the time, or nothing where it makes none. */
-    const save = (
-      { environment, id, merchantId }: InvoiceState,
-      next: Effect.Effect<((updatedAt: number) => Write) | null>
-    ) => {
-      const once = Effect.gen(function*() {
-        const write = yield* next
-        if (write === null) return
-        const updatedAt = yield* clock.nowSeconds(merchantId, environment)
-        yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
-      })
-      return actors.send("payor-details", id, once).pipe(
-        Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
-        Effect.catchTags({
-          Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
-          IdempotentReplay: (bug) => Effect.die(bug)
+      /** Writes the row that `next` makes of the time, or nothing where it makes none. */
+      const save = (
+        { environment, id, merchantId }: InvoiceState,
+        next: Effect.Effect<((updatedAt: number) => Write) | null>
+      ) => {
+        const once = Effect.gen(function*() {
+          const write = yield* next
+          if (write === null) return
+          const updatedAt = yield* clock.nowSeconds(merchantId, environment)
+          yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
         })
-      )
-    }
+        return actors.send("payor-details", id, once).pipe(
+          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          Effect.catchTags({
+            Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
+            IdempotentReplay: (bug) => Effect.die(bug)
+          })
+        )
+      }
 
-    const saveEmail = (invoice: InvoiceState, email: string) => {
-      const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-      return save(invoice, Effect.map(repo.contact(owner), (current) =>
-        current?.email === email
-          ? null
-          : (updatedAt) => contactWrite({ ...owner, email, version: (current?.version ?? 0) + 1 }, updatedAt)))
-    }
+      const saveEmail = (invoice: InvoiceState, email: string) => {
+        const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
+        return save(
+          invoice,
+          Effect.map(repo.contact(owner), (current) =>
+            current?.email === email
+              ? null
+              : (updatedAt) => contactWrite({ ...owner, email, version: (current?.version ?? 0) + 1 }, updatedAt))
+        )
+      }
 
-    const saveRefundAddress = Effect.fnUntraced(function*(
-      invoice: InvoiceState,
-      { address: text, memo, network }: { readonly network: string; readonly address: string; readonly memo: string | null }
-    ) {
-      if (!isNetwork(network)) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-      const address = readAddress(network, invoice.environment, text)
-      if (address === null || catalog.find(network, invoice.environment, address) !== undefined) {
-        return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
-      }
-      if (yield* chains.isReceiveAddress(network, invoice.environment, address)) {
-        return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
-      }
-      if (memo !== null && !isMemo(network, memo)) {
-        return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
-      }
-      const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-      yield* invoices.change(invoice.id, noCause, (_, updatedAt) =>
-        Effect.map(repo.destinations(owner), (all) => {
-          const current = all.find((one) => one.network === network)
-          if (current?.address === address && current.memo === memo) return { commands: [] }
-          const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
-          const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
-          return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
-        })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+      const saveRefundAddress = Effect.fnUntraced(function*(
+        invoice: InvoiceState,
+        { address: text, memo, network }: {
+          readonly network: string
+          readonly address: string
+          readonly memo: string | null
+        }
+      ) {
+        if (!isNetwork(network)) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+        const address = readAddress(network, invoice.environment, text)
+        if (address === null || catalog.find(network, invoice.environment, address) !== undefined) {
+          return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+        }
+        if (yield* chains.isReceiveAddress(network, invoice.environment, address)) {
+          return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
+        }
+        if (memo !== null && !isMemo(network, memo)) {
+          return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
+        }
+        const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
+        yield* invoices.change(invoice.id, noCause, (_, updatedAt) =>
+          Effect.map(repo.destinations(owner), (all) => {
+            const current = all.find((one) => one.network === network)
+            if (current?.address === address && current.memo === memo) return { commands: [] }
+            const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
+            const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
+            return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
+          })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+      })
+
+      return PayorDetails.of({
+        saveEmail,
+        saveRefundAddress,
+        email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
+        refundDestination: (owner, network) =>
+          Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
+        refundDestinations: repo.destinations
+      })
     })
-
-    return PayorDetails.of({
-      saveEmail,
-      saveRefundAddress,
-      email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
-      refundDestination: (owner, network) =>
-        Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
-      refundDestinations: repo.destinations
-    })
-  }))
+  )
 }
 
 /** Lets merchants read what payors entered. */
@@ -392,8 +418,9 @@ export class PayorApi extends Context.Service<PayorApi, {
   /** The invoice of a session that was checked, while the session lives. Errors: as {@link open}. */
   readonly current: (invoiceId: InvoiceId) => Effect.Effect<Aggregate, PublicError>
   /**
-   * The same, with an id to follow it from on the payor's socket (`since`): what is told after it is not in it yet. It is
-   * the id of an event that the payor was told, so it tells nothing new. Null: only another look tells what was missed.
+   * The same, with an id to follow it from on the payor's socket (`since`): what is told after it is not in it yet. It
+   * is the id of an event that the payor was told, so it tells nothing new. Null: only another look tells what was
+   * missed.
    */
   readonly withLastEvent: (invoiceId: InvoiceId) => Effect.Effect<WithLastEvent, PublicError>
   /** `session-details`. */
@@ -424,123 +451,131 @@ export class PayorApi extends Context.Service<PayorApi, {
   /** `payment-status`. */
   readonly status: (current: Aggregate) => typeof PaymentStatusReport.Type
 }>()("tillwire/modules/payments/PayorApi") {
-  static readonly layer = Layer.effect(PayorApi, Effect.gen(function*() {
-    const catalog = yield* TokenCatalog
-    const chains = yield* Chains
-    const clock = yield* MerchantClock
-    const invoices = yield* Invoices
-    const merchants = yield* Merchants
-    const merchantSettings = yield* MerchantSettings
-    const payments = yield* Payments
-    const policies = yield* TokenPolicies
-    const prices = yield* Prices
-    const secrets = yield* Secrets
-    const sessions = yield* PayorSessions
-    const settings = yield* Settings
+  static readonly layer = Layer.effect(
+    PayorApi,
+    Effect.gen(function*() {
+      const catalog = yield* TokenCatalog
+      const chains = yield* Chains
+      const clock = yield* MerchantClock
+      const invoices = yield* Invoices
+      const merchants = yield* Merchants
+      const merchantSettings = yield* MerchantSettings
+      const payments = yield* Payments
+      const policies = yield* TokenPolicies
+      const prices = yield* Prices
+      const secrets = yield* Secrets
+      const sessions = yield* PayorSessions
+      const settings = yield* Settings
 
-    /** Fails unless there is an invoice whose session lives. */
-    const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
-      if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
-      // A session ends by the system's clock: one that is ahead must not take a payor's way back.
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      const end = sessionEnd(aggregate.invoice)
-      return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
-    })
+      /** Fails unless there is an invoice whose session lives. */
+      const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
+        if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
+        // A session ends by the system's clock: one that is ahead must not take a payor's way back.
+        const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const end = sessionEnd(aggregate.invoice)
+        return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
+      })
 
-    const current = (invoiceId: InvoiceId) =>
-      Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
+      const current = (invoiceId: InvoiceId) =>
+        Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
 
-    const withLastEvent = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
-      const found = yield* invoices.findWithLastEvent(invoiceId)
-      return { aggregate: yield* checkSession(found?.aggregate), lastEventId: found?.lastEventId ?? null }
-    })
+      const withLastEvent = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
+        const found = yield* invoices.findWithLastEvent(invoiceId)
+        return { aggregate: yield* checkSession(found?.aggregate), lastEventId: found?.lastEventId ?? null }
+      })
 
-    const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
-      const { environment, id, merchantId } = aggregate.invoice
-      const merchant = yield* merchants.get(merchantId)
-      const { branding } = yield* merchantSettings.get(merchantId, environment)
-      const routeLock = lockedRoute(aggregate)
-      const target = routeLock === null ? null : yield* chains.target(id, familyOf(routeLock.network))
-      const now = yield* clock.nowMillis(merchantId, environment)
-      return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
-    })
+      const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
+        const { environment, id, merchantId } = aggregate.invoice
+        const merchant = yield* merchants.get(merchantId)
+        const { branding } = yield* merchantSettings.get(merchantId, environment)
+        const routeLock = lockedRoute(aggregate)
+        const target = routeLock === null ? null : yield* chains.target(id, familyOf(routeLock.network))
+        const now = yield* clock.nowMillis(merchantId, environment)
+        return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
+      })
 
-    /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
-    const targetsByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
-      const allocated = yield* chains.targets(id)
-      const targets = new Map<Family, AllocatedTarget | null>(allocated)
-      for (const family of Family.literals) {
-        if (allocated.has(family)) continue
-        if ((yield* chains.wallet({ merchantId, environment, family })) !== null) targets.set(family, null)
-      }
-      return targets
-    })
+      /**
+       * The invoice's address in each family in which it has one, null where it can get one; other families are not
+       * there.
+       */
+      const targetsByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+        const allocated = yield* chains.targets(id)
+        const targets = new Map<Family, AllocatedTarget | null>(allocated)
+        for (const family of Family.literals) {
+          if (allocated.has(family)) continue
+          if ((yield* chains.wallet({ merchantId, environment, family })) !== null) targets.set(family, null)
+        }
+        return targets
+      })
 
-    const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
-      const { invoice } = aggregate
-      const { environment, merchantId } = invoice
-      if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
-      const targets = yield* targetsByFamily(invoice)
-      const policy = yield* policies.get(merchantId, environment)
-      // By which prices are told to be old: they come by the system's clock.
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
-      const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))
-      return catalog.list(environment)
-        .filter((token) => query.network === undefined || token.network === query.network)
-        .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
-        .map((token) =>
-          tokenBody(invoice, token, {
-            isMonitored: chains.driver(token.network, environment) !== undefined,
-            hasWallet: targets.has(familyOf(token.network)),
-            healthy: !unhealthyNetworks.has(token.network),
-            spot: prices.latest(token),
-            now
-          })
+      const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
+        const { invoice } = aggregate
+        const { environment, merchantId } = invoice
+        if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
+        const targets = yield* targetsByFamily(invoice)
+        const policy = yield* policies.get(merchantId, environment)
+        // By which prices are told to be old: they come by the system's clock.
+        const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
+        const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))
+        return catalog.list(environment)
+          .filter((token) => query.network === undefined || token.network === query.network)
+          .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
+          .map((token) =>
+            tokenBody(invoice, token, {
+              isMonitored: chains.driver(token.network, environment) !== undefined,
+              hasWallet: targets.has(familyOf(token.network)),
+              healthy: !unhealthyNetworks.has(token.network),
+              spot: prices.latest(token),
+              now
+            })
+          )
+          .filter((token) => query.mode === "all" || token.is_monitored)
+          .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
+      })
+
+      const estimates = ({ invoice }: Aggregate, requestedTokens: ReadonlyArray<{ readonly id: number }>) =>
+        new Map(requestedTokens.flatMap(({ id }) => {
+          const token = catalog.get(id)
+          const spot = token === undefined ? null : prices.latest(token)
+          return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
+        }))
+
+      const ticket = Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
+        const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
+          Effect.provideService(Secrets, secrets)
         )
-        .filter((token) => query.mode === "all" || token.is_monitored)
-        .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
+        return {
+          token,
+          endpoint: "/ws/payment",
+          format: "event_v1",
+          ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
+          expires_at: expiresAt
+        } as const
+      })
+
+      const withSocket = ({ invoice }: Aggregate, route: Route) =>
+        Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
+
+      return PayorApi.of({
+        open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
+        current,
+        withLastEvent,
+        details,
+        tokens,
+        estimates,
+        address: (aggregate, network, tokenId) =>
+          Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
+        currentAddress: (aggregate) =>
+          Effect.flatMap(
+            payments.currentRoute(aggregate),
+            (route) => route === null ? Effect.succeed(null) : withSocket(aggregate, route)
+          ),
+        ticket,
+        status: statusBody
+      })
     })
-
-    const estimates = ({ invoice }: Aggregate, requestedTokens: ReadonlyArray<{ readonly id: number }>) =>
-      new Map(requestedTokens.flatMap(({ id }) => {
-        const token = catalog.get(id)
-        const spot = token === undefined ? null : prices.latest(token)
-        return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
-      }))
-
-    const ticket = Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
-      const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
-        Effect.provideService(Secrets, secrets)
-      )
-      return {
-        token,
-        endpoint: "/ws/payment",
-        format: "event_v1",
-        ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
-        expires_at: expiresAt
-      } as const
-    })
-
-    const withSocket = ({ invoice }: Aggregate, route: Route) =>
-      Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
-
-    return PayorApi.of({
-      open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
-      current,
-      withLastEvent,
-      details,
-      tokens,
-      estimates,
-      address: (aggregate, network, tokenId) =>
-        Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
-      currentAddress: (aggregate) =>
-        Effect.flatMap(payments.currentRoute(aggregate), (route) =>
-          route === null ? Effect.succeed(null) : withSocket(aggregate, route)),
-      ticket,
-      status: statusBody
-    })
-  }))
+  )
 }
 
 /** Pays an invoice with play money. Errors: those of {@link Payments.route}, `INVOICE_NOT_PAYABLE`. */
@@ -574,7 +609,8 @@ export class SimulatedPayments extends Context.Service<SimulatedPayments, {
 }
 
 /** The tokens an address given out under a policy is not for. */
-const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<number> => policy === "selective" ? blockedTokens : []
+const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<number> =>
+  policy === "selective" ? blockedTokens : []
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
@@ -587,7 +623,13 @@ const makePricing = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
     const lockedRate = lockedRateAt(invoice, seenAt)
-    const allCandidates = yield* paymentQuotes.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
+    const allCandidates = yield* paymentQuotes.candidates(
+      invoice.id,
+      token.network,
+      token.id,
+      seenAt,
+      lockedRate !== "none"
+    )
     const candidates = lockedRate === "ended" ? [] : allCandidates
     const spot = candidates.length > 0
       ? null
@@ -610,8 +652,9 @@ const maximumNameReads = 100
 const nameReadTimeout = "5 seconds"
 
 /**
- * Asks the contract of an unlisted token what it is, beside the handling of transfers, which never waits for it: whoever
- * made the contract chooses how long it takes and what it says. A payment whose contract gives no answer keeps its address.
+ * Asks the contract of an unlisted token what it is, beside the handling of transfers, which never waits for it:
+ * whoever made the contract chooses how long it takes and what it says. A payment whose contract gives no answer keeps
+ * its address.
  */
 const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"]) {
   const chains = yield* Chains
@@ -619,11 +662,13 @@ const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"])
   const semaphore = yield* Semaphore.make(nameReadConcurrency)
   let readsUnderWay = 0
 
-  const name = Effect.fnUntraced(function*(invoiceId: string, paymentId: string, read: Effect.Effect<ContractToken, unknown>) {
-    const token = yield* Effect.timeout(read, nameReadTimeout)
-    const command: Command = { _tag: "NameToken", paymentId, ...token }
-    yield* invoices.change(invoiceId, noCause, () => Effect.succeed({ commands: [command] }))
-  })
+  const name = Effect.fnUntraced(
+    function*(invoiceId: string, paymentId: string, read: Effect.Effect<ContractToken, unknown>) {
+      const token = yield* Effect.timeout(read, nameReadTimeout)
+      const command: Command = { _tag: "NameToken", paymentId, ...token }
+      yield* invoices.change(invoiceId, noCause, () => Effect.succeed({ commands: [command] }))
+    }
+  )
 
   return Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
     const paymentId = paymentIdOf(entry)
@@ -634,7 +679,9 @@ const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"])
     readsUnderWay += 1
     yield* semaphore.withPermits(1)(name(invoice.id, paymentId, readToken(token.address))).pipe(
       Effect.catchCause((cause) => Effect.logDebug("the contract of an unlisted token could not be read", cause)),
-      Effect.ensuring(Effect.sync(() => { readsUnderWay -= 1 })),
+      Effect.ensuring(Effect.sync(() => {
+        readsUnderWay -= 1
+      })),
       Effect.forkIn(scope)
     )
   })
@@ -660,13 +707,23 @@ const makeCredit = Effect.gen(function*() {
   const incomingTransferOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     // Inactive only until its contract was asked, as after a start: judged now, it would be refused for good.
-    if (token?.active === false && catalog.unverifiedTokens(entry.network, entry.environment).some(({ id }) => id === token.id)) {
+    if (
+      token?.active === false &&
+      catalog.unverifiedTokens(entry.network, entry.environment).some(({ id }) => id === token.id)
+    ) {
       return yield* publicError("NETWORK_DEGRADED")
     }
     const target = yield* chains.target(invoice.id, familyOf(entry.network))
-    const exception = rejectionReason(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
+    const exception = rejectionReason(
+      token,
+      entry.network,
+      invoice.policy.acceptedNetworks,
+      target?.refusedTokens ?? []
+    )
     const seenAt = seenAtBy(entry, invoice)
-    const paymentValue = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
+    const paymentValue = token === undefined || exception !== null
+      ? null
+      : yield* price(invoice, token, entry.amount, seenAt)
     const metadata: PaymentMetadata = {
       quote: paymentValue?.quote ?? null,
       confirmations: entry.confirmations,

@@ -1,7 +1,14 @@
 /** The payor's endpoints: definitions only (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { AnyOrigin, errors, FlatErrors, ConditionalGet, RequiresAllSchemes, UnknownParameters } from "../../runtime/Http.ts"
+import {
+  AnyOrigin,
+  ConditionalGet,
+  errors,
+  FlatErrors,
+  RequiresAllSchemes,
+  UnknownParameters
+} from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, TokenId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -133,7 +140,12 @@ export const AvailableToken = Schema.Struct({
   tier: Schema.Null,
   tier_fee: Schema.Null,
   availability_status: Schema.Literals([
-    "DEVNET", "AVAILABLE", "STALE", "NO_LIQUIDITY", "QUOTE_REQUIRED", "NETWORK_DEGRADED"
+    "DEVNET",
+    "AVAILABLE",
+    "STALE",
+    "NO_LIQUIDITY",
+    "QUOTE_REQUIRED",
+    "NETWORK_DEGRADED"
   ]),
   rate_updated_at: nullable(EpochSeconds),
   unavailable_reason: nullable(Schema.String),
@@ -240,7 +252,9 @@ export const PaymentStatusReport = Schema.Struct({
 /** What a payor asks an address for. */
 export const AddressRequest = Schema.Struct({
   network: Schema.String.annotate({ description: "One of the networks of `available-tokens`" }),
-  token_id: Schema.optionalKey(Schema.Int.annotate({ description: "`id` of `available-tokens`; `tokenId` is read too" })),
+  token_id: Schema.optionalKey(
+    Schema.Int.annotate({ description: "`id` of `available-tokens`; `tokenId` is read too" })
+  ),
   tokenId: Schema.optionalKey(Schema.Int)
 }).annotate({ identifier: "AddressRequest", examples: [{ network: "base", token_id: 123 }] })
 
@@ -266,7 +280,11 @@ const SuccessBody = Schema.Struct({ success: Schema.tag(true) }).annotate({
 })
 
 const sessionErrors = [
-  "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+  "CREDENTIAL_NOT_ALLOWED",
+  "SESSION_INVALID",
+  "SESSION_EXPIRED",
+  "RATE_LIMIT_EXCEEDED",
+  "SERVICE_UNAVAILABLE"
 ] as const
 
 const bodyErrors = ["VALIDATION_ERROR", "INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const
@@ -277,7 +295,8 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     error: errors("flat", ...sessionErrors)
   }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Read the invoice of a session",
-    description: "What a payment page shows. `locked_*` are set while a part is paid and the rest must come the same way."
+    description:
+      "What a payment page shows. `locked_*` are set while a part is paid and the rest must come the same way."
   })),
   HttpApiEndpoint.get("availableTokens", "/api/v1/payments/available-tokens", {
     query: {
@@ -289,7 +308,8 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     error: errors("flat", "NETWORK_REQUIRED", "VALIDATION_ERROR", ...sessionErrors)
   }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "List the tokens an invoice can be paid in",
-    description: "`monitored` (default): tokens of networks that are watched; `all`: also of the others; `network`: of the " +
+    description:
+      "`monitored` (default): tokens of networks that are watched; `all`: also of the others; `network`: of the " +
       "one that `network` names. `available_only=true` leaves out what cannot be paid now. Tokens that are inactive or " +
       "that the merchant blocks never appear; of a part-paid invoice whose route is locked, only the locked token does."
   })),
@@ -309,7 +329,8 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     )
   }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Allocate a payment address",
-    description: "The invoice's address for a token, what to send there, and a socket to follow. The same address comes " +
+    description:
+      "The invoice's address for a token, what to send there, and a socket to follow. The same address comes " +
       "back for the life of the invoice; without a price the address is right all the same and `quote_status` says so."
   })),
   HttpApiEndpoint.get("paymentStatus", "/api/v1/payments/payment-status", {
@@ -340,7 +361,12 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   .middleware(FlatErrors)
   .annotate(AnyOrigin, true)
   .annotate(RequiresAllSchemes, true)
-  .annotateMerge(OpenApi.annotations({ title: "Payments", description: "What a payment page asks, with the session of its invoice." }))
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Payments",
+      description: "What a payment page asks, with the session of its invoice."
+    })
+  )
 {}
 
 export class PaymentsApi extends HttpApi.make("payments").add(PaymentsGroup) {}

@@ -14,92 +14,119 @@ import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/Pay
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { paymentObject } from "../invoices/plugin.ts"
-import { QuoteRenewal, quoteEventText } from "../quotes/plugin.ts"
+import { quoteEventText, QuoteRenewal } from "../quotes/plugin.ts"
 import { Payments, PayorApi, PayorDetails } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
 /** Opens the session of a request, or refuses it. */
-export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
-  const sessions = yield* PayorSessions
-  const rateLimiter = yield* RateLimiter
-  const refusals = new WeakMap<object, PublicError>()
+export const sessionLayer = Layer.effect(
+  PayorSession,
+  Effect.gen(function*() {
+    const sessions = yield* PayorSessions
+    const rateLimiter = yield* RateLimiter
+    const refusals = new WeakMap<object, PublicError>()
 
-  const openSession = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-    const { headers } = request
-    if (merchantCredentials.some((name) => headers[name] !== undefined)) {
-      yield* rateLimiter.address(request, "payor")
-      return yield* publicError("CREDENTIAL_NOT_ALLOWED")
-    }
-    // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
-    const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "").pipe(
-      Effect.catch((error) => Effect.andThen(rateLimiter.address(request, "payor"), rateLimiter.refuse(request, error)))
-    )
-    yield* rateLimiter.session(invoiceId)
-    return { invoiceId }
-  })
+    const openSession = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+      const { headers } = request
+      if (merchantCredentials.some((name) => headers[name] !== undefined)) {
+        yield* rateLimiter.address(request, "payor")
+        return yield* publicError("CREDENTIAL_NOT_ALLOWED")
+      }
+      // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
+      const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "").pipe(
+        Effect.catch((error) =>
+          Effect.andThen(rateLimiter.address(request, "payor"), rateLimiter.refuse(request, error))
+        )
+      )
+      yield* rateLimiter.session(invoiceId)
+      return { invoiceId }
+    })
 
-  const sessionOfRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const before = refusals.get(request)
-    return before !== undefined
-      ? Effect.fail(before)
-      : Effect.tapError(openSession(request), (error) => Effect.sync(() => refusals.set(request, error)))
+    const sessionOfRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const before = refusals.get(request)
+      return before !== undefined
+        ? Effect.fail(before)
+        : Effect.tapError(openSession(request), (error) => Effect.sync(() => refusals.set(request, error)))
+    })
+    // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
+    const open: PayorSession["Service"]["sessionToken"] = (handler, called) =>
+      Effect.provideServiceEffect(
+        afterAdmission(handler, called),
+        CurrentSession,
+        sessionOfRequest as Effect.Effect<CurrentSession["Service"]>
+      )
+    return PayorSession.of({ sessionToken: open, signature: open })
   })
-  // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
-  const open: PayorSession["Service"]["sessionToken"] = (handler, called) =>
-    Effect.provideServiceEffect(afterAdmission(handler, called), CurrentSession, sessionOfRequest as Effect.Effect<CurrentSession["Service"]>)
-  return PayorSession.of({ sessionToken: open, signature: open })
-}))
+)
 
 const successBody = JSON.stringify({ success: true })
 
-export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(function*(group) {
-  const payorApi = yield* PayorApi
-  const details = yield* PayorDetails
-  const session = Effect.flatMap(CurrentSession, ({ invoiceId }) => payorApi.current(invoiceId))
+export const handlers = HttpApiBuilder.group(
+  PaymentsApi,
+  "payments",
+  Effect.fn(function*(group) {
+    const payorApi = yield* PayorApi
+    const details = yield* PayorDetails
+    const session = Effect.flatMap(CurrentSession, ({ invoiceId }) => payorApi.current(invoiceId))
 
-  return group
-    .handle("sessionDetails", () =>
-      Effect.map(Effect.flatMap(session, payorApi.details), (body) => jsonText(JSON.stringify(body))))
-    .handle("availableTokens", ({ query }) =>
-      Effect.map(
-        Effect.flatMap(session, (aggregate) => payorApi.tokens(aggregate, query)),
-        (body) => jsonText(JSON.stringify(body))
-      ))
-    .handle("paymentAddress", Effect.fnUntraced(function*({ payload }) {
-      const tokenId = payload.token_id ?? payload.tokenId
-      if (tokenId === undefined) {
-        return yield* publicError("VALIDATION_ERROR", {
-          message: "token_id is missing: it must be the integer `id` of a token, as available-tokens lists it",
-          param: "token_id"
+    return group
+      .handle(
+        "sessionDetails",
+        () => Effect.map(Effect.flatMap(session, payorApi.details), (body) => jsonText(JSON.stringify(body)))
+      )
+      .handle("availableTokens", ({ query }) =>
+        Effect.map(
+          Effect.flatMap(session, (aggregate) => payorApi.tokens(aggregate, query)),
+          (body) => jsonText(JSON.stringify(body))
+        ))
+      .handle(
+        "paymentAddress",
+        Effect.fnUntraced(function*({ payload }) {
+          const tokenId = payload.token_id ?? payload.tokenId
+          if (tokenId === undefined) {
+            return yield* publicError("VALIDATION_ERROR", {
+              message: "token_id is missing: it must be the integer `id` of a token, as available-tokens lists it",
+              param: "token_id"
+            })
+          }
+          return jsonText(JSON.stringify(yield* payorApi.address(yield* session, payload.network, tokenId)))
         })
-      }
-      return jsonText(JSON.stringify(yield* payorApi.address(yield* session, payload.network, tokenId)))
-    }))
-    .handle("paymentStatus", Effect.fnUntraced(function*() {
-      const text = JSON.stringify(payorApi.status(yield* session))
-      const etag = `"${createHash("sha256").update(text).digest("base64url")}"`
-      const { headers } = yield* HttpServerRequest.HttpServerRequest
-      const response = matchesEtag(headers["if-none-match"], etag)
-        ? HttpServerResponse.empty({ status: 304 })
-        : jsonText(text)
-      return HttpServerResponse.setHeader(response, "etag", etag)
-    }))
-    .handle("customerEmail", Effect.fnUntraced(function*({ payload }) {
-      const { invoice } = yield* session
-      yield* details.saveEmail(invoice, payload.email)
-      return jsonText(successBody)
-    }))
-    .handle("refundAddress", Effect.fnUntraced(function*({ payload }) {
-      const { invoice } = yield* session
-      yield* details.saveRefundAddress(invoice, { ...payload, memo: payload.memo ?? null })
-      return jsonText(successBody)
-    }))
-}))
+      )
+      .handle(
+        "paymentStatus",
+        Effect.fnUntraced(function*() {
+          const text = JSON.stringify(payorApi.status(yield* session))
+          const etag = `"${createHash("sha256").update(text).digest("base64url")}"`
+          const { headers } = yield* HttpServerRequest.HttpServerRequest
+          const response = matchesEtag(headers["if-none-match"], etag)
+            ? HttpServerResponse.empty({ status: 304 })
+            : jsonText(text)
+          return HttpServerResponse.setHeader(response, "etag", etag)
+        })
+      )
+      .handle(
+        "customerEmail",
+        Effect.fnUntraced(function*({ payload }) {
+          const { invoice } = yield* session
+          yield* details.saveEmail(invoice, payload.email)
+          return jsonText(successBody)
+        })
+      )
+      .handle(
+        "refundAddress",
+        Effect.fnUntraced(function*({ payload }) {
+          const { invoice } = yield* session
+          yield* details.saveRefundAddress(invoice, { ...payload, memo: payload.memo ?? null })
+          return jsonText(successBody)
+        })
+      )
+  })
+)
 
 /**
- * `/ws/payment`: greeted by the current quote of the route shown last, as an event that is told but not stored; by nothing
- * where nothing can be paid.
+ * `/ws/payment`: greeted by the current quote of the route shown last, as an event that is told but not stored; by
+ * nothing where nothing can be paid.
  */
 export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const bus = yield* EventBus
@@ -126,12 +153,15 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   )
 }))
 
-export const rpcHandlers = Rpc.handlers(PaymentsRpc, Effect.gen(function*() {
-  const payments = yield* Payments
-  return PaymentsRpc.of({
-    "payments.retry": Effect.fnUntraced(function*({ payment_id }) {
-      const { invoice, payments: all } = yield* payments.retry(payment_id)
-      return { payment: paymentObject(invoice, all.find(({ id }) => id === payment_id)!) as never }
+export const rpcHandlers = Rpc.handlers(
+  PaymentsRpc,
+  Effect.gen(function*() {
+    const payments = yield* Payments
+    return PaymentsRpc.of({
+      "payments.retry": Effect.fnUntraced(function*({ payment_id }) {
+        const { invoice, payments: all } = yield* payments.retry(payment_id)
+        return { payment: paymentObject(invoice, all.find(({ id }) => id === payment_id)!) as never }
+      })
     })
   })
-}))
+)

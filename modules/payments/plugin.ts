@@ -23,13 +23,19 @@ export {
   type Route,
   SimulatedPayments
 } from "./actor.ts"
-export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
 export type { RefundDestination } from "./repo.ts"
+export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
-  needs: { auth: [Merchants, PayorSessions], invoices: [Invoices, PayorRecords], quotes: [PaymentQuotes, QuoteRenewal], settings: MerchantSettings, tokens: TokenPolicies },
+  needs: {
+    auth: [Merchants, PayorSessions],
+    invoices: [Invoices, PayorRecords],
+    quotes: [PaymentQuotes, QuoteRenewal],
+    settings: MerchantSettings,
+    tokens: TokenPolicies
+  },
   http: PaymentsApi,
   rpc: PaymentsRpc,
   migrations,

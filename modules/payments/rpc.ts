@@ -8,8 +8,8 @@ import { Payment } from "../../schemas/Payment.ts"
 export class PaymentsRpc extends RpcGroup.make(
   /**
    * Takes up a payment whose processing gave up: prices it now and counts it, or lets it be refunded where it came too
-   * late. Errors: `INVOICE_NOT_FOUND` for an unknown payment, `INVALID_TRANSITION` unless it is `manual_retry` or came too
-   * late and has no price, `QUOTE_UNAVAILABLE` while there is still no price.
+   * late. Errors: `INVOICE_NOT_FOUND` for an unknown payment, `INVALID_TRANSITION` unless it is `manual_retry` or came
+   * too late and has no price, `QUOTE_UNAVAILABLE` while there is still no price.
    */
   Rpc.make("payments.retry", {
     payload: { payment_id: PaymentId },

@@ -17,14 +17,14 @@ import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
+  amountRemaining,
   catchUpSeconds,
   dustThreshold,
   type InvoiceState,
   lockedRoute,
   newestFirst,
   paymentObject,
-  type PaymentState,
-  amountRemaining
+  type PaymentState
 } from "../invoices/plugin.ts"
 import type { Route } from "./actor.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, SessionPayment } from "./api.ts"
@@ -42,8 +42,8 @@ export const sessionGraceSeconds = 2_592_000
 const maximumTransferAgeSeconds = catchUpSeconds
 
 /**
- * Transfers too small to count that an invoice tells of: a thousand of them cost a stranger a few cents, and each would be
- * an exception and several webhooks of the merchant's. The journal keeps those beyond.
+ * Transfers too small to count that an invoice tells of: a thousand of them cost a stranger a few cents, and each would
+ * be an exception and several webhooks of the merchant's. The journal keeps those beyond.
  */
 export const maximumDustPayments = 20
 
@@ -73,8 +73,8 @@ export const seenAtOf = (blockTime: number, observedAt: number): number =>
   Math.min(observedAt, Math.max(blockTime, observedAt - maximumTransferAgeSeconds))
 
 /**
- * Whether the policy `locked_rate` decides the value of a transfer seen at `seenAt`, epoch seconds. `none`: another policy,
- * or not late; `holds`: up to and including {@link lockedRateSeconds} after the invoice's end; `ended`: later.
+ * Whether the policy `locked_rate` decides the value of a transfer seen at `seenAt`, epoch seconds. `none`: another
+ * policy, or not late; `holds`: up to and including {@link lockedRateSeconds} after the invoice's end; `ended`: later.
  */
 export const lockedRateAt = (
   { expiresAt, policy }: { readonly expiresAt: number; readonly policy: Pick<InvoiceState["policy"], "latePayment"> },
@@ -205,12 +205,13 @@ export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, r
   amount_unit: "usd_millis" as const
 })
 
-const paymentBody = (invoice: InvoiceState, payment: PaymentState) => ({
-  ...payorObject(paymentObject(invoice, payment)),
-  confirmations: payment.metadata.confirmations,
-  required_confirmations: payment.metadata.required_confirmations,
-  explorer_url: explorerUrl(invoice.environment, payment)
-}) as unknown as typeof SessionPayment.Type
+const paymentBody = (invoice: InvoiceState, payment: PaymentState) =>
+  ({
+    ...payorObject(paymentObject(invoice, payment)),
+    confirmations: payment.metadata.confirmations,
+    required_confirmations: payment.metadata.required_confirmations,
+    explorer_url: explorerUrl(invoice.environment, payment)
+  }) as unknown as typeof SessionPayment.Type
 
 /** The body of `session-details`. `lockedAddress` is the invoice's on the locked route, if there is such a route. */
 export const detailsBody = (
@@ -369,8 +370,8 @@ export const isOffered = (
 
 /**
  * Whether a payment is confirmed only after two endpoints of its network showed its block: when its own value or its
- * invoice's amount reaches `threshold`, so that paying a large invoice in small parts does not avoid it. A payment without
- * a price may be worth anything, so it needs agreement too.
+ * invoice's amount reaches `threshold`, so that paying a large invoice in small parts does not avoid it. A payment
+ * without a price may be worth anything, so it needs agreement too.
  *
  * @example
  * needsAgreement(usdMillis(1_000_000n), usdMillis(999_999n), usdMillis(5_000n)) // => false

@@ -7,14 +7,14 @@
  */
 import { Clock, Effect, Layer, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSource, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSource, type PriceSourceError } from "../../runtime/Prices.ts"
 import {
-  requestWithBisect,
   bookMiddle,
   everyEnvironment,
+  httpSourceOptions,
   makePriceClient,
   makeUnlistedNames,
-  httpSourceOptions
+  requestWithBisect
 } from "../../runtime/prices/HttpPriceSource.ts"
 import { type Rate, rateText, timesRate } from "../../schemas/Money.ts"
 
@@ -78,8 +78,9 @@ const make = (options: typeof Options.Type) =>
       }
       const books = decodeBooks(json)
       if (Result.isFailure(books)) return yield* failure("answer that cannot be read")
-      const middles = new Map(books.success.map(({ askPrice, bidPrice, symbol }) =>
-        [symbol, bookMiddle(bidPrice, askPrice)]))
+      const middles = new Map(
+        books.success.map(({ askPrice, bidPrice, symbol }) => [symbol, bookMiddle(bidPrice, askPrice)])
+      )
       return new Map(assetNames.flatMap((name) => {
         const middle = middles.get(`${name}USDT`)
         return middle === undefined ? [] : [[name, middle]]
@@ -94,7 +95,9 @@ const make = (options: typeof Options.Type) =>
       }))
       if (wantedNames.size === 0) return []
       const tether = peers(quoteAsset)
-      if (tether === null) return yield* failure("no other source has a fresh price of USDT to turn its prices into dollars")
+      if (tether === null) {
+        return yield* failure("no other source has a fresh price of USDT to turn its prices into dollars")
+      }
       const middles = yield* requestWithBisect([...wantedNames].slice(0, maximumSymbols), request, unlistedNames)
       const at = Math.min(Math.floor(now / 1000), tether.at)
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {

@@ -6,13 +6,13 @@
  */
 import { Clock, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSourceError } from "../../runtime/Prices.ts"
 import {
   bookMiddle,
   everyEnvironment,
+  httpSourceOptions,
   makePriceClient,
-  makeUnlistedNames,
-  httpSourceOptions
+  makeUnlistedNames
 } from "../../runtime/prices/HttpPriceSource.ts"
 import { rateText } from "../../schemas/Money.ts"
 
@@ -31,7 +31,10 @@ const coinbaseAssets: Readonly<Record<string, string>> = {
   "sui": "SUI"
 }
 
-/** Products asked for in one round, and requests under way at most: with {@link pauseMillis} between them it takes 2.5 s. */
+/**
+ * Products asked for in one round, and requests under way at most: with {@link pauseMillis} between them it takes 2.5
+ * s.
+ */
 const maximumProducts = 20
 
 /** Milliseconds between the starts of two requests: eight a second, under the ten that Coinbase allows. */

@@ -6,13 +6,13 @@
  */
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSourceError } from "../../runtime/Prices.ts"
 import {
   epochSeconds,
   everyEnvironment,
+  httpSourceOptions,
   makePriceClient,
-  positiveDecimal,
-  httpSourceOptions
+  positiveDecimal
 } from "../../runtime/prices/HttpPriceSource.ts"
 
 /** Ids in one request: the URL stays under 4 KiB. */
@@ -76,7 +76,9 @@ const make = (options: typeof Options.Type) =>
       const requests = Array.from({ length: Math.ceil(ids.length / idsPerRequest) }, (_, index) =>
         request(ids.slice(index * idsPerRequest, (index + 1) * idsPerRequest)))
       const answers = yield* Effect.all(requests, { concurrency: requestsAtOnce })
-      const pricesById = new Map(answers.flatMap((answer) => Object.entries(answer)))
+      const pricesById = new Map(answers.flatMap((answer) =>
+        Object.entries(answer)
+      ))
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
         const price = decodePrice(pricesById.get(idOf(asset)))
         if (Result.isFailure(price)) return []

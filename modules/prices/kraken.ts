@@ -5,14 +5,14 @@
  */
 import { Clock, Effect, Layer, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSourceError } from "../../runtime/Prices.ts"
 import {
-  requestWithBisect,
   bookMiddle,
   everyEnvironment,
+  httpSourceOptions,
   makePriceClient,
   makeUnlistedNames,
-  httpSourceOptions
+  requestWithBisect
 } from "../../runtime/prices/HttpPriceSource.ts"
 import { rateText } from "../../schemas/Money.ts"
 

@@ -1,21 +1,21 @@
 /**
- * Prices of the oracle network Pyth, from its service Hermes.
- * Source: Pyth Hermes API v2, "Latest price updates"; an API key is needed since August 2026. A price is an integer and a
- * power of ten, with a confidence interval: a price whose interval is wider than half a percent of it is left out. A
- * request with one feed that the key may not read is refused as a whole, so such feeds are found and left out.
- * `publish_time` is when the network agreed on it. Feed ids: Pyth's list of price feeds, "Crypto.<symbol>/USD".
+ * Prices of the oracle network Pyth, from its service Hermes. Source: Pyth Hermes API v2, "Latest price updates"; an
+ * API key is needed since August 2026. A price is an integer and a power of ten, with a confidence interval: a price
+ * whose interval is wider than half a percent of it is left out. A request with one feed that the key may not read is
+ * refused as a whole, so such feeds are found and left out. `publish_time` is when the network agreed on it. Feed ids:
+ * Pyth's list of price feeds, "Crypto.<symbol>/USD".
  */
 import { Clock, Effect, Layer, Redacted, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSourceError } from "../../runtime/Prices.ts"
 import {
-  requestWithBisect,
   epochSeconds,
   everyEnvironment,
+  httpSourceOptions,
   makePriceClient,
   makeUnlistedNames,
   positiveDecimal,
-  httpSourceOptions
+  requestWithBisect
 } from "../../runtime/prices/HttpPriceSource.ts"
 
 /** Pyth's dollar feed of each asset. A wrapped coin has the feed of its coin; an option adds or replaces feeds. */
@@ -44,7 +44,9 @@ const maximumFeeds = 50
 /** The widest confidence interval, as a part of the price: one in this many is half a percent. */
 const confidenceParts = 200n
 
-const FeedId = Schema.String.check(Schema.isPattern(/^(0x)?[0-9a-f]{64}$/, { message: "Expected a feed id of 64 hex digits" }))
+const FeedId = Schema.String.check(
+  Schema.isPattern(/^(0x)?[0-9a-f]{64}$/, { message: "Expected a feed id of 64 hex digits" })
+)
 
 const Options = Schema.Struct({
   /** `assets` holds Pyth's feed ids. */
@@ -82,7 +84,9 @@ const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
     const { failure, get } = yield* makePriceClient("pyth")
-    const feeds = new Map(Object.entries({ ...pythFeeds, ...options.assets }).map(([asset, id]) => [asset, withoutHexPrefix(id)]))
+    const feeds = new Map(
+      Object.entries({ ...pythFeeds, ...options.assets }).map(([asset, id]) => [asset, withoutHexPrefix(id)])
+    )
     const url = `${(options.baseUrl ?? "https://hermes.pyth.network").replace(/\/+$/, "")}/v2/updates/price/latest`
     const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(options.apiKey)}` }
 

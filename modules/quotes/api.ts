@@ -131,7 +131,8 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
     error: errors("wrapped", ...routeErrors, ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Price one route of an invoice",
-    description: "What remains of the invoice in one token, at a rate that holds for 300 seconds. A quote of the same " +
+    description:
+      "What remains of the invoice in one token, at a rate that holds for 300 seconds. A quote of the same " +
       "route and amount with more than 30 seconds left is given again. Without a fresh price, or while the network " +
       "cannot be watched, the answer is still 200, with `quote_status` `unavailable` and when to ask again."
   })),
@@ -171,7 +172,8 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
     amount_usd: "INVALID_AMOUNT_FORMAT"
   }).annotateMerge(OpenApi.annotations({
     summary: "Estimate what an amount costs",
-    description: "What an amount costs in a token at this moment, without an invoice. It promises nothing and is never " +
+    description:
+      "What an amount costs in a token at this moment, without an invoice. It promises nothing and is never " +
       "told as an event. Without a fresh price the answer is 503 `QUOTE_UNAVAILABLE` with `Retry-After`."
   })),
   HttpApiEndpoint.get("get", "/api/v1/quotes/:quote_id", {

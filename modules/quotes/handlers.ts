@@ -4,10 +4,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Commit } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
+  dieOnReplay,
   Idempotency,
   jsonText,
   readEnvironment,
-  dieOnReplay,
   RequestInfo
 } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -18,7 +18,7 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid, QuoteId } from "../../schemas/Ids.ts"
 import { formatUnits, readInvoiceAmount, tokenAmountUp, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import type { Quote } from "../../schemas/Quote.ts"
-import { type Aggregate, Invoices, isPayable, amountRemaining } from "../invoices/plugin.ts"
+import { type Aggregate, amountRemaining, Invoices, isPayable } from "../invoices/plugin.ts"
 import { type IssuedQuote, makePriceableToken, PaymentQuotes } from "./service.ts"
 import { type NewQuote, QuotesApi, type RouteResult } from "./api.ts"
 import { noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
@@ -95,85 +95,114 @@ const makeCommitReply = Effect.gen(function*() {
 
 const refusal = ({ code, message, param }: PublicError) => ({ code, message, param })
 
-export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(function*(group) {
-  const catalog = yield* TokenCatalog
-  const clock = yield* MerchantClock
-  const invoices = yield* Invoices
-  const prices = yield* Prices
-  const quotes = yield* PaymentQuotes
-  const price = yield* makePrice
-  const commitReply = yield* makeCommitReply
-  const own = (id: string) => Effect.provideService(ownInvoice(id), Invoices, invoices)
+export const handlers = HttpApiBuilder.group(
+  QuotesApi,
+  "quotes",
+  Effect.fn(function*(group) {
+    const catalog = yield* TokenCatalog
+    const clock = yield* MerchantClock
+    const invoices = yield* Invoices
+    const prices = yield* Prices
+    const quotes = yield* PaymentQuotes
+    const price = yield* makePrice
+    const commitReply = yield* makeCommitReply
+    const own = (id: string) => Effect.provideService(ownInvoice(id), Invoices, invoices)
 
-  return group
-    .handle("create", Effect.fnUntraced(function*({ payload }) {
-      const current = yield* own(payload.invoice_id)
-      const issued = yield* price(current, payload)
-      return yield* commitReply(current, [issued], text(withId(issued.row?.id ?? null, issued.quote)))
-    }))
-    .handle("createBatch", Effect.fnUntraced(function*({ payload }) {
-      const current = yield* own(payload.invoice_id)
-      const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
-      if (!isPayable(current.invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
-      // A route asked for twice is priced once: its two results are one quote.
-      const keyOf = (route: { readonly network: string; readonly token_id: number }) =>
-        `${route.network}:${route.token_id}`
-      const distinctRoutes = new Map(payload.routes.map((route) => [keyOf(route), route]))
-      const resultByKey = new Map(
-        yield* Effect.forEach(distinctRoutes, ([key, route]) =>
-          Effect.map(Effect.result(price(current, route)), (result) => [key, result] as const), {
-          concurrency: routeConcurrency
+    return group
+      .handle(
+        "create",
+        Effect.fnUntraced(function*({ payload }) {
+          const current = yield* own(payload.invoice_id)
+          const issued = yield* price(current, payload)
+          return yield* commitReply(current, [issued], text(withId(issued.row?.id ?? null, issued.quote)))
         })
       )
-      const results = payload.routes.map((route): RouteResult => {
-        const result = resultByKey.get(keyOf(route))!
-        const { network, token_id } = route
-        return Result.isSuccess(result)
-          ? { network, token_id, quote: { id: result.success.row?.id ?? null, ...result.success.quote }, error: null }
-          : { network, token_id, quote: null, error: refusal(result.failure) }
-      })
-      const issued = [...resultByKey.values()].flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
-      return yield* commitReply(current, issued, text({ object: "list", data: results }))
-    }))
-    .handle("get", Effect.fnUntraced(function*({ params, query }) {
-      const principal = yield* CurrentPrincipal
-      const environment = yield* readEnvironment(principal, query.environment)
-      const row = isQuoteId(params.quote_id)
-        ? yield* quotes.get(principal.merchantId, environment, params.quote_id)
-        : null
-      if (row === null) return yield* publicError("QUOTE_NOT_FOUND")
-      if (principal.scope === "commerce") {
-        const found = yield* invoices.get(principal.merchantId, row.invoiceId)
-        if (found?.invoice.type !== "commerce") return yield* publicError("QUOTE_NOT_FOUND")
-      }
-      const now = yield* clock.nowSeconds(row.merchantId, row.environment)
-      return jsonText(text(withId(row.id, quoteObject(row, now))))
-    }))
-    .handle("estimate", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* CurrentPrincipal
-      const environment = yield* readEnvironment(principal, query.environment)
-      const amount = readInvoiceAmount(query)
-      if (typeof amount === "string") return yield* amountError(amount, query)
-      const token = catalog.get(query.token_id)
-      const fault = routeFault({ network: query.network, token, environment, acceptedNetworks: null })
-      if (token === undefined || fault?.code === "TOKEN_NOT_ACCEPTED") return yield* publicError("TOKEN_NOT_FOUND")
-      if (fault !== null) return yield* publicError(fault.code, { param: fault.param })
-      const spot = yield* prices.spot(token).pipe(
-        Effect.catchTag("PriceUnavailable", ({ reason, retryAfterSeconds }) =>
-          Effect.fail(publicError("QUOTE_UNAVAILABLE", { message: reason, retryAfterSeconds })))
+      .handle(
+        "createBatch",
+        Effect.fnUntraced(function*({ payload }) {
+          const current = yield* own(payload.invoice_id)
+          const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
+          if (!isPayable(current.invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
+          // A route asked for twice is priced once: its two results are one quote.
+          const keyOf = (route: { readonly network: string; readonly token_id: number }) =>
+            `${route.network}:${route.token_id}`
+          const distinctRoutes = new Map(payload.routes.map((route) => [keyOf(route), route]))
+          const resultByKey = new Map(
+            yield* Effect.forEach(
+              distinctRoutes,
+              ([key, route]) => Effect.map(Effect.result(price(current, route)), (result) => [key, result] as const),
+              {
+                concurrency: routeConcurrency
+              }
+            )
+          )
+          const results = payload.routes.map((route): RouteResult => {
+            const result = resultByKey.get(keyOf(route))!
+            const { network, token_id } = route
+            return Result.isSuccess(result)
+              ? {
+                network,
+                token_id,
+                quote: { id: result.success.row?.id ?? null, ...result.success.quote },
+                error: null
+              }
+              : { network, token_id, quote: null, error: refusal(result.failure) }
+          })
+          const issued = [...resultByKey.values()].flatMap((
+            result
+          ) => (Result.isSuccess(result) ? [result.success] : []))
+          return yield* commitReply(current, issued, text({ object: "list", data: results }))
+        })
       )
-      return jsonText(text({
-        object: "quote_estimate",
-        network: token.network,
-        supported_token_id: token.id,
-        settlement_token_id: token.id,
-        currency: "usd",
-        amount: usdWire(amount),
-        amount_decimal: usdDecimal(amount),
-        amount_unit: "usd_millis",
-        estimated_token_amount: formatUnits(tokenAmountUp(amount, spot.rate, token.decimals), token.decimals),
-        exchange_rate: spot.text,
-        quote_last_updated_at: spot.at
-      }))
-    }))
-}))
+      .handle(
+        "get",
+        Effect.fnUntraced(function*({ params, query }) {
+          const principal = yield* CurrentPrincipal
+          const environment = yield* readEnvironment(principal, query.environment)
+          const row = isQuoteId(params.quote_id)
+            ? yield* quotes.get(principal.merchantId, environment, params.quote_id)
+            : null
+          if (row === null) return yield* publicError("QUOTE_NOT_FOUND")
+          if (principal.scope === "commerce") {
+            const found = yield* invoices.get(principal.merchantId, row.invoiceId)
+            if (found?.invoice.type !== "commerce") return yield* publicError("QUOTE_NOT_FOUND")
+          }
+          const now = yield* clock.nowSeconds(row.merchantId, row.environment)
+          return jsonText(text(withId(row.id, quoteObject(row, now))))
+        })
+      )
+      .handle(
+        "estimate",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* CurrentPrincipal
+          const environment = yield* readEnvironment(principal, query.environment)
+          const amount = readInvoiceAmount(query)
+          if (typeof amount === "string") return yield* amountError(amount, query)
+          const token = catalog.get(query.token_id)
+          const fault = routeFault({ network: query.network, token, environment, acceptedNetworks: null })
+          if (token === undefined || fault?.code === "TOKEN_NOT_ACCEPTED") return yield* publicError("TOKEN_NOT_FOUND")
+          if (fault !== null) return yield* publicError(fault.code, { param: fault.param })
+          const spot = yield* prices.spot(token).pipe(
+            Effect.catchTag(
+              "PriceUnavailable",
+              ({ reason, retryAfterSeconds }) =>
+                Effect.fail(publicError("QUOTE_UNAVAILABLE", { message: reason, retryAfterSeconds }))
+            )
+          )
+          return jsonText(text({
+            object: "quote_estimate",
+            network: token.network,
+            supported_token_id: token.id,
+            settlement_token_id: token.id,
+            currency: "usd",
+            amount: usdWire(amount),
+            amount_decimal: usdDecimal(amount),
+            amount_unit: "usd_millis",
+            estimated_token_amount: formatUnits(tokenAmountUp(amount, spot.rate, token.decimals), token.decimals),
+            exchange_rate: spot.text,
+            quote_last_updated_at: spot.at
+          }))
+        })
+      )
+  })
+)

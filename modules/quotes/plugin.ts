@@ -9,8 +9,8 @@ import { QuotesApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
 
-export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./service.ts"
 export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./rules.ts"
+export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./service.ts"
 
 export const plugin = Plugin.make({
   name: "quotes",

@@ -4,15 +4,15 @@
 import type { ErrorCode } from "../../schemas/Errors.ts"
 import { dataText, payorEventText } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
-import { type EventPosition, eventIdOf, type InvoiceId, type QuoteId, type TokenId } from "../../schemas/Ids.ts"
+import { eventIdOf, type EventPosition, type InvoiceId, type QuoteId, type TokenId } from "../../schemas/Ids.ts"
 import {
   type BaseUnits,
   formatUnits,
   maximumCredit,
   type Rate,
   tokenAmountUp,
-  type UsdMillis,
   usdDecimal,
+  type UsdMillis,
   usdValueDown,
   usdWire
 } from "../../schemas/Money.ts"

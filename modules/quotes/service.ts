@@ -9,7 +9,7 @@ import { Prices } from "../../runtime/Prices.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { type InvoiceId, QuoteId } from "../../schemas/Ids.ts"
@@ -17,13 +17,13 @@ import type { UsdMillis } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
-import { type Aggregate, Invoices, isPayable, lockedRoute, amountRemaining } from "../invoices/plugin.ts"
+import { type Aggregate, amountRemaining, Invoices, isPayable, lockedRoute } from "../invoices/plugin.ts"
 import { isBlocked, type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
 import {
-  networkDegraded,
   isReusable,
-  noPrice,
+  networkDegraded,
   newQuote,
+  noPrice,
   quoteEventText,
   quoteObject,
   type QuoteRow,
@@ -46,9 +46,9 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
    * What `amountRemaining` costs in `token` now: a wire object of exactly the contract's fields, for 300 s.
    *
    * A quote of the same route and amount with more than 30 s left is given again, with `write: null`; only a quote that
-   * that `isShown` to the payor after one of another route is written once more, so that {@link current} finds it. Otherwise
-   * `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price, or while the
-   * network cannot be watched, the object says `unavailable`, and `row` and `write` are null. Errors: none.
+   * that `isShown` to the payor after one of another route is written once more, so that {@link current} finds it.
+   * Otherwise `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price, or
+   * while the network cannot be watched, the object says `unavailable`, and `row` and `write` are null. Errors: none.
    */
   readonly issue: (request: {
     readonly merchantId: number
@@ -61,7 +61,8 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
   }) => Effect.Effect<IssuedQuote>
   /**
    * Quotes of a route that hold for a transfer seen at `seenAt` (epoch seconds), grace included, newest first: what
-   * `valuation` of rules.ts chooses from. `includeExpired`: where none holds any more, the last one that was given by then.
+   * `valuation` of rules.ts chooses from. `includeExpired`: where none holds any more, the last one that was given by
+   * then.
    */
   readonly candidates: (
     invoiceId: string,
@@ -188,15 +189,17 @@ const make = Effect.gen(function*() {
   const candidates: PaymentQuotes["Service"]["candidates"] = Effect.fn("PaymentQuotes.candidates")(
     function*(invoiceId, network, tokenId, seenAt, includeExpired = false) {
       const validQuotes = yield* repo.validAt(invoiceId, network, tokenId, seenAt)
-      return validQuotes.length > 0 || !includeExpired ? validQuotes : yield* repo.lastIssuedBy(invoiceId, network, tokenId, seenAt)
+      return validQuotes.length > 0 || !includeExpired
+        ? validQuotes
+        : yield* repo.lastIssuedBy(invoiceId, network, tokenId, seenAt)
     }
   )
 
   return PaymentQuotes.of({ issue, candidates, current, get: repo.get })
 })
 
-export const layer: Layer.Layer<PaymentQuotes, never, MerchantClock | Prices | Chains | SqlClient.SqlClient> =
-  Layer.effect(PaymentQuotes, make)
+export const layer: Layer.Layer<PaymentQuotes, never, MerchantClock | Prices | Chains | SqlClient.SqlClient> = Layer
+  .effect(PaymentQuotes, make)
 
 /** Invoices looked at closely in one second, at most; what is left has its turn a second later. */
 export const maximumRenewals = 500
@@ -212,7 +215,9 @@ const maximumBatch = 1_000
 
 /** A payor's invoice as this instance keeps it fresh. */
 interface WatchedInvoice {
-  /** Epoch seconds, of the merchant's time, of the next look; `Infinity`: only an event of the invoice changes anything. */
+  /**
+   * Epoch seconds, of the merchant's time, of the next look; `Infinity`: only an event of the invoice changes anything.
+   */
   nextCheckAt: number
   /** The quote its payors know; undefined while they were told of none, and from when nothing can be paid. */
   last: QuoteRow | undefined
@@ -257,13 +262,14 @@ export interface CurrentQuote {
  * is told to this instance's listeners as `payment_quote.updated`; what another instance renewed is found in the rows
  * and told without a commit. Nothing is told of an invoice that cannot be paid; it begins anew if it can be paid again.
  *
- * Work: a look at memory each second and after events of these invoices, one read for every 1,000 invoices that are due,
- * at most {@link maximumRenewals} renewals a second, each at most one commit.
+ * Work: a look at memory each second and after events of these invoices, one read for every 1,000 invoices that are
+ * due, at most {@link maximumRenewals} renewals a second, each at most one commit.
  */
 export class QuoteRenewal extends Context.Service<QuoteRenewal, {
   /**
-   * The quote to greet a new listener of an invoice with, null when the payor was shown none or nothing can be paid. From
-   * here on the invoice is kept fresh, and every change is told to the listener, however soon it comes; before, nothing is.
+   * The quote to greet a new listener of an invoice with, null when the payor was shown none or nothing can be paid.
+   * From here on the invoice is kept fresh, and every change is told to the listener, however soon it comes; before,
+   * nothing is.
    */
   readonly startWatch: (invoiceId: string) => Effect.Effect<CurrentQuote | null>
 }>()("tillwire/modules/quotes/QuoteRenewal") {}
@@ -382,7 +388,10 @@ const makeRenewal = Effect.gen(function*() {
     const systemNow = yield* nowSeconds
     const nowOf = (row: QuoteRow | undefined) =>
       row === undefined ? systemNow : systemNow + clock.aheadSeconds(row.merchantId, row.environment)
-    const due = [...watchedInvoices].filter(([, { last, nextCheckAt }]) => nextCheckAt <= nowOf(last)).slice(0, maximumBatch)
+    const due = [...watchedInvoices].filter(([, { last, nextCheckAt }]) => nextCheckAt <= nowOf(last)).slice(
+      0,
+      maximumBatch
+    )
     if (due.length === 0) return
     for (const [, watch] of due) watch.isWoken = false
     const rows = new Map((yield* repo.newestShown(due.map(([id]) => id))).map((row) => [row.invoiceId as string, row]))

@@ -21,47 +21,50 @@ const commandOf = (report: typeof PayoutReport.Type): RefundCommand => {
 }
 
 /** The calls of `RefundsRpc`. */
-export const rpcHandlers = Rpc.handlers(RefundsRpc, Effect.gen(function*() {
-  const invoices = yield* Invoices
-  const refunds = yield* Refunds
+export const rpcHandlers = Rpc.handlers(
+  RefundsRpc,
+  Effect.gen(function*() {
+    const invoices = yield* Invoices
+    const refunds = yield* Refunds
 
-  const operatorRefund = Effect.fnUntraced(function*(refund: RefundState) {
-    const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
-    if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
-    return {
-      merchant_id: refund.merchantId,
-      environment: refund.environment,
-      destination_memo: refund.destination?.memo ?? null,
-      refund: refundObject(refund, current.invoice)
-    } as never
-  })
-
-  const change = (refundId: string, command: RefundCommand) =>
-    refunds.change(refundId, command, noCause).pipe(
-      Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
-      Effect.flatMap(operatorRefund)
-    )
-
-  return RefundsRpc.of({
-    "refunds.get": Effect.fnUntraced(function*({ refund_id }) {
-      const found = yield* refunds.find(refund_id)
-      return found === null ? yield* publicError("REFUND_NOT_FOUND") : yield* operatorRefund(found)
-    }),
-    "refunds.list": Effect.fnUntraced(function*({ before, limit = defaultPageSize, merchant_id, status }) {
-      const found = yield* refunds.list({
-        merchantId: merchant_id ?? null,
-        status: status ?? null,
-        before: before ?? null,
-        limit: limit + 1
-      })
-      const page = found.slice(0, limit)
+    const operatorRefund = Effect.fnUntraced(function*(refund: RefundState) {
+      const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
+      if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
       return {
-        refunds: yield* Effect.forEach(page, operatorRefund),
-        next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
-      }
-    }),
-    "refunds.approve": ({ refund_id }) => change(refund_id, { _tag: "Approve" }),
-    "refunds.retry": ({ refund_id }) => change(refund_id, { _tag: "Retry" }),
-    "refunds.report": ({ refund_id, report }) => change(refund_id, commandOf(report))
+        merchant_id: refund.merchantId,
+        environment: refund.environment,
+        destination_memo: refund.destination?.memo ?? null,
+        refund: refundObject(refund, current.invoice)
+      } as never
+    })
+
+    const change = (refundId: string, command: RefundCommand) =>
+      refunds.change(refundId, command, noCause).pipe(
+        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+        Effect.flatMap(operatorRefund)
+      )
+
+    return RefundsRpc.of({
+      "refunds.get": Effect.fnUntraced(function*({ refund_id }) {
+        const found = yield* refunds.find(refund_id)
+        return found === null ? yield* publicError("REFUND_NOT_FOUND") : yield* operatorRefund(found)
+      }),
+      "refunds.list": Effect.fnUntraced(function*({ before, limit = defaultPageSize, merchant_id, status }) {
+        const found = yield* refunds.list({
+          merchantId: merchant_id ?? null,
+          status: status ?? null,
+          before: before ?? null,
+          limit: limit + 1
+        })
+        const page = found.slice(0, limit)
+        return {
+          refunds: yield* Effect.forEach(page, operatorRefund),
+          next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
+        }
+      }),
+      "refunds.approve": ({ refund_id }) => change(refund_id, { _tag: "Approve" }),
+      "refunds.retry": ({ refund_id }) => change(refund_id, { _tag: "Retry" }),
+      "refunds.report": ({ refund_id, report }) => change(refund_id, commandOf(report))
+    })
   })
-}))
+)

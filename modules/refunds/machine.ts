@@ -1,6 +1,6 @@
 /**
- * Money of an invoice on its way back: every rule about when a refund changes and what it may come to. Pure: no clock, no
- * ids, no SQL, no prices.
+ * Money of an invoice on its way back: every rule about when a refund changes and what it may come to. Pure: no clock,
+ * no ids, no SQL, no prices.
  *
  *   awaiting_destination ──> pending_approval ──> processing ──> succeeded
  *   awaiting_destination ──── 30 days ────> expired               (what it was for stays owed)
@@ -12,7 +12,7 @@
  * refunds): all refunds together never come to more than was received. Every decision lands in the commit of a change
  * of its invoice, so that no two can both be made of the same money.
  */
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import { type BaseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
@@ -150,7 +150,8 @@ const total = <A>(all: ReadonlyArray<A>, of: (each: A) => bigint): bigint =>
   all.reduce((sum, each) => sum + of(each), 0n)
 
 /** Refunds that still stand for money, paid or to be paid. */
-export const isActive = ({ status }: Pick<RefundState, "status">): boolean => status !== "canceled" && status !== "expired"
+export const isActive = ({ status }: Pick<RefundState, "status">): boolean =>
+  status !== "canceled" && status !== "expired"
 
 /** Neither paid nor over. */
 export const isOpen = (refund: RefundState): boolean => isActive(refund) && refund.status !== "succeeded"
@@ -288,9 +289,9 @@ export const newRefund = (
 }
 
 /**
- * Applies one command. `next` is the refund itself where it changes nothing; a change raises its version by one. Errors:
- * `INVALID_TRANSITION`, `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `QUOTE_UNAVAILABLE` where there is no
- * `payout` to approve, `VALIDATION_ERROR` where the fee leaves nothing.
+ * Applies one command. `next` is the refund itself where it changes nothing; a change raises its version by one.
+ * Errors: `INVALID_TRANSITION`, `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `QUOTE_UNAVAILABLE` where there is
+ * no `payout` to approve, `VALIDATION_ERROR` where the fee leaves nothing.
  */
 export const decide = (
   refund: RefundState,
@@ -347,13 +348,16 @@ const setDestination = (
     return publicError("INVALID_TRANSITION")
   }
   const previous = refund.destination
-  const isSameDestination = previous?.network === destination.network && previous.address === destination.address && previous.memo === destination.memo
+  const isSameDestination = previous?.network === destination.network && previous.address === destination.address &&
+    previous.memo === destination.memo
   if (isSameDestination) return { next: refund, commands: [] }
   const feeQuote = quote == null ? refund.feeQuote : feeQuoteOf(quote)
   const fee = feeOf({ feeFree: refund.feeFree, feeQuote }, destination.network, fees, now)
   if (fee >= refund.amount) {
     return publicError("VALIDATION_ERROR", {
-      message: `network: a payout on ${destination.network} costs ${usdDecimal(fee)} dollars, and only ${usdDecimal(refund.amount)} are to be refunded`,
+      message: `network: a payout on ${destination.network} costs ${usdDecimal(fee)} dollars, and only ${
+        usdDecimal(refund.amount)
+      } are to be refunded`,
       param: "network"
     })
   }
@@ -380,7 +384,9 @@ const startPayout = (
 ): RefundDecision | PublicError => {
   const others = refunds.filter(({ id }) => id !== refund.id)
   if (refund.amount > refundableAmount(invoice, others, refund.source, isConfirmed)) {
-    return publicError("REFUND_EXCEEDS_RECEIVED", { message: "More than was received, is deep in the chain and not refunded yet" })
+    return publicError("REFUND_EXCEEDS_RECEIVED", {
+      message: "More than was received, is deep in the chain and not refunded yet"
+    })
   }
   if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")
   if (payout === null) return publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: minimumRetrySeconds })
@@ -401,8 +407,8 @@ const startPayout = (
 }
 
 /**
- * Which payments give what a payout gave back: those of its source, the oldest first, each as far as it goes. What was paid
- * out of money that is gone by now is the loss of those payments, so that no other is asked for it twice.
+ * Which payments give what a payout gave back: those of its source, the oldest first, each as far as it goes. What was
+ * paid out of money that is gone by now is the loss of those payments, so that no other is asked for it twice.
  */
 export const allocateRefund = (
   { amount, source }: Pick<RefundState, "amount" | "source">,
@@ -410,8 +416,7 @@ export const allocateRefund = (
 ): ReadonlyArray<Command> => {
   const rank = (payment: PaymentState): number =>
     isReceived(payment) ? source === "late" && !isLate(payment) ? 1 : 0 : 2
-  const inOrder = payments.toSorted((a, b) =>
-    rank(a) - rank(b) || bySeenAt(a, b))
+  const inOrder = payments.toSorted((a, b) => rank(a) - rank(b) || bySeenAt(a, b))
   let left: bigint = amount
   return inOrder.flatMap((payment) => {
     const capacity = payment.amount - payment.refunded
@@ -423,11 +428,15 @@ export const allocateRefund = (
 }
 
 /**
- * What becomes of open refunds once a payment is gone from the chain: the newest give way first. What waits is cut to what
- * is still there, or canceled; what was to be paid out and is not sent has failed, as its token amount no longer holds.
- * A payout that is sent is a fact.
+ * What becomes of open refunds once a payment is gone from the chain: the newest give way first. What waits is cut to
+ * what is still there, or canceled; what was to be paid out and is not sent has failed, as its token amount no longer
+ * holds. A payout that is sent is a fact.
  */
-export const reduceRefunds = (refunds: ReadonlyArray<RefundState>, invoice: Aggregate, now: number): ReadonlyArray<RefundState> => {
+export const reduceRefunds = (
+  refunds: ReadonlyArray<RefundState>,
+  invoice: Aggregate,
+  now: number
+): ReadonlyArray<RefundState> => {
   let excess = -balance(invoice.payments, refunds, () => true, isReceived)
   return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).flatMap((refund) => {
     if (excess <= 0n || !isOpen(refund) || refund.txHash !== null) return []

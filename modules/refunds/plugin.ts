@@ -10,14 +10,8 @@ import { rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
 
-export { type RefundRequest, type RefundQuoteRequest, Refunds, type RefundStep, type RefundFact } from "./service.ts"
-export {
-  type Destination,
-  isOpen,
-  type RefundCommand,
-  refundObject,
-  type RefundState
-} from "./machine.ts"
+export { type Destination, isOpen, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
+export { type RefundFact, type RefundQuoteRequest, type RefundRequest, Refunds, type RefundStep } from "./service.ts"
 
 /**
  * usd_millis kept of a refund for its payout: about what a token transfer costs there in a busy hour
@@ -44,15 +38,16 @@ const Options = Schema.Struct({
     Object.fromEntries(networks.map((network) => [network, fee])) as Record<Network, typeof fee>
   )),
   /**
-   * Whether a refund may be paid out as soon as its destination is known. False: it waits for `refunds.approve`. Default:
-   * true, as every payout is an operator's own act.
+   * Whether a refund may be paid out as soon as its destination is known. False: it waits for `refunds.approve`.
+   * Default: true, as every payout is an operator's own act.
    */
   autoApprove: Schema.optionalKey(Schema.Boolean)
 })
 
 const feesOf = (overrides: typeof Options.Type["fees"] = {}) =>
-  Object.fromEntries(networks.map((network) =>
-    [network, usdMillis(BigInt(overrides[network] ?? defaultFees[network]))])) as Record<Network, UsdMillis>
+  Object.fromEntries(
+    networks.map((network) => [network, usdMillis(BigInt(overrides[network] ?? defaultFees[network]))])
+  ) as Record<Network, UsdMillis>
 
 export const plugin = Plugin.make({
   name: "refunds",

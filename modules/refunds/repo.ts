@@ -23,7 +23,9 @@ const Row = Schema.Struct({
   fee_free: Schema.Boolean,
   /** Its fee as text, so that no digit is lost. */
   quoted: Schema.NullOr(Schema.Struct({ network: Network, fee: Schema.String, validUntil: Schema.Int })),
-  destination: Schema.NullOr(Schema.Struct({ network: Network, address: Schema.String, memo: Schema.NullOr(Schema.String) })),
+  destination: Schema.NullOr(
+    Schema.Struct({ network: Network, address: Schema.String, memo: Schema.NullOr(Schema.String) })
+  ),
   token: Schema.NullOr(Schema.Struct({ id: Schema.Int, symbol: Schema.String, decimals: Schema.Int })),
   token_amount: Schema.NullOr(Schema.String),
   tx_hash: Schema.NullOr(Schema.String),
@@ -111,12 +113,14 @@ export const makeRepo = Effect.gen(function*() {
         ORDER BY created_at, id`),
     /** Newest first. */
     list: ({ before, limit, merchantId, status }: RefundFilter): Effect.Effect<ReadonlyArray<RefundState>> =>
-      read(sql`SELECT * FROM refunds WHERE ${sql.and([
-        sql`true`,
-        ...(merchantId === null ? [] : [sql`merchant_id = ${merchantId}`]),
-        ...(status === null ? [] : [sql`status = ${status}`]),
-        ...(before === null ? [] : [sql`id < ${before}`])
-      ])} ORDER BY id DESC LIMIT ${limit}`),
+      read(sql`SELECT * FROM refunds WHERE ${
+        sql.and([
+          sql`true`,
+          ...(merchantId === null ? [] : [sql`merchant_id = ${merchantId}`]),
+          ...(status === null ? [] : [sql`status = ${status}`]),
+          ...(before === null ? [] : [sql`id < ${before}`])
+        ])
+      } ORDER BY id DESC LIMIT ${limit}`),
     /** Due when the system's clock says `now`, by their merchants' clocks. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<RefundState>> =>
       Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),

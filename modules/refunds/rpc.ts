@@ -48,7 +48,10 @@ export class RefundsRpc extends RpcGroup.make(
    * `QUOTE_UNAVAILABLE`.
    */
   Rpc.make("refunds.approve", refundCall),
-  /** A refund that failed is to be paid out once more, at the price now. Errors: as `refunds.approve`, of one that is `failed`. */
+  /**
+   * A refund that failed is to be paid out once more, at the price now. Errors: as `refunds.approve`, of one that is
+   * `failed`.
+   */
   Rpc.make("refunds.retry", refundCall),
   /** A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now. */
   Rpc.make("refunds.report", {

@@ -1,7 +1,7 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
 import { Context, Effect, Layer } from "effect"
 import { Chains } from "../../runtime/Chains.ts"
-import { type CommitCause, noCause, type IdempotentReplay, type Write } from "../../runtime/Commit.ts"
+import { type CommitCause, type IdempotentReplay, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -17,33 +17,33 @@ import {
   type Aggregate,
   bySeenAt,
   type Command,
-  type HookResult,
   type HookInput,
+  type HookResult,
+  type InvoiceFact,
   InvoiceHooks,
   Invoices,
-  type PaymentState,
-  type InvoiceFact
+  type PaymentState
 } from "../invoices/plugin.ts"
 import { isMemo, PayorDetails, receiveAddressMessage, type RefundAddressFact } from "../payments/plugin.ts"
 import {
-  type RefundContext,
-  reduceRefunds,
   decide,
   type Destination,
   type Fees,
-  sortDestinations,
   isConfirmed,
   isReceived,
   net,
   newRefund,
   type Payout,
-  retrySeconds,
   quoteOf,
+  reduceRefunds,
   refundableAmount,
   type RefundCommand,
-  type RefundState
+  type RefundContext,
+  type RefundState,
+  retrySeconds,
+  sortDestinations
 } from "./machine.ts"
-import { makeRepo, type Repo, refundWrite } from "./repo.ts"
+import { makeRepo, refundWrite, type Repo } from "./repo.ts"
 
 /** For the hooks of an invoice: this is how a refund of it will be. */
 export interface RefundFact extends InvoiceFact {
@@ -91,9 +91,9 @@ export class Refunds extends Context.Service<Refunds, {
   /** What a refund would come to; null where nothing is left, the fee takes all of it, or the network has no token. */
   readonly quote: (current: Aggregate, request: RefundQuoteRequest, now: number) => Effect.Effect<RefundQuote | null>
   /**
-   * Opens a refund, to be put into a change of this invoice; null where nothing remains. `facts` are those of the same change
-   * by then: refunds among them count. Where the destination cannot be paid to, as its fee takes all, it waits for
-   * another one. Errors: `REFUND_EXCEEDS_RECEIVED`, `WALLET_ADDRESS_INVALID`.
+   * Opens a refund, to be put into a change of this invoice; null where nothing remains. `facts` are those of the same
+   * change by then: refunds among them count. Where the destination cannot be paid to, as its fee takes all, it waits
+   * for another one. Errors: `REFUND_EXCEEDS_RECEIVED`, `WALLET_ADDRESS_INVALID`.
    */
   readonly open: (
     current: Aggregate,
@@ -126,7 +126,8 @@ export class Refunds extends Context.Service<Refunds, {
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
   /**
    * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract and an
-   * address that payments are received at; `UNSUPPORTED_NETWORK` where it has no token to pay out; `VALIDATION_ERROR` for a memo where the network has none.
+   * address that payments are received at; `UNSUPPORTED_NETWORK` where it has no token to pay out; `VALIDATION_ERROR`
+   * for a memo where the network has none.
    */
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
   readonly find: Repo["find"]
@@ -180,20 +181,23 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     const tokens = catalog.list(environment).filter((token) => token.network === network && isPriced(token))
     const stables = tokens.filter(({ stable }) => stable)
     const [first] = (preferredStablecoins[network] ?? defaultStablecoins).flatMap((symbol) =>
-      stables.filter((token) => token.symbol === symbol))
+      stables.filter((token) => token.symbol === symbol)
+    )
     return first ?? stables[0] ?? tokens.find(({ address }) => address === null) ?? null
   }
 
   /** At the price now, rounded down; null where there is none, or it comes to nothing. */
-  const payoutOf = Effect.fnUntraced(function*(refund: RefundState, current: Aggregate): Effect.fn.Return<Payout | null> {
-    const token = refund.destination === null ? null : payoutToken(current, refund.destination.network)
-    if (token === null) return null
-    const spot = yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
-    if (spot === null) return null
-    const units = tokenAmountDown(net(refund), spot.rate, token.decimals)
-    const { decimals, id, symbol } = token
-    return units === 0n ? null : { token: { id, symbol, decimals }, units }
-  })
+  const payoutOf = Effect.fnUntraced(
+    function*(refund: RefundState, current: Aggregate): Effect.fn.Return<Payout | null> {
+      const token = refund.destination === null ? null : payoutToken(current, refund.destination.network)
+      if (token === null) return null
+      const spot = yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
+      if (spot === null) return null
+      const units = tokenAmountDown(net(refund), spot.rate, token.decimals)
+      const { decimals, id, symbol } = token
+      return units === 0n ? null : { token: { id, symbol, decimals }, units }
+    }
+  )
 
   const ofInvoice: Refunds["Service"]["ofInvoice"] = Effect.fnUntraced(function*(merchantId, invoiceId, facts = []) {
     const stored = yield* repo.ofInvoice(merchantId, invoiceId)
@@ -217,7 +221,9 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
 
   const addressOf = ({ address, network }: Destination, environment: Environment) => {
     const parsed = readAddress(network, environment, address)
-    return parsed === null ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "address" })) : Effect.succeed(parsed)
+    return parsed === null
+      ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "address" }))
+      : Effect.succeed(parsed)
   }
 
   const check: Refunds["Service"]["check"] = Effect.fnUntraced(function*(destination, environment) {
@@ -232,7 +238,9 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     if (memo !== null && !isMemo(network, memo)) {
       return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
     }
-    if (defaultToken(network, environment) === null) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+    if (defaultToken(network, environment) === null) {
+      return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+    }
     return { network, address, memo }
   })
 
@@ -258,11 +266,17 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
       : { ...decision.next, version: refund.version }
   })
 
-  /** Where the payor wants it, if that was said: on a network that was paid on before others, then where it costs least. */
+  /**
+   * Where the payor wants it, if that was said: on a network that was paid on before others, then where it costs least.
+   */
   const payorDestinations = Effect.fnUntraced(function*({ invoice, payments }: Aggregate) {
     const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
     const all = yield* payors.refundDestinations(owner)
-    return sortDestinations(all.map(({ address, memo, network }): Destination => ({ network, address, memo })), payments, fees)
+    return sortDestinations(
+      all.map(({ address, memo, network }): Destination => ({ network, address, memo })),
+      payments,
+      fees
+    )
   })
 
   /** The refund with the first of these destinations that can be paid to; as it is where none can. */
@@ -302,58 +316,79 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     const destinations = request.destination === null
       ? yield* payorDestinations(current)
       : [{ ...request.destination, address: yield* addressOf(request.destination, environment) }]
-    return step(yield* approveIfPossible(withPayableDestination(refund, destinations, context, request.quote ?? null), context))
+    return step(
+      yield* approveIfPossible(withPayableDestination(refund, destinations, context, request.quote ?? null), context)
+    )
   })
 
-  const decideOn: Refunds["Service"]["decideOn"] = Effect.fnUntraced(function*(refund, command, current, now, facts = []) {
-    const context = yield* loadContext(current, now, facts)
-    const checkedCommand: RefundCommand = command._tag === "SetDestination"
-      ? { ...command, destination: yield* check(command.destination, refund.environment) }
-      : command
-    const needsPrice = command._tag === "Approve" || command._tag === "Retry"
-    const decision = decide(refund, checkedCommand, context, needsPrice ? yield* payoutOf(refund, current) : null)
-    if (isPublicError(decision)) return yield* decision
-    if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
-    return step(command._tag === "SetDestination" ? yield* approveIfPossible(decision.next, context) : decision.next, decision.commands)
-  })
+  const decideOn: Refunds["Service"]["decideOn"] = Effect.fnUntraced(
+    function*(refund, command, current, now, facts = []) {
+      const context = yield* loadContext(current, now, facts)
+      const checkedCommand: RefundCommand = command._tag === "SetDestination"
+        ? { ...command, destination: yield* check(command.destination, refund.environment) }
+        : command
+      const needsPrice = command._tag === "Approve" || command._tag === "Retry"
+      const decision = decide(refund, checkedCommand, context, needsPrice ? yield* payoutOf(refund, current) : null)
+      if (isPublicError(decision)) return yield* decision
+      if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
+      return step(
+        command._tag === "SetDestination" ? yield* approveIfPossible(decision.next, context) : decision.next,
+        decision.commands
+      )
+    }
+  )
 
   const change: Refunds["Service"]["change"] = Effect.fn("Refunds.change")(function*(refundId, command, cause) {
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
-    const { facts } = yield* invoices.change(before.invoiceId, cause, Effect.fnUntraced(function*(current, now) {
-      const refund = yield* repo.find(refundId)
-      if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
-      const { commands, facts, writes } = yield* decideOn(refund, command, current, now)
-      return facts.length === 0 ? { commands: [] } : { commands, writes, facts }
-    }))
+    const { facts } = yield* invoices.change(
+      before.invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(refundId)
+        if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        const { commands, facts, writes } = yield* decideOn(refund, command, current, now)
+        return facts.length === 0 ? { commands: [] } : { commands, writes, facts }
+      })
+    )
     const after = facts.findLast((each) => each._tag === "Refund" && (each as RefundFact).refund.id === refundId)
     return (after as RefundFact | undefined)?.refund ?? before
   })
 
   /**
-   * What a change of the invoice means for its open refunds: money that is gone is not given back, what the payor said is
-   * where it goes, and what has become deep may be paid out.
+   * What a change of the invoice means for its open refunds: money that is gone is not given back, what the payor said
+   * is where it goes, and what has become deep may be paid out.
    */
   const onInvoiceChange = Effect.fnUntraced(function*(
     { before, decision, now, facts }: HookInput
   ): Effect.fn.Return<HookResult, PublicError> {
-    const addresses = facts.flatMap((each) => each._tag === "RefundAddress" ? [(each as RefundAddressFact).destination] : [])
+    const addresses = facts.flatMap((each) =>
+      each._tag === "RefundAddress" ? [(each as RefundAddressFact).destination] : []
+    )
     const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
     const wasReceived = ({ id }: PaymentState) => previousById.has(id) && isReceived(previousById.get(id)!)
     const isReverted = decision.changedPayments.some((payment) => payment.status === "reverted" && wasReceived(payment))
-    const isNowConfirmed = decision.changedPayments.some((payment) => isConfirmed(payment) && wasReceived(payment) && !isConfirmed(previousById.get(payment.id)!))
+    const isNowConfirmed = decision.changedPayments.some((payment) =>
+      isConfirmed(payment) && wasReceived(payment) && !isConfirmed(previousById.get(payment.id)!)
+    )
     if (addresses.length === 0 && !isReverted && !isNowConfirmed) return {}
     const context = yield* loadContext(decision.next, now, facts)
     const movedIds = new Set(facts.flatMap((each) => each._tag === "Refund" ? [(each as RefundFact).refund.id] : []))
     const reduced = isReverted ? reduceRefunds(context.refunds, decision.next, now) : []
     const changed = new Map(reduced.map((refund) => [refund.id, refund]))
     const open = context.refunds.filter(({ id, status }) =>
-      !changed.has(id) && (status === "pending_approval" || status === "awaiting_destination"))
+      !changed.has(id) && (status === "pending_approval" || status === "awaiting_destination")
+    )
     const destinations = addresses.map(({ address, memo, network }): Destination => ({ network, address, memo }))
     for (const refund of open) {
       const next = { ...refund, version: refund.version + 1, updatedAt: now }
-      const withDestination = refund.status === "awaiting_destination" ? withPayableDestination(next, destinations, context, null) : next
-      const approved = yield* approveIfPossible(withDestination, { ...context, refunds: context.refunds.map((each) => changed.get(each.id) ?? each) })
+      const withDestination = refund.status === "awaiting_destination"
+        ? withPayableDestination(next, destinations, context, null)
+        : next
+      const approved = yield* approveIfPossible(withDestination, {
+        ...context,
+        refunds: context.refunds.map((each) => changed.get(each.id) ?? each)
+      })
       if (approved.status !== refund.status) changed.set(refund.id, approved)
     }
     const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) => step(refund))
@@ -362,13 +397,17 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
 
   /** What the clock does: it ends what has no destination for too long, and approves what had no price. */
   const processDue = ({ id, invoiceId }: RefundState) =>
-    invoices.change(invoiceId, noCause, Effect.fnUntraced(function*(current, now) {
-      const refund = yield* repo.find(id)
-      if (refund?.status === "awaiting_destination") return yield* decideOn(refund, { _tag: "Expire" }, current, now)
-      if (refund?.status !== "pending_approval") return { commands: [] }
-      const context = yield* loadContext(current, now, [])
-      return step(yield* approveIfPossible({ ...refund, version: refund.version + 1, updatedAt: now }, context))
-    })).pipe(
+    invoices.change(
+      invoiceId,
+      noCause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(id)
+        if (refund?.status === "awaiting_destination") return yield* decideOn(refund, { _tag: "Expire" }, current, now)
+        if (refund?.status !== "pending_approval") return { commands: [] }
+        const context = yield* loadContext(current, now, [])
+        return step(yield* approveIfPossible({ ...refund, version: refund.version + 1, updatedAt: now }, context))
+      })
+    ).pipe(
       Effect.catch((error) => Effect.logWarning("a refund that is due could not be moved", { refund: id, error }))
     )
 

@@ -3,7 +3,7 @@
  * addresses, place, track and cancel orders. What a retailer tells by itself is reported to whoever keeps the orders.
  */
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { ItemFault, Retailer, Shipment } from "../../schemas/Order.ts"
@@ -125,7 +125,9 @@ export interface PlacedOrder {
   readonly items: ReadonlyArray<OrderedItem>
 }
 
-/** Every call ends within 10 s. Placing, tracking and canceling answer with the reports there are by now, perhaps none. */
+/**
+ * Every call ends within 10 s. Placing, tracking and canceling answer with the reports there are by now, perhaps none.
+ */
 export interface RetailerDriver {
   /** As its config entry: `retail/http`. */
   readonly name: string
@@ -148,8 +150,8 @@ export interface RetailerDriver {
 
 /**
  * Takes a report up that is the truth for orders of one environment only: a retailer of devnet says nothing of money.
- * Errors: `ORDER_NOT_FOUND`, also for an order of the other environment, and `INVALID_TRANSITION` for what cannot be true
- * of the order now.
+ * Errors: `ORDER_NOT_FOUND`, also for an order of the other environment, and `INVALID_TRANSITION` for what cannot be
+ * true of the order now.
  */
 export type ReportHandler = (
   order: { readonly environment: Environment; readonly orderId: string },
@@ -168,21 +170,29 @@ export class Retailers extends Context.Service<Retailers, {
   static readonly layer = Layer.sync(Retailers, () => {
     const drivers = new Map<Environment, RetailerDriver>()
     const handlers: Array<ReportHandler> = []
-    const forScope = (add: () => void, remove: () => void) => Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
+    const forScope = (add: () => void, remove: () => void) =>
+      Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
     return Retailers.of({
       register: (driver) =>
         Effect.gen(function*() {
           const taken = driver.environments.find((environment) => drivers.has(environment))
           if (taken !== undefined) {
-            return yield* Effect.die(new Error(`two retailers of ${taken}: ${drivers.get(taken)?.name} and ${driver.name}`))
+            return yield* Effect.die(
+              new Error(`two retailers of ${taken}: ${drivers.get(taken)?.name} and ${driver.name}`)
+            )
           }
           yield* forScope(
-            () => { for (const environment of driver.environments) drivers.set(environment, driver) },
-            () => { for (const environment of driver.environments) drivers.delete(environment) }
+            () => {
+              for (const environment of driver.environments) drivers.set(environment, driver)
+            },
+            () => {
+              for (const environment of driver.environments) drivers.delete(environment)
+            }
           )
         }),
       driver: (environment) => drivers.get(environment),
-      onReport: (handler) => forScope(() => handlers.push(handler), () => handlers.splice(handlers.indexOf(handler), 1)),
+      onReport: (handler) =>
+        forScope(() => handlers.push(handler), () => handlers.splice(handlers.indexOf(handler), 1)),
       report: (order, report) => handlers[0]?.(order, report) ?? Effect.fail(publicError("ORDER_NOT_FOUND"))
     })
   })

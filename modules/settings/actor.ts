@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type CommitCause, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type {
   InvoiceSettings,
   MerchantSettings as MerchantSettingsObject,
@@ -48,101 +48,109 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
   ) => Effect.Effect<MerchantSettingsObject, PublicError | IdempotentReplay>
 }>()("tillwire/modules/settings/MerchantSettings") {
-  static readonly layer = Layer.effect(MerchantSettings, Effect.gen(function*() {
-    const actors = yield* Actors
-    const commit = yield* Commit
-    const merchants = yield* Merchants
-    const { environments } = yield* Settings
-    const repo = yield* makeRepo
+  static readonly layer = Layer.effect(
+    MerchantSettings,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const commit = yield* Commit
+      const merchants = yield* Merchants
+      const { environments } = yield* Settings
+      const repo = yield* makeRepo
 
-    const settingsWith = (choices: Choices, merchant: MerchantState | undefined) =>
-      settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] })
+      const settingsWith = (choices: Choices, merchant: MerchantState | undefined) =>
+        settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] })
 
-    const load = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-      const [state, merchant] = yield* Effect.all([repo.choices(merchantId, environment), merchants.read(merchantId)], {
-        concurrency: 2
+      const load = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+        const [state, merchant] = yield* Effect.all(
+          [repo.choices(merchantId, environment), merchants.read(merchantId)],
+          {
+            concurrency: 2
+          }
+        )
+        return { state, found: merchant, settings: settingsWith(state.choices, merchant) }
       })
-      return { state, found: merchant, settings: settingsWith(state.choices, merchant) }
-    })
 
-    const cache = new Map<string, { readonly choices: Choices; readonly until: number }>()
-    const keyOf = (merchantId: number, environment: Environment) => `${merchantId} ${environment}`
-    const remember = (key: string, choices: Choices, now: number): void => {
-      cache.delete(key)
-      if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
-      cache.set(key, { choices, until: now + cacheMillis })
-    }
-
-    const choicesOf = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-      const key = keyOf(merchantId, environment)
-      const now = yield* Clock.currentTimeMillis
-      const hit = cache.get(key)
-      if (hit !== undefined && now < hit.until) return hit.choices
-      const { choices } = yield* repo.choices(merchantId, environment)
-      remember(key, choices, now)
-      return choices
-    })
-
-    const read = (merchantId: number, environment: Environment) =>
-      Effect.map(load(merchantId, environment), ({ settings }) => settings)
-
-    // Two memories side by side, each of 2 s: one within the other would make it 4.
-    const get = (merchantId: number, environment: Environment) =>
-      Effect.zipWith(choicesOf(merchantId, environment), merchants.get(merchantId), settingsWith, { concurrent: true })
-
-    const forInvoices = (merchantId: number, environment: Environment) =>
-      Effect.map(choicesOf(merchantId, environment), invoiceSettingsOf)
-
-    const changeOnce = Effect.fnUntraced(function*(
-      merchantId: number,
-      environment: Environment,
-      movesDefault: boolean,
-      changes: MerchantSettingsChange,
-      cause: CommitCause,
-      reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
-    ) {
-      const { found: merchant, state } = yield* load(merchantId, environment)
-      if (merchant === undefined) return yield* publicError("NOT_FOUND", { message: "No such merchant" })
-      const requestedDefault = changes.default_environment === null ? environments[0] : changes.default_environment
-      const defaultEnvironment = requestedDefault ?? merchant.defaultEnvironment
-      if (!environments.includes(defaultEnvironment)) {
-        return yield* publicError(defaultEnvironment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", {
-          param: "default_environment"
-        })
+      const cache = new Map<string, { readonly choices: Choices; readonly until: number }>()
+      const keyOf = (merchantId: number, environment: Environment) => `${merchantId} ${environment}`
+      const remember = (key: string, choices: Choices, now: number): void => {
+        cache.delete(key)
+        if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
+        cache.set(key, { choices, until: now + cacheMillis })
       }
-      if (defaultEnvironment !== merchant.defaultEnvironment && !movesDefault) {
-        return yield* publicError("ENVIRONMENT_FORBIDDEN", {
-          message: "default_environment: sign in with a wallet, or use a mainnet key, to change it",
-          param: "default_environment"
-        })
-      }
-      const choices = applyChange(state.choices, changes)
-      const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
-      const replyWrite = reply(settings)
-      yield* commit.append({
-        merchantId,
-        environment,
-        cause,
-        writes: [
-          choicesWrite({ ...state, version: state.version + 1, choices }),
-          ...(defaultEnvironment === merchant.defaultEnvironment
-            ? []
-            : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
-        ],
-        events: [],
-        ...(replyWrite === undefined ? {} : { reply: replyWrite })
+
+      const choicesOf = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+        const key = keyOf(merchantId, environment)
+        const now = yield* Clock.currentTimeMillis
+        const hit = cache.get(key)
+        if (hit !== undefined && now < hit.until) return hit.choices
+        const { choices } = yield* repo.choices(merchantId, environment)
+        remember(key, choices, now)
+        return choices
       })
-      cache.delete(keyOf(merchantId, environment))
-      return settings
+
+      const read = (merchantId: number, environment: Environment) =>
+        Effect.map(load(merchantId, environment), ({ settings }) => settings)
+
+      // Two memories side by side, each of 2 s: one within the other would make it 4.
+      const get = (merchantId: number, environment: Environment) =>
+        Effect.zipWith(choicesOf(merchantId, environment), merchants.get(merchantId), settingsWith, {
+          concurrent: true
+        })
+
+      const forInvoices = (merchantId: number, environment: Environment) =>
+        Effect.map(choicesOf(merchantId, environment), invoiceSettingsOf)
+
+      const changeOnce = Effect.fnUntraced(function*(
+        merchantId: number,
+        environment: Environment,
+        movesDefault: boolean,
+        changes: MerchantSettingsChange,
+        cause: CommitCause,
+        reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
+      ) {
+        const { found: merchant, state } = yield* load(merchantId, environment)
+        if (merchant === undefined) return yield* publicError("NOT_FOUND", { message: "No such merchant" })
+        const requestedDefault = changes.default_environment === null ? environments[0] : changes.default_environment
+        const defaultEnvironment = requestedDefault ?? merchant.defaultEnvironment
+        if (!environments.includes(defaultEnvironment)) {
+          return yield* publicError(defaultEnvironment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", {
+            param: "default_environment"
+          })
+        }
+        if (defaultEnvironment !== merchant.defaultEnvironment && !movesDefault) {
+          return yield* publicError("ENVIRONMENT_FORBIDDEN", {
+            message: "default_environment: sign in with a wallet, or use a mainnet key, to change it",
+            param: "default_environment"
+          })
+        }
+        const choices = applyChange(state.choices, changes)
+        const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
+        const replyWrite = reply(settings)
+        yield* commit.append({
+          merchantId,
+          environment,
+          cause,
+          writes: [
+            choicesWrite({ ...state, version: state.version + 1, choices }),
+            ...(defaultEnvironment === merchant.defaultEnvironment
+              ? []
+              : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
+          ],
+          events: [],
+          ...(replyWrite === undefined ? {} : { reply: replyWrite })
+        })
+        cache.delete(keyOf(merchantId, environment))
+        return settings
+      })
+
+      // One mailbox a merchant: its default environment is one row for all its environments.
+      const change: MerchantSettings["Service"]["change"] = (merchantId, ...rest) =>
+        actors.send("settings", String(merchantId), changeOnce(merchantId, ...rest)).pipe(
+          Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+        )
+
+      return MerchantSettings.of({ get, forInvoices, read, change })
     })
-
-    // One mailbox a merchant: its default environment is one row for all its environments.
-    const change: MerchantSettings["Service"]["change"] = (merchantId, ...rest) =>
-      actors.send("settings", String(merchantId), changeOnce(merchantId, ...rest)).pipe(
-        Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
-        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-      )
-
-    return MerchantSettings.of({ get, forInvoices, read, change })
-  }))
+  )
 }

@@ -11,7 +11,14 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
   HttpApiEndpoint.get("get", path, {
     query: { environment: Schema.optionalKey(Environment) },
     success: MerchantSettings,
-    error: errors("flat", "INVALID_ENVIRONMENT", "UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "SERVICE_UNAVAILABLE")
+    error: errors(
+      "flat",
+      "INVALID_ENVIRONMENT",
+      "UNAUTHORIZED",
+      "API_KEY_INVALID",
+      "SCOPE_MISMATCH",
+      "SERVICE_UNAVAILABLE"
+    )
   }).annotateMerge(OpenApi.annotations({
     summary: "Get the merchant's settings",
     description: "What holds for later invoices and the payment page in one environment, the caller's own unless " +
@@ -42,7 +49,8 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Change the merchant's settings",
-    description: "Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, " +
+    description:
+      "Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, " +
       "`branding` is changed field by field. Every invoice keeps the settings it was created under, so a change is " +
       "about later invoices only; it is in force everywhere within 2 seconds. Answers with all settings."
   }))

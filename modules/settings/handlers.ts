@@ -2,10 +2,10 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import {
+  dieOnReplay,
   Idempotency,
   jsonText,
   readEnvironment,
-  dieOnReplay,
   RequestInfo,
   requireMerchantScope
 } from "../../runtime/Http.ts"
@@ -13,28 +13,38 @@ import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { canMoveDefault } from "./rules.ts"
 
-export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(function*(group) {
-  const settings = yield* MerchantSettings
+export const handlers = HttpApiBuilder.group(
+  SettingsApi,
+  "settings",
+  Effect.fn(function*(group) {
+    const settings = yield* MerchantSettings
 
-  return group
-    .handle("get", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* requireMerchantScope
-      const environment = yield* readEnvironment(principal, query.environment)
-      return jsonText(JSON.stringify(yield* settings.read(principal.merchantId, environment)))
-    }))
-    .handle("change", Effect.fnUntraced(function*({ payload }) {
-      const principal = yield* requireMerchantScope
-      const idempotency = yield* Idempotency
-      const { requestId } = yield* RequestInfo
-      const cause = { requestId, idempotencyKey: idempotency.key }
-      const after = yield* settings.change(
-        principal.merchantId,
-        principal.environment,
-        canMoveDefault(principal),
-        payload,
-        cause,
-        (changed) => idempotency.reply(200, JSON.stringify(changed))
-      ).pipe(dieOnReplay)
-      return jsonText(JSON.stringify(after))
-    }))
-}))
+    return group
+      .handle(
+        "get",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* requireMerchantScope
+          const environment = yield* readEnvironment(principal, query.environment)
+          return jsonText(JSON.stringify(yield* settings.read(principal.merchantId, environment)))
+        })
+      )
+      .handle(
+        "change",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* requireMerchantScope
+          const idempotency = yield* Idempotency
+          const { requestId } = yield* RequestInfo
+          const cause = { requestId, idempotencyKey: idempotency.key }
+          const after = yield* settings.change(
+            principal.merchantId,
+            principal.environment,
+            canMoveDefault(principal),
+            payload,
+            cause,
+            (changed) => idempotency.reply(200, JSON.stringify(changed))
+          ).pipe(dieOnReplay)
+          return jsonText(JSON.stringify(after))
+        })
+      )
+  })
+)

@@ -49,34 +49,38 @@ const rowBody = (state: SettlementState) => ({
   updated_at: state.updatedAt
 })
 
-export const rpcHandlers = Rpc.handlers(SettlementsRpc, Effect.gen(function*() {
-  const invoices = yield* Invoices
-  const settlements = yield* Settlements
+export const rpcHandlers = Rpc.handlers(
+  SettlementsRpc,
+  Effect.gen(function*() {
+    const invoices = yield* Invoices
+    const settlements = yield* Settlements
 
-  return SettlementsRpc.of({
-    "settlements.report": Effect.fnUntraced(function*({ payment_id, report }) {
-      const { aggregate: { invoice, payments } } = yield* settlements.report(payment_id, reportOf(report), noCause).pipe(
-        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
-      )
-      return { payment: paymentObject(invoice, payments.find(({ id }) => id === payment_id)!) as never }
-    }),
+    return SettlementsRpc.of({
+      "settlements.report": Effect.fnUntraced(function*({ payment_id, report }) {
+        const { aggregate: { invoice, payments } } = yield* settlements.report(payment_id, reportOf(report), noCause)
+          .pipe(
+            Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+          )
+        return { payment: paymentObject(invoice, payments.find(({ id }) => id === payment_id)!) as never }
+      }),
 
-    "settlements.get": Effect.fnUntraced(function*({ payment_id }) {
-      const invoiceId = yield* invoices.invoiceOfPayment(payment_id)
-      const current = invoiceId === null ? null : yield* invoices.find(invoiceId)
-      const payment = current?.payments.find(({ id }) => id === payment_id)
-      if (current === null || payment === undefined) return yield* publicError("NOT_FOUND")
-      const row = yield* settlements.get(current, payment_id)
-      return {
-        payment: paymentObject(current.invoice, payment) as never,
-        settlement: row === null ? null : rowBody(row) as never
-      }
-    }),
+      "settlements.get": Effect.fnUntraced(function*({ payment_id }) {
+        const invoiceId = yield* invoices.invoiceOfPayment(payment_id)
+        const current = invoiceId === null ? null : yield* invoices.find(invoiceId)
+        const payment = current?.payments.find(({ id }) => id === payment_id)
+        if (current === null || payment === undefined) return yield* publicError("NOT_FOUND")
+        const row = yield* settlements.get(current, payment_id)
+        return {
+          payment: paymentObject(current.invoice, payment) as never,
+          settlement: row === null ? null : rowBody(row) as never
+        }
+      }),
 
-    "settlements.list": Effect.fnUntraced(function*({ after, environment, limit = maximumPageSize, statuses }) {
-      const place = after === undefined ? null : { createdAt: after.created_at, paymentId: after.payment_id }
-      const found = yield* settlements.open(environment, statuses ?? ["manual", "failed"], place, limit + 1)
-      return { settlements: found.slice(0, limit).map(rowBody) as never, has_more: found.length > limit }
+      "settlements.list": Effect.fnUntraced(function*({ after, environment, limit = maximumPageSize, statuses }) {
+        const place = after === undefined ? null : { createdAt: after.created_at, paymentId: after.payment_id }
+        const found = yield* settlements.open(environment, statuses ?? ["manual", "failed"], place, limit + 1)
+        return { settlements: found.slice(0, limit).map(rowBody) as never, has_more: found.length > limit }
+      })
     })
   })
-}))
+)

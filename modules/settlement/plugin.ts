@@ -1,4 +1,6 @@
-/** Settlement: follows the money of every counted payment to its merchant; drivers are in `modules/settlement/drivers/`. */
+/**
+ * Settlement: follows the money of every counted payment to its merchant; drivers are in `modules/settlement/drivers/`.
+ */
 import { Layer } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
@@ -8,6 +10,14 @@ import { migrations, tables } from "./migrations.ts"
 import { SettlementsRpc } from "./rpc.ts"
 
 export {
+  isSettled,
+  type PaymentReport,
+  type ReportResult,
+  type SettlementFact,
+  type SettlementReport,
+  type SettlementState
+} from "./rules.ts"
+export {
   DriverOptions,
   environmentsOf,
   type SettlementDriver,
@@ -15,14 +25,6 @@ export {
   SettlementUnavailable,
   type UnsettledPayment
 } from "./service.ts"
-export {
-  isSettled,
-  type PaymentReport,
-  type ReportResult,
-  type SettlementReport,
-  type SettlementState,
-  type SettlementFact
-} from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "settlement",

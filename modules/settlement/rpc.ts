@@ -11,7 +11,11 @@ import { maximumReasonLength, movingStages } from "./rules.ts"
 /** Characters of a transaction hash, at most: the longest of the networks has 88. */
 const TxHash = Schema.NonEmptyString.check(Schema.isMaxLength(128))
 const Reason = Schema.NonEmptyString.check(Schema.isMaxLength(maximumReasonLength))
-const progressFields = { stage: Schema.Literals(movingStages), tx_hash: Schema.NullOr(TxHash), network: Schema.NullOr(Network) }
+const progressFields = {
+  stage: Schema.Literals(movingStages),
+  tx_hash: Schema.NullOr(TxHash),
+  network: Schema.NullOr(Network)
+}
 
 /** What became of a settlement, as it is told. */
 export const Report = Schema.Union([

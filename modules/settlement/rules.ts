@@ -13,11 +13,11 @@
  * A report may skip what lies between: a settlement that is told as arrived was on its way. The rules in words:
  * modules/docs/reference/settlement.md#states.
  */
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { isCounted, type SettlementStage, type SettlementStatus } from "../../schemas/Payment.ts"
-import type { Aggregate, Command, PaymentSettlement, PaymentState, InvoiceFact } from "../invoices/plugin.ts"
+import type { Aggregate, Command, InvoiceFact, PaymentSettlement, PaymentState } from "../invoices/plugin.ts"
 
 /** The stages in which money moves, in their order; `convert` is left out where nothing is converted. */
 export const movingStages = ["sweep", "convert", "transfer"] as const
@@ -26,14 +26,29 @@ export type MovingStage = typeof movingStages[number]
 /** A fact about a settlement, told by its driver, an operator or a simulator; once or many times. */
 export type SettlementReport =
   /** A transaction of a stage was sent. */
-  | { readonly _tag: "Submitted"; readonly stage: MovingStage; readonly txHash: string | null; readonly network: Network | null }
+  | {
+    readonly _tag: "Submitted"
+    readonly stage: MovingStage
+    readonly txHash: string | null
+    readonly network: Network | null
+  }
   /** It is in a block. */
-  | { readonly _tag: "Confirming"; readonly stage: MovingStage; readonly txHash: string | null; readonly network: Network | null }
+  | {
+    readonly _tag: "Confirming"
+    readonly stage: MovingStage
+    readonly txHash: string | null
+    readonly network: Network | null
+  }
   /**
    * The money is the merchant's. `txHash`: what brought it there, null where it came straight from the payor. `amount`:
    * usd_millis that arrived, null for all of the payment.
    */
-  | { readonly _tag: "Settled"; readonly txHash: string | null; readonly network: Network; readonly amount: UsdMillis | null }
+  | {
+    readonly _tag: "Settled"
+    readonly txHash: string | null
+    readonly network: Network
+    readonly amount: UsdMillis | null
+  }
   /** This try is over; another may succeed. */
   | { readonly _tag: "Failed"; readonly reason: string }
   /** No further try by itself: an operator must look. */
@@ -121,8 +136,10 @@ export const isSettled = (payment: Pick<PaymentState, "settlement">): boolean =>
   payment.settlement?.progress === "settled"
 
 /** The status of a settlement under way; a refund of a part is shown until the end, whatever else happens. */
-const statusUnlessRefunded = (payment: PaymentState, status: PaymentSettlement["status"]): PaymentSettlement["status"] =>
-  payment.refunded > 0n ? "partially_refunded" : status
+const statusUnlessRefunded = (
+  payment: PaymentState,
+  status: PaymentSettlement["status"]
+): PaymentSettlement["status"] => payment.refunded > 0n ? "partially_refunded" : status
 
 type ReportOutcome = { readonly settlement: PaymentSettlement; readonly needsOperator: boolean }
 
@@ -138,7 +155,9 @@ const applyProgress = (
   const isBehind = isRunning && (stageIndex(report.stage) < stageIndex(current.stage) ||
     (report.stage === current.stage && current.progress === "confirming" && progress === "submitted"))
   // Facts of one transaction may come late: what is behind changes nothing, unless it is another transaction's.
-  if (isBehind && (report.txHash === null || report.txHash === current.txHash)) return { settlement: current, needsOperator: false }
+  if (isBehind && (report.txHash === null || report.txHash === current.txHash)) {
+    return { settlement: current, needsOperator: false }
+  }
   if (isBehind && stageIndex(report.stage) < stageIndex(current.stage)) return publicError("INVALID_TRANSITION")
   return {
     settlement: {
@@ -178,7 +197,11 @@ const applySettled = (
   }
 }
 
-const applyFailure = (payment: PaymentState, current: PaymentSettlement, status: "failed" | "manual"): ReportOutcome => ({
+const applyFailure = (
+  payment: PaymentState,
+  current: PaymentSettlement,
+  status: "failed" | "manual"
+): ReportOutcome => ({
   settlement: { ...current, status: statusUnlessRefunded(payment, status), progress: "failed" },
   needsOperator: status === "manual"
 })
@@ -204,7 +227,10 @@ const applyReport = (payment: PaymentState, report: SettlementReport, now: numbe
     case "Review":
       return current.status === "manual" ? unchanged : applyFailure(payment, current, "manual")
     case "GiveUp":
-      return { ...applyFailure(payment, current, current.status === "manual" ? "manual" : "failed"), needsOperator: true }
+      return {
+        ...applyFailure(payment, current, current.status === "manual" ? "manual" : "failed"),
+        needsOperator: true
+      }
     case "Retry":
       return current.progress !== "failed" ? publicError("INVALID_TRANSITION") : {
         settlement: {
@@ -351,7 +377,11 @@ const isClosed = (payment: PaymentState): boolean =>
   !(isCounted(payment.status) || payment.status === "manual_retry")
 
 /** When a driver that says nothing of a payment is asked again; null: it is never asked. */
-export const nextCheckAt = (driver: DriverPolicy, row: Pick<SettlementState, "createdAt">, now: number): number | null =>
+export const nextCheckAt = (
+  driver: DriverPolicy,
+  row: Pick<SettlementState, "createdAt">,
+  now: number
+): number | null =>
   driver.firstCheckSeconds === null ? null : now + driver.nextCheckSeconds(Math.max(0, now - row.createdAt))
 
 const noUpdate: SettlementUpdate = { commands: [], rows: [] }

@@ -4,23 +4,23 @@ import type { CommitCause, IdempotentReplay, Write } from "../../runtime/Commit.
 import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
-import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
 import { type Aggregate, type ChangeResult, type InvoiceHook, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import {
-  nextCheckAt,
-  applyDriverAnswer,
   affectedPayments,
+  applyDriverAnswer,
+  applyReports,
   type DriverPolicy,
-  updateSettlement,
+  nextCheckAt,
   type PaymentReport,
   type ReportResult,
-  applyReports,
   type SettlementReport,
-  type SettlementState
+  type SettlementState,
+  updateSettlement
 } from "./rules.ts"
-import { makeRepo, type Cursor, settlementWrite } from "./repo.ts"
+import { type Cursor, makeRepo, settlementWrite } from "./repo.ts"
 
 /** The driver gave no answer: it is asked again. */
 export class SettlementUnavailable extends Schema.TaggedError<SettlementUnavailable>()("SettlementUnavailable", {
@@ -79,7 +79,11 @@ export class Settlements extends Context.Service<Settlements, {
    * Reports as commands for a change of their invoice, and what must be told with it: put both into the change's plan.
    * Pure. Errors: `NOT_FOUND`, `INVALID_TRANSITION`, `VALIDATION_ERROR`.
    */
-  readonly reports: (current: Aggregate, reports: ReadonlyArray<PaymentReport>, now: number) => ReportResult | PublicError
+  readonly reports: (
+    current: Aggregate,
+    reports: ReadonlyArray<PaymentReport>,
+    now: number
+  ) => ReportResult | PublicError
   /** One report as a change of its own. Errors: those of {@link reports}; `NOT_FOUND` for an unknown payment. */
   readonly report: (
     paymentId: string,
@@ -96,77 +100,100 @@ export class Settlements extends Context.Service<Settlements, {
     limit: number
   ) => Effect.Effect<ReadonlyArray<SettlementState>>
 }>()("tillwire/modules/settlement/Settlements") {
-  static readonly layer = Layer.effect(Settlements, Effect.gen(function*() {
-    const hooks = yield* InvoiceHooks
-    const invoices = yield* Invoices
-    const repo = yield* makeRepo
-    const timers = yield* Timers
-    const drivers = new Map<Environment, SettlementDriver>()
-    /** Environments whose driver has just registered: it takes over what another one began. */
-    const newEnvironments = new Set<Environment>()
+  static readonly layer = Layer.effect(
+    Settlements,
+    Effect.gen(function*() {
+      const hooks = yield* InvoiceHooks
+      const invoices = yield* Invoices
+      const repo = yield* makeRepo
+      const timers = yield* Timers
+      const drivers = new Map<Environment, SettlementDriver>()
+      /** Environments whose driver has just registered: it takes over what another one began. */
+      const newEnvironments = new Set<Environment>()
 
-    const register = (driver: SettlementDriver) =>
-      Effect.gen(function*() {
-        const duplicate = driver.environments.find((environment) => drivers.has(environment))
-        if (duplicate !== undefined) {
-          return yield* Effect.die(
-            new Error(`two settlements of ${duplicate}: ${drivers.get(duplicate)?.name} and ${driver.name}: remove one`)
+      const register = (driver: SettlementDriver) =>
+        Effect.gen(function*() {
+          const duplicate = driver.environments.find((environment) => drivers.has(environment))
+          if (duplicate !== undefined) {
+            return yield* Effect.die(
+              new Error(
+                `two settlements of ${duplicate}: ${drivers.get(duplicate)?.name} and ${driver.name}: remove one`
+              )
+            )
+          }
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              for (const environment of driver.environments) drivers.set(environment, driver)
+              for (const environment of driver.environments) newEnvironments.add(environment)
+            }),
+            () =>
+              Effect.sync(() => {
+                for (const environment of driver.environments) drivers.delete(environment)
+              })
           )
-        }
-        yield* Effect.acquireRelease(
-          Effect.sync(() => {
-            for (const environment of driver.environments) drivers.set(environment, driver)
-            for (const environment of driver.environments) newEnvironments.add(environment)
-          }),
-          () => Effect.sync(() => { for (const environment of driver.environments) drivers.delete(environment) })
-        )
-        yield* timers.wake(sourceName)
-      })
-
-    const hook: InvoiceHook = {
-      name: "settlement",
-      run: Effect.fnUntraced(function*({ before, decision, now, facts }) {
-        const driver = drivers.get(before.invoice.environment)
-        const changes = driver === undefined ? [] : affectedPayments(before, decision.next, facts)
-        if (driver === undefined || changes.length === 0) return {}
-        const { environment, id: invoiceId, merchantId } = before.invoice
-        const rows = new Map((yield* repo.ofInvoice(merchantId, invoiceId)).map((row) => [row.paymentId, row]))
-        const updates = changes.map((one) =>
-          updateSettlement({ ...one, row: rows.get(one.after.id) }, { merchantId, environment, invoiceId }, driver, facts, now))
-        const commands = updates.flatMap((one) => one.commands)
-        const writes: ReadonlyArray<Write> = updates.flatMap((one) => one.rows.map(settlementWrite))
-        return {
-          ...(commands.length === 0 ? {} : { commands }),
-          writes,
-          ...(updates.some((one) => one.rows.some(({ dueAt }) => dueAt !== null)) ? { afterCommit: timers.wake(sourceName) } : {})
-        }
-      })
-    }
-    yield* hooks.register(hook)
-
-    const report = (paymentId: string, settlementReport: SettlementReport, cause: CommitCause) =>
-      Effect.gen(function*() {
-        const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
-        if (invoiceId === null) return yield* publicError("NOT_FOUND")
-        return yield* invoices.change(invoiceId, cause, (current, now) => {
-          const result = applyReports(current, [{ paymentId, report: settlementReport }], now)
-          return isPublicError(result) ? Effect.fail(result) : Effect.succeed(result)
+          yield* timers.wake(sourceName)
         })
+
+      const hook: InvoiceHook = {
+        name: "settlement",
+        run: Effect.fnUntraced(function*({ before, decision, now, facts }) {
+          const driver = drivers.get(before.invoice.environment)
+          const changes = driver === undefined ? [] : affectedPayments(before, decision.next, facts)
+          if (driver === undefined || changes.length === 0) return {}
+          const { environment, id: invoiceId, merchantId } = before.invoice
+          const rows = new Map((yield* repo.ofInvoice(merchantId, invoiceId)).map((row) => [row.paymentId, row]))
+          const updates = changes.map((one) =>
+            updateSettlement(
+              { ...one, row: rows.get(one.after.id) },
+              { merchantId, environment, invoiceId },
+              driver,
+              facts,
+              now
+            )
+          )
+          const commands = updates.flatMap((one) => one.commands)
+          const writes: ReadonlyArray<Write> = updates.flatMap((one) => one.rows.map(settlementWrite))
+          return {
+            ...(commands.length === 0 ? {} : { commands }),
+            writes,
+            ...(updates.some((one) => one.rows.some(({ dueAt }) => dueAt !== null))
+              ? { afterCommit: timers.wake(sourceName) }
+              : {})
+          }
+        })
+      }
+      yield* hooks.register(hook)
+
+      const report = (paymentId: string, settlementReport: SettlementReport, cause: CommitCause) =>
+        Effect.gen(function*() {
+          const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
+          if (invoiceId === null) return yield* publicError("NOT_FOUND")
+          return yield* invoices.change(invoiceId, cause, (current, now) => {
+            const result = applyReports(current, [{ paymentId, report: settlementReport }], now)
+            return isPublicError(result) ? Effect.fail(result) : Effect.succeed(result)
+          })
+        })
+
+      yield* timers.register({
+        name: sourceName,
+        batchSize: settlementBatch,
+        ...(yield* makeDue(repo, drivers, newEnvironments))
       })
 
-    yield* timers.register({ name: sourceName, batchSize: settlementBatch, ...(yield* makeDue(repo, drivers, newEnvironments)) })
-
-    return Settlements.of({
-      register,
-      driver: (environment) => drivers.get(environment),
-      reports: applyReports,
-      report,
-      get: ({ invoice }, paymentId) =>
-        Effect.map(repo.ofInvoice(invoice.merchantId, invoice.id), (rows) =>
-          rows.find((row) => row.paymentId === paymentId) ?? null),
-      open: repo.open
+      return Settlements.of({
+        register,
+        driver: (environment) => drivers.get(environment),
+        reports: applyReports,
+        report,
+        get: ({ invoice }, paymentId) =>
+          Effect.map(
+            repo.ofInvoice(invoice.merchantId, invoice.id),
+            (rows) => rows.find((row) => row.paymentId === paymentId) ?? null
+          ),
+        open: repo.open
+      })
     })
-  }))
+  )
 }
 
 const sourceName = "settlements"
@@ -195,7 +222,8 @@ const makeDue = Effect.fnUntraced(function*(
       environment: rows[0]!.environment,
       cause: noCause,
       writes: rows.map((row) =>
-        settlementWrite({ ...row, driver: driver.name, dueAt: dueAtOf(row), version: row.version + 1 })),
+        settlementWrite({ ...row, driver: driver.name, dueAt: dueAtOf(row), version: row.version + 1 })
+      ),
       events: []
     }).pipe(
       Effect.asVoid,
@@ -208,12 +236,15 @@ const makeDue = Effect.fnUntraced(function*(
 
   /** One payment: an automatic retry where it had failed, then what its driver says. */
   const applyAnswer = (row: SettlementState, answer: SettlementReport | undefined) =>
-    invoices.change(row.invoiceId, noCause, (current, now) =>
-      Effect.succeed(applyDriverAnswer(current, row.paymentId, answer, now))
+    invoices.change(
+      row.invoiceId,
+      noCause,
+      (current, now) => Effect.succeed(applyDriverAnswer(current, row.paymentId, answer, now))
     ).pipe(
       Effect.asVoid,
       Effect.catchTags({
-        PublicError: (error) => Effect.logWarning("a settlement could not be moved", { paymentId: row.paymentId }, error),
+        PublicError: (error) =>
+          Effect.logWarning("a settlement could not be moved", { paymentId: row.paymentId }, error),
         IdempotentReplay: (bug) => Effect.die(bug)
       })
     )
@@ -227,17 +258,31 @@ const makeDue = Effect.fnUntraced(function*(
       ? new Map<string, SettlementReport>()
       : yield* driver.settle(rows.map((row) => {
         const { createdAt, environment, invoiceId, merchantId, paymentId, retries } = row
-        return { environment, invoiceId, merchantId, paymentId, retries, waitingSeconds: Math.max(0, nowOf(row) - createdAt) }
+        return {
+          environment,
+          invoiceId,
+          merchantId,
+          paymentId,
+          retries,
+          waitingSeconds: Math.max(0, nowOf(row) - createdAt)
+        }
       })).pipe(
-        Effect.tapError((error) => Effect.logWarning("settlements could not be looked at", { driver: driver.name }, error)),
+        Effect.tapError((error) =>
+          Effect.logWarning("settlements could not be looked at", { driver: driver.name }, error)
+        ),
         Effect.catch(() => Effect.succeed(null))
       )
     if (answers === null) return yield* postpone(rows, driver, (row) => nowOf(row) + unavailableSeconds)
     // A due row that failed is a retry, also where the driver is never asked; a part's refund hides what failed.
-    const [answered, unanswered] = partition(rows, ({ paymentId, status }) =>
-      answers.has(paymentId) || status === "failed" || status === "partially_refunded")
+    const [answered, unanswered] = partition(
+      rows,
+      ({ paymentId, status }) => answers.has(paymentId) || status === "failed" || status === "partially_refunded"
+    )
     yield* postpone(unanswered, driver, (row) => nextCheckAt(driver, row, nowOf(row)))
-    yield* Effect.forEach(answered, (row) => applyAnswer(row, answers.get(row.paymentId)), { concurrency: "unbounded", discard: true })
+    yield* Effect.forEach(answered, (row) => applyAnswer(row, answers.get(row.paymentId)), {
+      concurrency: "unbounded",
+      discard: true
+    })
   })
 
   /** What other drivers left behind: looked for after a driver came, until there is no more. */
@@ -267,5 +312,7 @@ const makeDue = Effect.fnUntraced(function*(
   return { run, nextDueMillis }
 })
 
-const partition = <A>(all: ReadonlyArray<A>, is: (one: A) => boolean): readonly [ReadonlyArray<A>, ReadonlyArray<A>] =>
-  [all.filter(is), all.filter((one) => !is(one))]
+const partition = <A>(
+  all: ReadonlyArray<A>,
+  is: (one: A) => boolean
+): readonly [ReadonlyArray<A>, ReadonlyArray<A>] => [all.filter(is), all.filter((one) => !is(one))]

@@ -13,7 +13,7 @@ import {
 } from "../../runtime/SignIns.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { cardanoAddressText, readCardanoAddress } from "./cip8/Address.ts"
-import { readPublicKey, readCoseSign1 } from "./cip8/Cose.ts"
+import { readCoseSign1, readPublicKey } from "./cip8/Cose.ts"
 import { signInMessage } from "./siwe/Message.ts"
 import { isSignedBy } from "./siws/Ed25519.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Ethereum-like wallets: Sign-In With Ethereum (EIP-4361), signed by a key (EIP-191) or approved by an account that is a
- * contract (EIP-1271), which is asked on its own chain.
+ * Ethereum-like wallets: Sign-In With Ethereum (EIP-4361), signed by a key (EIP-191) or approved by an account that is
+ * a contract (EIP-1271), which is asked on its own chain.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"

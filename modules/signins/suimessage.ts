@@ -56,7 +56,9 @@ const digestOf = (message: string): Uint8Array => {
 const addressOf = (flag: number, publicKey: Uint8Array): string =>
   `0x${bytesToHex(blake2b(concatBytes(Uint8Array.of(flag), publicKey), { dkLen: 32 }))}`
 
-/** `signature` is base64 of flag, signature and public key; the key is believed only because the address is its hash. */
+/**
+ * `signature` is base64 of flag, signature and public key; the key is believed only because the address is its hash.
+ */
 const verify = (challenge: Challenge, proof: SignInProof): Effect.Effect<WalletIdentity | null, SignInRefused> => {
   const serialized = Result.getOrNull(Result.try(() => base64.decode(proof.signature)))
   const flag = serialized?.[0]

@@ -82,7 +82,9 @@ const verify = Effect.fnUntraced(function*(
   const address = readTonAddress(challenge.address)
   const proof = Option.getOrNull(readProof(signInProof.proof))
   const signature = Result.getOrNull(Result.try(() => base64.decode(signInProof.signature)))
-  if (address === null || proof === null || signature === null || !matchesChallenge(challenge, signInProof, proof)) return null
+  if (address === null || proof === null || signature === null || !matchesChallenge(challenge, signInProof, proof)) {
+    return null
+  }
   const timestamp = Number(proof.timestamp)
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   if (Math.abs(now - timestamp) > maximumSkewSeconds) return null

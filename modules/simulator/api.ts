@@ -21,7 +21,8 @@ export const maximumConfirmations = 10_000
 /** What to simulate, on the route named, else on the one shown last. */
 export const SimulateRequest = Schema.Struct({
   action: Schema.Literals(invoiceActions).annotate({
-    description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
+    description:
+      "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
       "more; `expire`: the invoice's time is over now, and a part payment keeps its grace; `late`: the same, then a " +
       "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +
       "`missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once " +
@@ -57,11 +58,14 @@ export const SimulateOrderRequest = withAliases(
       tracking_number: Schema.optionalKey(TrackingText)
     })),
     wallet_network: Schema.optionalKey(Network),
-    wallet_address: Schema.optionalKey(Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumAddressLength)))
+    wallet_address: Schema.optionalKey(
+      Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumAddressLength))
+    )
   }),
   {
     identifier: "SimulateOrder",
-    description: "`tracking`: for `shipped`; made up where it is not sent. `wallet_address`: where refunds of the order go " +
+    description:
+      "`tracking`: for `shipped`; made up where it is not sent. `wallet_address`: where refunds of the order go " +
       "from now on; `wallet_network` is `bsc` where it is not sent.",
     examples: [
       { transition_to: "shipped", tracking: { carrier: "UPS", tracking_number: "1Z999AA10123456784" } },
@@ -111,7 +115,8 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Simulate a payment or the end of an invoice",
-    description: "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
+    description:
+      "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
       "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end " +
       "that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply."
   })),
@@ -141,7 +146,8 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Take an order a step further",
-    description: "Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their " +
+    description:
+      "Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their " +
       "part; the rules are those of every order, in one commit with one `commerce.order.updated`. A step that the order " +
       "cannot take now is refused with those it can, in `details.allowed_transitions`."
   })),
@@ -156,7 +162,8 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     error: errors("wrapped", "VALIDATION_ERROR", "UNSUPPORTED_NETWORK", ...devnetOnly)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Let a network fail for you",
-    description: "`down`: no new address and no quote on it, simulated transfers are refused, and invoices with an address " +
+    description:
+      "`down`: no new address and no quote on it, simulated transfers are refused, and invoices with an address " +
       "there do not expire; `lagging`: simulated transfers are seen and wait for `confirm`; `ok`: as it is. It touches " +
       "your own invoices alone, and ends when the service is started again. Where several instances serve, it holds in " +
       "the one that took the call."
@@ -173,14 +180,17 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     error: errors("wrapped", "VALIDATION_ERROR", ...devnetOnly)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Move your devnet clock forward",
-    description: "Whatever is due in that time comes due: the end of invoices and quotes, grace, waiting webhook retries. " +
+    description:
+      "Whatever is due in that time comes due: the end of invoices and quotes, grace, waiting webhook retries. " +
       "Objects are dated by it from then on. Event ids, sessions, idempotency keys and rate limits stay with the service's " +
       "clock, and nobody else's time moves. There is no way back; all steps together come to ten years at most."
   }))
 )
   .middleware(MerchantAuth)
   .middleware(WrappedErrors)
-  .annotateMerge(OpenApi.annotations({ title: "Simulator", description: "Play money: try the whole flow without a wallet." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Simulator", description: "Play money: try the whole flow without a wallet." })
+  )
 {}
 
 export class SimulatorApi extends HttpApi.make("simulator").add(SimulatorGroup) {}

@@ -1,7 +1,15 @@
 /** Simulated payments between the wire and the simulator. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CurrentPrincipal, Idempotency, toRequestVersion, jsonText, dieOnReplay, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  CurrentPrincipal,
+  dieOnReplay,
+  Idempotency,
+  jsonText,
+  RequestInfo,
+  requireMerchantScope,
+  toRequestVersion
+} from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -9,7 +17,7 @@ import { isUuid } from "../../schemas/Ids.ts"
 import { orderObject } from "../commerce/plugin.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
 import { NetworkFaults, OrderSimulator, Simulator } from "./service.ts"
-import { SimulatorApi, type SimulateOrderRequest } from "./api.ts"
+import { type SimulateOrderRequest, SimulatorApi } from "./api.ts"
 import { allowedTransitions } from "./rules.ts"
 
 /** The call is why everything of it happens. */
@@ -45,55 +53,75 @@ const destinationOf = Effect.fnUntraced(function*({
   return yield* publicError(code, { param: "wallet_address" })
 })
 
-export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.fn(function*(group) {
-  const invoices = yield* Invoices
-  const clock = yield* MerchantClock
-  const faults = yield* NetworkFaults
-  const orders = yield* OrderSimulator
-  const simulator = yield* Simulator
+export const handlers = HttpApiBuilder.group(
+  SimulatorApi,
+  "simulator",
+  Effect.fn(function*(group) {
+    const invoices = yield* Invoices
+    const clock = yield* MerchantClock
+    const faults = yield* NetworkFaults
+    const orders = yield* OrderSimulator
+    const simulator = yield* Simulator
 
-  return group.handle("setFault", Effect.fnUntraced(function*({ params, payload: { mode } }) {
-    const { merchantId } = yield* devnetKey
-    const network = yield* faults.set(merchantId, params.network, mode)
-    return jsonText(JSON.stringify({ success: true, data: { network, mode } }))
-  })).handle("simulateOrder", Effect.fnUntraced(function*({ params, payload }) {
-    const merchantId = yield* commerceKey
-    const { tracking, transition_to: transition } = payload
-    const { eventIds, order } = yield* orders.step(merchantId, params.order_id, {
-      transition,
-      tracking: tracking === undefined
-        ? null
-        : { carrier: tracking.carrier ?? null, number: tracking.tracking_number ?? null },
-      destination: yield* destinationOf(payload)
-    }, yield* requestCause)
-    const data = {
-      order: yield* toRequestVersion(orderObject(order)),
-      event_ids: eventIds,
-      allowed_transitions: allowedTransitions(order)
-    }
-    return jsonText(JSON.stringify({ success: true, data }))
-  })).handle("advanceClock", Effect.fnUntraced(function*({ payload }) {
-    const { merchantId } = yield* devnetKey
-    const idempotency = yield* Idempotency
-    const now = yield* clock.nowSeconds(merchantId, "devnet")
-    const before = clock.aheadSeconds(merchantId, "devnet")
-    const body = (ahead: number) =>
-      JSON.stringify({ success: true, data: { now: now - before + ahead, ahead_seconds: ahead } })
-    const ahead = yield* clock.advance(merchantId, payload.seconds, {
-      cause: yield* requestCause,
-      reply: (ahead) => idempotency.reply(200, body(ahead))
-    }).pipe(dieOnReplay)
-    return jsonText(body(ahead))
-  })).handle("simulateInvoice", Effect.fnUntraced(function*({ params, payload }) {
-    const { merchantId } = yield* devnetKey
-    const found = isUuid(params.id) ? yield* invoices.get(merchantId, params.id) : null
-    if (found === null || found.invoice.environment !== "devnet") return yield* publicError("INVOICE_NOT_FOUND")
-    const { aggregate: { invoice }, eventIds, payment } = yield* simulator.simulate(found, payload, yield* requestCause)
-    const data = {
-      invoice: invoiceObject(invoice),
-      invoice_payment: payment === undefined ? null : yield* toRequestVersion(paymentObject(invoice, payment)),
-      event_ids: eventIds
-    }
-    return jsonText(JSON.stringify({ success: true, data }))
-  }))
-}))
+    return group.handle(
+      "setFault",
+      Effect.fnUntraced(function*({ params, payload: { mode } }) {
+        const { merchantId } = yield* devnetKey
+        const network = yield* faults.set(merchantId, params.network, mode)
+        return jsonText(JSON.stringify({ success: true, data: { network, mode } }))
+      })
+    ).handle(
+      "simulateOrder",
+      Effect.fnUntraced(function*({ params, payload }) {
+        const merchantId = yield* commerceKey
+        const { tracking, transition_to: transition } = payload
+        const { eventIds, order } = yield* orders.step(merchantId, params.order_id, {
+          transition,
+          tracking: tracking === undefined
+            ? null
+            : { carrier: tracking.carrier ?? null, number: tracking.tracking_number ?? null },
+          destination: yield* destinationOf(payload)
+        }, yield* requestCause)
+        const data = {
+          order: yield* toRequestVersion(orderObject(order)),
+          event_ids: eventIds,
+          allowed_transitions: allowedTransitions(order)
+        }
+        return jsonText(JSON.stringify({ success: true, data }))
+      })
+    ).handle(
+      "advanceClock",
+      Effect.fnUntraced(function*({ payload }) {
+        const { merchantId } = yield* devnetKey
+        const idempotency = yield* Idempotency
+        const now = yield* clock.nowSeconds(merchantId, "devnet")
+        const before = clock.aheadSeconds(merchantId, "devnet")
+        const body = (ahead: number) =>
+          JSON.stringify({ success: true, data: { now: now - before + ahead, ahead_seconds: ahead } })
+        const ahead = yield* clock.advance(merchantId, payload.seconds, {
+          cause: yield* requestCause,
+          reply: (ahead) => idempotency.reply(200, body(ahead))
+        }).pipe(dieOnReplay)
+        return jsonText(body(ahead))
+      })
+    ).handle(
+      "simulateInvoice",
+      Effect.fnUntraced(function*({ params, payload }) {
+        const { merchantId } = yield* devnetKey
+        const found = isUuid(params.id) ? yield* invoices.get(merchantId, params.id) : null
+        if (found === null || found.invoice.environment !== "devnet") return yield* publicError("INVOICE_NOT_FOUND")
+        const { aggregate: { invoice }, eventIds, payment } = yield* simulator.simulate(
+          found,
+          payload,
+          yield* requestCause
+        )
+        const data = {
+          invoice: invoiceObject(invoice),
+          invoice_payment: payment === undefined ? null : yield* toRequestVersion(paymentObject(invoice, payment)),
+          event_ids: eventIds
+        }
+        return jsonText(JSON.stringify({ success: true, data }))
+      })
+    )
+  })
+)

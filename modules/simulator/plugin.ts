@@ -1,4 +1,6 @@
-/** The devnet simulator, for its route and the payment page: a first paid invoice without a wallet. Never on mainnet. */
+/**
+ * The devnet simulator, for its route and the payment page: a first paid invoice without a wallet. Never on mainnet.
+ */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
@@ -25,5 +27,9 @@ export const plugin = Plugin.make({
     commerce: Orders
   },
   http: SimulatorApi,
-  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Layer.mergeAll(Simulator.layer, OrderSimulator.layer).pipe(Layer.provideMerge(NetworkFaults.layer))))
+  layer: () =>
+    HttpApiBuilder.layer(SimulatorApi).pipe(
+      Layer.provide(handlers),
+      Layer.provide(Layer.mergeAll(Simulator.layer, OrderSimulator.layer).pipe(Layer.provideMerge(NetworkFaults.layer)))
+    )
 })

@@ -1,7 +1,7 @@
 /**
- * What play money does to an invoice and to its order: how much a simulated transfer carries, and what its chain tells of it. Pure. A
- * simulated transfer is an entry of the journal like every other, but in no block that a chain has: no follower of the
- * network finds it, confirms it or takes it back, so it stays as the simulator left it.
+ * What play money does to an invoice and to its order: how much a simulated transfer carries, and what its chain tells
+ * of it. Pure. A simulated transfer is an entry of the journal like every other, but in no block that a chain has: no
+ * follower of the network finds it, confirms it or takes it back, so it stays as the simulator left it.
  */
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
@@ -14,14 +14,26 @@ import type { Destination, RefundCommand, RefundState } from "../refunds/plugin.
 
 /** What the simulator can do to an invoice: modules/docs/reference/simulator.md. */
 export const invoiceActions = [
-  "pay", "partial", "overpay", "late", "confirm", "reorg", "drop", "wrong_token", "wrong_network", "missing_memo",
-  "duplicate", "expire", "settle", "fail_settlement"
+  "pay",
+  "partial",
+  "overpay",
+  "late",
+  "confirm",
+  "reorg",
+  "drop",
+  "wrong_token",
+  "wrong_network",
+  "missing_memo",
+  "duplicate",
+  "expire",
+  "settle",
+  "fail_settlement"
 ] as const
 export type InvoiceAction = (typeof invoiceActions)[number]
 
 /**
- * Base units of a simulated transfer where the caller names no amount; `quotedUnits` pays what remains. A part is half of it,
- * too much is a tenth more; both rounded up, so that one base unit is a payment too.
+ * Base units of a simulated transfer where the caller names no amount; `quotedUnits` pays what remains. A part is half
+ * of it, too much is a tenth more; both rounded up, so that one base unit is a payment too.
  *
  * @example
  * simulatedUnits("partial", baseUnits(5n)) // => 3n
@@ -39,8 +51,8 @@ export const simulatedUnits = (action: InvoiceAction, quotedUnits: BaseUnits): B
 }
 
 /**
- * The height of a simulated block in the journal. It is negative, so below every block that a follower looks at; without
- * its sign it is the height that the payment shows.
+ * The height of a simulated block in the journal. It is negative, so below every block that a follower looks at;
+ * without its sign it is the height that the payment shows.
  */
 const simulatedHeight = (displayedHeight: bigint): bigint => -displayedHeight
 
@@ -135,8 +147,15 @@ export const pendingEntries = (journal: ReadonlyArray<JournalEntry>): ReadonlyAr
 
 /** Steps of an order (modules/docs/reference/simulator.md#order-transitions). */
 export const orderTransitions = [
-  "payment_confirmed", "payment_settled", "placed", "shipped", "delivery_confirmed", "failed", "cancelled",
-  "cancellation_rejected", "refunded"
+  "payment_confirmed",
+  "payment_settled",
+  "placed",
+  "shipped",
+  "delivery_confirmed",
+  "failed",
+  "cancelled",
+  "cancellation_rejected",
+  "refunded"
 ] as const
 export type OrderTransition = (typeof orderTransitions)[number]
 
@@ -213,7 +232,9 @@ export const waitingDestination = (
 /** The next step of a refund towards its payout; `destination` null: it goes where it went. Null: there is none. */
 export const payoutStep = (refund: RefundState, destination: Destination | null): RefundCommand | null => {
   const isSending = refund.status === "processing"
-  if (destination !== null && !isSending && refund.status !== "succeeded") return { _tag: "SetDestination", destination }
+  if (destination !== null && !isSending && refund.status !== "succeeded") {
+    return { _tag: "SetDestination", destination }
+  }
   switch (refund.status) {
     case "pending_approval":
       return { _tag: "Approve" }
@@ -233,5 +254,6 @@ export const withRefundedAmounts = (current: Aggregate, commands: ReadonlyArray<
     commands.reduce((each, command) =>
       command._tag === "Refund" && command.paymentId === each.id
         ? { ...each, refunded: usdMillis(each.refunded + command.amount) }
-        : each, payment))
+        : each, payment)
+  )
 })

@@ -17,42 +17,42 @@ import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
+  amountRemaining,
   type ChangePlan,
   type ChangeResult,
   type Command,
+  type InvoiceFact,
   Invoices,
   type InvoiceState,
   isPayable,
   lockedRoute,
   nothingToScan,
-  type PaymentState,
-  amountRemaining,
-  type InvoiceFact
+  type PaymentState
 } from "../invoices/plugin.ts"
 import { type Destination as RefundDestination, type OrderFact, Orders, type OrderState } from "../commerce/plugin.ts"
 import { paymentIdOf, Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
-import { isOpen, Refunds, type RefundState, type RefundStep, type RefundFact } from "../refunds/plugin.ts"
+import { isOpen, type RefundFact, Refunds, type RefundState, type RefundStep } from "../refunds/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../settlement/plugin.ts"
 import type { SimulateRequest } from "./api.ts"
 import {
   allowedTransitions,
   confirmedEntry,
-  withRefundedAmounts,
-  revertedEntry,
   isAwaitingSettlement,
-  reincludedEntry,
   newestEntry,
   type OrderTransition,
-  providerOrderIdOf,
-  seenEntry,
-  type SimulatedTransfer,
-  payoutTxHash,
   payoutStep,
-  shipmentOf,
-  simulatedUnits,
+  payoutTxHash,
   pendingEntries,
-  waitingDestination
+  providerOrderIdOf,
+  reincludedEntry,
+  revertedEntry,
+  seenEntry,
+  shipmentOf,
+  type SimulatedTransfer,
+  simulatedUnits,
+  waitingDestination,
+  withRefundedAmounts
 } from "./rules.ts"
 
 /** The token of a first payment when neither the caller nor an earlier address names one. */
@@ -85,7 +85,8 @@ interface SimulationTold extends InvoiceFact {
 
 /** The payment that the last of these changes was about. */
 const simulatedPayment = (changes: ReadonlyArray<ChangeResult>): string | undefined =>
-  changes.flatMap(({ facts }) => facts).findLast((told): told is SimulationTold => told._tag === "Simulation")?.paymentId
+  changes.flatMap(({ facts }) => facts).findLast((told): told is SimulationTold => told._tag === "Simulation")
+    ?.paymentId
 
 /** Enough for the name of a block or a transaction. */
 const twoUuids = (uuid: Effect.Effect<string>) => Effect.zipWith(uuid, uuid, (first, second) => `${first}${second}`)
@@ -123,22 +124,25 @@ export class NetworkFaults extends Context.Service<NetworkFaults, {
   /** Errors: `UNSUPPORTED_NETWORK` for one that nobody follows here. */
   readonly set: (merchantId: number, network: string, mode: NetworkMode) => Effect.Effect<Network, PublicError>
 }>()("tillwire/modules/simulator/NetworkFaults") {
-  static readonly layer = Layer.effect(NetworkFaults, Effect.gen(function*() {
-    const chains = yield* Chains
-    const faults = new Map<string, NetworkMode>()
-    const mode = (merchantId: number, network: Network) => faults.get(`${merchantId} ${network}`) ?? "ok"
-    yield* chains.registerOutages((merchantId, network) => mode(merchantId, network) === "down")
-    return NetworkFaults.of({
-      mode,
-      set: Effect.fnUntraced(function*(merchantId, name, next) {
-        const network = chains.status(environment).find((one) => one.network === name)?.network
-        if (network === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-        if (next === "ok") faults.delete(`${merchantId} ${network}`)
-        else faults.set(`${merchantId} ${network}`, next)
-        return network
+  static readonly layer = Layer.effect(
+    NetworkFaults,
+    Effect.gen(function*() {
+      const chains = yield* Chains
+      const faults = new Map<string, NetworkMode>()
+      const mode = (merchantId: number, network: Network) => faults.get(`${merchantId} ${network}`) ?? "ok"
+      yield* chains.registerOutages((merchantId, network) => mode(merchantId, network) === "down")
+      return NetworkFaults.of({
+        mode,
+        set: Effect.fnUntraced(function*(merchantId, name, next) {
+          const network = chains.status(environment).find((one) => one.network === name)?.network
+          if (network === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+          if (next === "ok") faults.delete(`${merchantId} ${network}`)
+          else faults.set(`${merchantId} ${network}`, next)
+          return network
+        })
       })
     })
-  }))
+  )
 }
 
 /** Transfers of play money: where they go, how much they carry, and the entries of the journal that they are. */
@@ -173,7 +177,9 @@ const makeTransfers = Effect.gen(function*() {
     const routeLock = lockedRoute(current)
     const lastQuote = yield* quotes.current(current.invoice.id)
     const knownRoute = routeLock ??
-      (lastQuote?.supported_token_id == null ? null : { network: lastQuote.network, tokenId: lastQuote.supported_token_id })
+      (lastQuote?.supported_token_id == null
+        ? null
+        : { network: lastQuote.network, tokenId: lastQuote.supported_token_id })
     if (knownRoute !== null && (request.network ?? knownRoute.network) === knownRoute.network) return knownRoute
     const { acceptedNetworks } = current.invoice.policy
     const offeredNetworks = networks().filter((one) => acceptedNetworks === null || acceptedNetworks.includes(one))
@@ -183,10 +189,12 @@ const makeTransfers = Effect.gen(function*() {
     return { network: token.network, tokenId: token.id }
   })
 
-  const openDestination = Effect.fnUntraced(function*(current: Aggregate, request: Pick<Request, "network" | "token_id">) {
-    const { network, tokenId } = yield* chooseRoute(current, request)
-    return yield* payments.route(current, network, tokenId)
-  })
+  const openDestination = Effect.fnUntraced(
+    function*(current: Aggregate, request: Pick<Request, "network" | "token_id">) {
+      const { network, tokenId } = yield* chooseRoute(current, request)
+      return yield* payments.route(current, network, tokenId)
+    }
+  )
 
   /** The route shown last, of an invoice that gets no address any more. */
   const lastDestination = Effect.fnUntraced(function*({ invoice }: Aggregate) {
@@ -242,7 +250,11 @@ const makeTransfers = Effect.gen(function*() {
   /** What is asked for, or what remains, on the route asked for or shown last. */
   const payment = Effect.fnUntraced(function*(current: Aggregate, request: Request) {
     const destination = yield* openDestination(current, request)
-    return yield* makeEntry(current, transferTo(destination, yield* unitsFor(destination, request)), request.confirmations)
+    return yield* makeEntry(
+      current,
+      transferTo(destination, yield* unitsFor(destination, request)),
+      request.confirmations
+    )
   })
 
   return { chainSeconds, defaultToken, networks, nowOf, payment, destinationFor, requiredFor, makeEntry }
@@ -255,7 +267,8 @@ const noWaitingPayment = "No simulated payment waits for its depth: pay with con
 const noStandingPayment = "No simulated payment stands: pay first"
 
 /** Payments whose money is on its way to the merchant. */
-const unsettledPayments = ({ payments }: Aggregate) => payments.filter((payment) => isCounted(payment.status) && !isSettled(payment))
+const unsettledPayments = ({ payments }: Aggregate) =>
+  payments.filter((payment) => isCounted(payment.status) && !isSettled(payment))
 
 /** All of it arrived. */
 const settledReport = ({ id, network }: PaymentState): SettlementReport => ({
@@ -293,7 +306,11 @@ export class Simulator extends Context.Service<Simulator, {
    * network does not have, `INVOICE_NOT_PAYABLE` for what has ended already, and `INVALID_TRANSITION` where there is
    * nothing the action could be about.
    */
-  readonly simulate: (current: Aggregate, request: Request, cause: CommitCause) => Effect.Effect<SimulationResult, PublicError>
+  readonly simulate: (
+    current: Aggregate,
+    request: Request,
+    cause: CommitCause
+  ) => Effect.Effect<SimulationResult, PublicError>
 }>()("tillwire/modules/simulator/Simulator") {
   static readonly layer = Layer.effect(Simulator, Effect.suspend(() => makeSimulator))
 }
@@ -355,14 +372,18 @@ const makeSimulator = Effect.gen(function*() {
   const ending: ChangePlan = { commands: [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }] }
 
   const expire = (current: Aggregate, cause: CommitCause) =>
-    change(current, cause, Effect.fnUntraced(function*({ invoice: { expiresAt, status } }, now) {
-      if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
-      if (status === "unpaid" || now < expiresAt) return ending
-      return yield* refuse(
-        "This invoice has ended and waits underpaid_grace_seconds for the rest: pay it, or move your clock past that with " +
-          "POST /api/v1/devnet/clock/advance {\"seconds\": …}"
-      )
-    }))
+    change(
+      current,
+      cause,
+      Effect.fnUntraced(function*({ invoice: { expiresAt, status } }, now) {
+        if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
+        if (status === "unpaid" || now < expiresAt) return ending
+        return yield* refuse(
+          "This invoice has ended and waits underpaid_grace_seconds for the rest: pay it, or move your clock past that with " +
+            "POST /api/v1/devnet/clock/advance {\"seconds\": …}"
+        )
+      })
+    )
 
   /** What is seen in the second of the end is not late yet. */
   const pastEnd = ({ invoice }: Aggregate) =>
@@ -376,39 +397,58 @@ const makeSimulator = Effect.gen(function*() {
     const units = yield* unitsFor(destination, request)
     const endChanges = payable ? [yield* change(current, cause, () => Effect.succeed(ending))] : []
     yield* pastEnd(endChanges[0]?.aggregate ?? current)
-    const sent = yield* send(current, cause, Effect.fnUntraced(function*(now) {
-      const { status } = now.invoice
-      if (status === "paid" || status === "canceled") return yield* publicError("INVOICE_NOT_PAYABLE")
-      return yield* transfers.makeEntry(now, transferTo(destination, units), request.confirmations)
-    }))
+    const sent = yield* send(
+      current,
+      cause,
+      Effect.fnUntraced(function*(now) {
+        const { status } = now.invoice
+        if (status === "paid" || status === "canceled") return yield* publicError("INVOICE_NOT_PAYABLE")
+        return yield* transfers.makeEntry(now, transferTo(destination, units), request.confirmations)
+      })
+    )
     return [...endChanges, sent]
   })
 
   const wrongToken = (current: Aggregate, request: Request, cause: CommitCause) =>
-    send(current, cause, Effect.fnUntraced(function*(now) {
-      const { quote, target, token } = yield* destinationFor(now, request)
-      const { address, decimals } = unlistedPlayToken
-      const units = yield* unitsFor({ quote, target, token: { ...token, decimals } }, request)
-      return yield* transfers.makeEntry(now, { network: token.network, tokenAddress: address, units, target }, request.confirmations)
-    }))
+    send(
+      current,
+      cause,
+      Effect.fnUntraced(function*(now) {
+        const { quote, target, token } = yield* destinationFor(now, request)
+        const { address, decimals } = unlistedPlayToken
+        const units = yield* unitsFor({ quote, target, token: { ...token, decimals } }, request)
+        return yield* transfers.makeEntry(
+          now,
+          { network: token.network, tokenAddress: address, units, target },
+          request.confirmations
+        )
+      })
+    )
 
   /** The network asked for, else the first one of the address's family that the invoice does not take. */
   const wrongNetwork = (current: Aggregate, request: Request, cause: CommitCause) =>
-    send(current, cause, Effect.fnUntraced(function*(now) {
-      const accepted = now.invoice.policy.acceptedNetworks
-      if (accepted === null) return yield* refuse("This invoice takes every network: create one with accepted_networks")
-      const destination = yield* destinationFor(now, {})
-      const wrong = transfers.networks().find((network) =>
-        familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
-        (request.network ?? network) === network)
-      const token = wrong === undefined ? undefined : transfers.defaultToken(wrong)
-      if (token === undefined) {
-        return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
-      }
-      const units = yield* unitsFor(destination, request)
-      const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
-      return yield* transfers.makeEntry(now, transfer, request.confirmations)
-    }))
+    send(
+      current,
+      cause,
+      Effect.fnUntraced(function*(now) {
+        const accepted = now.invoice.policy.acceptedNetworks
+        if (accepted === null) {
+          return yield* refuse("This invoice takes every network: create one with accepted_networks")
+        }
+        const destination = yield* destinationFor(now, {})
+        const wrong = transfers.networks().find((network) =>
+          familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
+          (request.network ?? network) === network
+        )
+        const token = wrong === undefined ? undefined : transfers.defaultToken(wrong)
+        if (token === undefined) {
+          return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
+        }
+        const units = yield* unitsFor(destination, request)
+        const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
+        return yield* transfers.makeEntry(now, transfer, request.confirmations)
+      })
+    )
 
   /** A transfer without its memo reaches nobody's address, so there is nothing to tell. */
   const missingMemo = Effect.fnUntraced(function*(current: Aggregate, request: Request) {
@@ -421,17 +461,30 @@ const makeSimulator = Effect.gen(function*() {
   })
 
   const duplicate = (current: Aggregate, request: Request, cause: CommitCause) =>
-    send(current, cause, Effect.fnUntraced(function*(now) {
-      const first = yield* chooseTransfer(now, isOnChain, "Nothing was sent that could be sent twice: pay first")
-      const target = yield* chains.target(now.invoice.id, familyOf(first.network))
-      const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target: target! }
-      return yield* transfers.makeEntry(now, transfer, request.confirmations)
-    }))
+    send(
+      current,
+      cause,
+      Effect.fnUntraced(function*(now) {
+        const first = yield* chooseTransfer(now, isOnChain, "Nothing was sent that could be sent twice: pay first")
+        const target = yield* chains.target(now.invoice.id, familyOf(first.network))
+        const transfer = {
+          network: first.network,
+          tokenAddress: first.tokenAddress,
+          units: first.amount,
+          target: target!
+        }
+        return yield* transfers.makeEntry(now, transfer, request.confirmations)
+      })
+    )
 
   const confirm = (current: Aggregate, request: Request, cause: CommitCause) =>
-    send(current, cause, (latest) =>
-      Effect.map(chooseTransfer(latest, isWaiting, noWaitingPayment), (entry) =>
-        confirmedEntry(entry, Math.max(request.confirmations ?? 0, requiredFor(latest.invoice, entry.network)))))
+    send(
+      current,
+      cause,
+      (latest) =>
+        Effect.map(chooseTransfer(latest, isWaiting, noWaitingPayment), (entry) =>
+          confirmedEntry(entry, Math.max(request.confirmations ?? 0, requiredFor(latest.invoice, entry.network))))
+    )
 
   const drop = (current: Aggregate, cause: CommitCause) =>
     send(current, cause, (latest) => Effect.map(chooseTransfer(latest, isOnChain, noStandingPayment), revertedEntry))
@@ -441,14 +494,18 @@ const makeSimulator = Effect.gen(function*() {
     const dropChange = yield* drop(current, cause)
     const block = yield* twoUuids(uuidV4)
     const at = yield* chainSeconds
-    const reinclude = yield* send(current, cause, Effect.fnUntraced(function*(latest) {
-      const journal = yield* chains.transfers(latest.invoice.id)
-      const entry = journal.find((each) => paymentIdOf(each) === simulatedPayment([dropChange]))!
-      const nextEntry = reincludedEntry(entry, block, at)
-      const required = requiredFor(latest.invoice, entry.network)
-      const depth = request.confirmations ?? required
-      return depth < required ? nextEntry : confirmedEntry(nextEntry, depth)
-    }))
+    const reinclude = yield* send(
+      current,
+      cause,
+      Effect.fnUntraced(function*(latest) {
+        const journal = yield* chains.transfers(latest.invoice.id)
+        const entry = journal.find((each) => paymentIdOf(each) === simulatedPayment([dropChange]))!
+        const nextEntry = reincludedEntry(entry, block, at)
+        const required = requiredFor(latest.invoice, entry.network)
+        const depth = request.confirmations ?? required
+        return depth < required ? nextEntry : confirmedEntry(nextEntry, depth)
+      })
+    )
     return [dropChange, reinclude]
   })
 
@@ -458,14 +515,18 @@ const makeSimulator = Effect.gen(function*() {
     cause: CommitCause,
     reportOf: (payment: PaymentState) => SettlementReport
   ) {
-    return yield* change(current, cause, Effect.fnUntraced(function*(latest, seconds) {
-      const open = unsettledPayments(latest)
-      const last = open.at(-1)
-      if (last === undefined) return yield* refuse("No payment waits for its settlement")
-      const result = yield* reportSettlements(settlements, latest, open, reportOf, seconds)
-      const told: SimulationTold = { _tag: "Simulation", paymentId: last.id }
-      return { ...result, facts: [...result.facts ?? [], told] }
-    }))
+    return yield* change(
+      current,
+      cause,
+      Effect.fnUntraced(function*(latest, seconds) {
+        const open = unsettledPayments(latest)
+        const last = open.at(-1)
+        if (last === undefined) return yield* refuse("No payment waits for its settlement")
+        const result = yield* reportSettlements(settlements, latest, open, reportOf, seconds)
+        const told: SimulationTold = { _tag: "Simulation", paymentId: last.id }
+        return { ...result, facts: [...result.facts ?? [], told] }
+      })
+    )
   })
 
   const act = (
@@ -576,11 +637,15 @@ const makeOrderSimulator = Effect.gen(function*() {
     const pendingAmount = current.payments.filter(({ status }) => status === "pending")
       .reduce((sum, { amount }) => sum + amount, 0n)
     const rest = amountRemaining(current.invoice) - pendingAmount
-    const newEntries = rest <= 0n ? [] : [yield* transfers.payment(current, {
-      action: "pay",
-      ...(pendingAmount === 0n ? {} : { amount: usdWire(usdMillis(rest)) })
-    })]
-    const entries = [...knownEntries, ...newEntries].map((entry) => confirmedEntry(entry, transfers.requiredFor(current.invoice, entry.network)))
+    const newEntries = rest <= 0n ? [] : [
+      yield* transfers.payment(current, {
+        action: "pay",
+        ...(pendingAmount === 0n ? {} : { amount: usdWire(usdMillis(rest)) })
+      })
+    ]
+    const entries = [...knownEntries, ...newEntries].map((entry) =>
+      confirmedEntry(entry, transfers.requiredFor(current.invoice, entry.network))
+    )
     const credits = yield* Effect.forEach(entries, (entry) => payments.credit(entry, current))
     return {
       commands: credits.flatMap(({ commands }) => commands),
@@ -589,23 +654,26 @@ const makeOrderSimulator = Effect.gen(function*() {
   })
 
   /** Pays one refund out, by one step after the other; they are one change of it. */
-  const payOutRefund = Effect.fnUntraced(function*(
-    refund: RefundState,
-    destination: RefundDestination | null,
-    current: Aggregate,
-    now: number,
-    refundFacts: ReadonlyArray<RefundFact>
-  ): Effect.fn.Return<RefundStep, PublicError> {
-    let step: RefundStep = { refund, writes: [], commands: [], facts: [] }
-    for (let next = payoutStep(refund, destination); next !== null; next = payoutStep(step.refund, null)) {
-      const at = { ...step.refund, version: refund.version }
-      step = yield* refunds.decideOn(at, next, current, now, [...refundFacts, ...step.facts])
-    }
-    return step.refund.status === "succeeded" ? step : yield* publicError("REFUND_DESTINATION_REQUIRED")
-  }, Effect.catchIf(
-    ({ code }) => code === "WALLET_ADDRESS_INVALID" || code === "UNSUPPORTED_NETWORK",
-    ({ message }) => Effect.fail(publicError("REFUND_DESTINATION_REQUIRED", { message }))
-  ))
+  const payOutRefund = Effect.fnUntraced(
+    function*(
+      refund: RefundState,
+      destination: RefundDestination | null,
+      current: Aggregate,
+      now: number,
+      refundFacts: ReadonlyArray<RefundFact>
+    ): Effect.fn.Return<RefundStep, PublicError> {
+      let step: RefundStep = { refund, writes: [], commands: [], facts: [] }
+      for (let next = payoutStep(refund, destination); next !== null; next = payoutStep(step.refund, null)) {
+        const at = { ...step.refund, version: refund.version }
+        step = yield* refunds.decideOn(at, next, current, now, [...refundFacts, ...step.facts])
+      }
+      return step.refund.status === "succeeded" ? step : yield* publicError("REFUND_DESTINATION_REQUIRED")
+    },
+    Effect.catchIf(
+      ({ code }) => code === "WALLET_ADDRESS_INVALID" || code === "UNSUPPORTED_NETWORK",
+      ({ message }) => Effect.fail(publicError("REFUND_DESTINATION_REQUIRED", { message }))
+    )
+  )
 
   /** Every refund under way is paid out; where none is, one of all that is left. */
   const payOutRefunds = Effect.fnUntraced(function*(
@@ -626,7 +694,13 @@ const makeOrderSimulator = Effect.gen(function*() {
     let progress: { readonly at: Aggregate; readonly steps: ReadonlyArray<RefundStep> } = { at: current, steps: [] }
     for (const refund of open) {
       const refundFacts = progress.steps.flatMap((each) => each.facts)
-      const step = yield* payOutRefund(refund, destination ?? waitingDestination(refund, order), progress.at, now, refundFacts)
+      const step = yield* payOutRefund(
+        refund,
+        destination ?? waitingDestination(refund, order),
+        progress.at,
+        now,
+        refundFacts
+      )
       progress = { at: withRefundedAmounts(progress.at, step.commands), steps: [...progress.steps, step] }
     }
     return {
@@ -640,7 +714,12 @@ const makeOrderSimulator = Effect.gen(function*() {
     Effect.succeed({ commands: [], facts: [orders.asInvoiceFact(orderFacts)] })
 
   /** What has happened, as whoever it happens to would tell it. */
-  const changeFor = (order: OrderState, request: OrderStep, current: Aggregate, now: number): Effect.Effect<ChangePlan, PublicError> => {
+  const changeFor = (
+    order: OrderState,
+    request: OrderStep,
+    current: Aggregate,
+    now: number
+  ): Effect.Effect<ChangePlan, PublicError> => {
     const open = () => unsettledPayments(current).filter(({ id }) => order.paidBy.includes(id))
     switch (request.transition) {
       case "payment_confirmed":
@@ -655,7 +734,13 @@ const makeOrderSimulator = Effect.gen(function*() {
         return changeWith([{ _tag: "Delivered", isConfirmed: true }])
       case "failed":
         return isAwaitingSettlement(order)
-          ? reportSettlements(settlements, current, open(), () => ({ _tag: "GiveUp", reason: "The simulator says so" }), now)
+          ? reportSettlements(
+            settlements,
+            current,
+            open(),
+            () => ({ _tag: "GiveUp", reason: "The simulator says so" }),
+            now
+          )
           : changeWith([{ _tag: "PlacementFailed", reason: "The simulator says so" }])
       case "cancelled": {
         const cancelFacts: ReadonlyArray<OrderFact> = order.substatus === "CANCELLATION_REQUESTED"
@@ -678,15 +763,21 @@ const makeOrderSimulator = Effect.gen(function*() {
   ) {
     const orderBefore = yield* orderOf(merchantId, orderId)
     yield* admit(orderBefore, request)
-    const { committed, facts: all } = yield* invoices.change(orderBefore.invoiceId, cause, Effect.fnUntraced(function*(current, now) {
-      const order = yield* orderOf(merchantId, orderId)
-      yield* admit(order, request)
-      const change = yield* changeFor(order, request, current, now)
-      const destination: ReadonlyArray<OrderFact> = request.destination === null || request.transition === "refunded"
-        ? []
-        : [{ _tag: "RefundDestinationSet", destination: request.destination }]
-      return destination.length === 0 ? change : { ...change, facts: [orders.asInvoiceFact(destination), ...change.facts ?? []] }
-    })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+    const { committed, facts: all } = yield* invoices.change(
+      orderBefore.invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const order = yield* orderOf(merchantId, orderId)
+        yield* admit(order, request)
+        const change = yield* changeFor(order, request, current, now)
+        const destination: ReadonlyArray<OrderFact> = request.destination === null || request.transition === "refunded"
+          ? []
+          : [{ _tag: "RefundDestinationSet", destination: request.destination }]
+        return destination.length === 0
+          ? change
+          : { ...change, facts: [orders.asInvoiceFact(destination), ...change.facts ?? []] }
+      })
+    ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
     return { order: orders.orderAfter(all) ?? orderBefore, eventIds: eventIdsOf(committed) }
   })
 

@@ -2,11 +2,11 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type Write } from "../../runtime/Commit.ts"
-import { type IdempotentCall, dieOnReplay } from "../../runtime/Http.ts"
+import { dieOnReplay, type IdempotentCall } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { countPruned, inBatches, initializePruned, runPeriodically } from "../../runtime/Retention.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
-import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Metadata } from "../../schemas/Invoice.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { type Destination, type NewOrder, Orders, type OrderState } from "../commerce/plugin.ts"
@@ -24,8 +24,8 @@ import {
   estimateObject,
   type EstimateState,
   estimateTtlSeconds,
-  isStillOffered,
   invoiceTtlMillis,
+  isStillOffered,
   itemsObject,
   pricesOf,
   pricingOf,
@@ -70,8 +70,8 @@ export class Carts extends Context.Service<Carts, {
   /** The customer's cart; an empty one, dated now, where nobody wrote to it. */
   readonly get: (shop: Shop, customer: Customer) => Effect.Effect<CartState>
   /**
-   * Changes a cart by `plan`, in the cart's mailbox; a lost race is decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of
-   * two changes at once, neither undoes the other.
+   * Changes a cart by `plan`, in the cart's mailbox; a lost race is decided anew, 3 times, then `SERVICE_UNAVAILABLE`:
+   * of two changes at once, neither undoes the other.
    */
   readonly change: <A>(
     shop: Shop,
@@ -80,55 +80,66 @@ export class Carts extends Context.Service<Carts, {
     call: IdempotentCall<A>
   ) => Effect.Effect<A, PublicError>
 }>()("tillwire/modules/storefront/Carts") {
-  static readonly layer = Layer.effect(Carts, Effect.gen(function*() {
-    const actors = yield* Actors
-    const clock = yield* MerchantClock
-    const commit = yield* Commit
-    const repo = yield* makeRepo
+  static readonly layer = Layer.effect(
+    Carts,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const clock = yield* MerchantClock
+      const commit = yield* Commit
+      const repo = yield* makeRepo
 
-    const load = Effect.fnUntraced(function*({ environment, merchantId }: Shop, customer: Customer, now: number) {
-      const found = yield* repo.cart(merchantId, environment, customer)
-      const newCart: CartState = { merchantId, environment, version: 0, customer, items: [], createdAt: now, updatedAt: now }
-      return found ?? newCart
+      const load = Effect.fnUntraced(function*({ environment, merchantId }: Shop, customer: Customer, now: number) {
+        const found = yield* repo.cart(merchantId, environment, customer)
+        const newCart: CartState = {
+          merchantId,
+          environment,
+          version: 0,
+          customer,
+          items: [],
+          createdAt: now,
+          updatedAt: now
+        }
+        return found ?? newCart
+      })
+
+      const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
+
+      const changeOnce = Effect.fnUntraced(function*<A>(
+        shop: Shop,
+        customer: Customer,
+        plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
+        call: IdempotentCall<A>
+      ) {
+        const now = yield* nowOf(shop)
+        const before = yield* load(shop, customer, now)
+        const change = plan(before, now)
+        if (isPublicError(change)) return yield* change
+        if (change.cart === before) return change.result
+        const reply = call.reply(change.result)
+        yield* commit.append({
+          ...shop,
+          cause: call.cause,
+          writes: [cartWrite(change.cart)],
+          events: [],
+          ...(reply === undefined ? {} : { reply })
+        }).pipe(dieOnReplay)
+        return change.result
+      })
+
+      return Carts.of({
+        get: (shop, customer) => Effect.flatMap(nowOf(shop), (now) => load(shop, customer, now)),
+        change: (shop, customer, plan, call) =>
+          actors.send(
+            "cart",
+            `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
+            changeOnce(shop, customer, plan, call)
+          ).pipe(
+            Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+            Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+          )
+      })
     })
-
-    const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
-
-    const changeOnce = Effect.fnUntraced(function*<A>(
-      shop: Shop,
-      customer: Customer,
-      plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
-      call: IdempotentCall<A>
-    ) {
-      const now = yield* nowOf(shop)
-      const before = yield* load(shop, customer, now)
-      const change = plan(before, now)
-      if (isPublicError(change)) return yield* change
-      if (change.cart === before) return change.result
-      const reply = call.reply(change.result)
-      yield* commit.append({
-        ...shop,
-        cause: call.cause,
-        writes: [cartWrite(change.cart)],
-        events: [],
-        ...(reply === undefined ? {} : { reply })
-      }).pipe(dieOnReplay)
-      return change.result
-    })
-
-    return Carts.of({
-      get: (shop, customer) => Effect.flatMap(nowOf(shop), (now) => load(shop, customer, now)),
-      change: (shop, customer, plan, call) =>
-        actors.send(
-          "cart",
-          `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
-          changeOnce(shop, customer, plan, call)
-        ).pipe(
-          Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
-          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-        )
-    })
-  }))
+  )
 }
 
 /** What a customer wants an estimate of, before anyone has priced it. */
@@ -173,8 +184,15 @@ export class Checkouts extends Context.Service<Checkouts, {
     items: ReadonlyArray<WantedItem>,
     zipCode: string | null
   ) => Effect.Effect<Quotation, PublicError>
-  /** Prices the items of a request; the estimate holds for 900 s. Errors: `NO_VALID_ITEMS`, `ORDER_VALUE_EXCEEDED`, `INVALID_AMOUNT_RANGE`, `quote`'s. */
-  readonly estimate: (shop: Shop, request: EstimateRequest, call: IdempotentCall<EstimateState>) => Effect.Effect<EstimateState, PublicError>
+  /**
+   * Prices the items of a request; the estimate holds for 900 s. Errors: `NO_VALID_ITEMS`, `ORDER_VALUE_EXCEEDED`,
+   * `INVALID_AMOUNT_RANGE`, `quote`'s.
+   */
+  readonly estimate: (
+    shop: Shop,
+    request: EstimateRequest,
+    call: IdempotentCall<EstimateState>
+  ) => Effect.Effect<EstimateState, PublicError>
   /**
    * Checks where an estimate goes and prices it anew for there. Errors: those of `estimate`, `ESTIMATE_NOT_FOUND`,
    * `ESTIMATE_ALREADY_USED`, `ESTIMATE_EXPIRED`, `ADDRESS_INVALID`.
@@ -187,8 +205,8 @@ export class Checkouts extends Context.Service<Checkouts, {
     call: IdempotentCall<AddressResult>
   ) => Effect.Effect<AddressResult, PublicError>
   /**
-   * Makes an order of an estimate, with its invoice, in one commit that uses the estimate up. It asks for exactly what the
-   * address step showed: the items are quoted again, and where the retailer asks for more by now, or sells less,
+   * Makes an order of an estimate, with its invoice, in one commit that uses the estimate up. It asks for exactly what
+   * the address step showed: the items are quoted again, and where the retailer asks for more by now, or sells less,
    * `ESTIMATE_CHANGED` says what it would come to and nothing is written. Errors: those of `estimate` and `address`,
    * `ADDRESS_NOT_FOUND`, `VALIDATION_ERROR` for an unknown way of shipping.
    */
@@ -199,158 +217,179 @@ export class Checkouts extends Context.Service<Checkouts, {
     call: IdempotentCall<PurchaseResult>
   ) => Effect.Effect<PurchaseResult, PublicError>
 }>()("tillwire/modules/storefront/Checkouts") {
-  static readonly layer = Layer.effect(Checkouts, Effect.gen(function*() {
-    const clock = yield* MerchantClock
-    const commit = yield* Commit
-    const invoices = yield* Invoices
-    const orders = yield* Orders
-    const retailers = yield* Retailers
-    const repo = yield* makeRepo
+  static readonly layer = Layer.effect(
+    Checkouts,
+    Effect.gen(function*() {
+      const clock = yield* MerchantClock
+      const commit = yield* Commit
+      const invoices = yield* Invoices
+      const orders = yield* Orders
+      const retailers = yield* Retailers
+      const repo = yield* makeRepo
 
-    const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
+      const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
 
-    const quote = Effect.fnUntraced(function*(
-      { environment, merchantId }: Shop,
-      items: ReadonlyArray<WantedItem>,
-      zipCode: string | null
-    ): Effect.fn.Return<Quotation, PublicError> {
-      const screening = screenItems(items)
-      const driver = retailers.driver(environment)
-      if (driver === undefined) return unservedQuotation(screening)
-      if (screening.wantedItems.length === 0) return quotationOf(screening, emptyQuotation)
-      const offer = yield* driver.quote({ merchantId, environment, items: screening.wantedItems, zipCode }).pipe(orServiceUnavailable)
-      return quotationOf(screening, offer)
-    })
+      const quote = Effect.fnUntraced(function*(
+        { environment, merchantId }: Shop,
+        items: ReadonlyArray<WantedItem>,
+        zipCode: string | null
+      ): Effect.fn.Return<Quotation, PublicError> {
+        const screening = screenItems(items)
+        const driver = retailers.driver(environment)
+        if (driver === undefined) return unservedQuotation(screening)
+        if (screening.wantedItems.length === 0) return quotationOf(screening, emptyQuotation)
+        const offer = yield* driver.quote({ merchantId, environment, items: screening.wantedItems, zipCode }).pipe(
+          orServiceUnavailable
+        )
+        return quotationOf(screening, offer)
+      })
 
-    /** A new commit of rows that are written once: nobody else can have written them. */
-    const append = <A>(shop: Shop, writes: ReadonlyArray<Write>, call: IdempotentCall<A>, result: A) => {
-      const reply = call.reply(result)
-      return commit.append({ ...shop, cause: call.cause, writes, events: [], ...(reply === undefined ? {} : { reply }) }).pipe(
-        Effect.catchTag("Conflict", (bug) => Effect.die(bug)),
-        dieOnReplay
-      )
-    }
+      /** A new commit of rows that are written once: nobody else can have written them. */
+      const append = <A>(shop: Shop, writes: ReadonlyArray<Write>, call: IdempotentCall<A>, result: A) => {
+        const reply = call.reply(result)
+        return commit.append({
+          ...shop,
+          cause: call.cause,
+          writes,
+          events: [],
+          ...(reply === undefined ? {} : { reply })
+        }).pipe(
+          Effect.catchTag("Conflict", (bug) => Effect.die(bug)),
+          dieOnReplay
+        )
+      }
 
-    const estimate = Effect.fnUntraced(function*(shop: Shop, request: EstimateRequest, call: IdempotentCall<EstimateState>) {
-      const quotation = yield* quote(shop, request.items, request.zipCode)
-      yield* checkValue(quotation)
-      const now = yield* nowOf(shop)
-      const newEstimate: EstimateState = {
-        ...shop,
-        id: yield* uuidV7,
-        version: 1,
-        customer: request.customer,
-        quotation,
-        zipCode: request.zipCode,
-        createdAt: now,
-        expiresAt: now + estimateTtlSeconds,
-        orderId: null
-      }
-      yield* append(shop, [estimateWrite(newEstimate)], call, newEstimate)
-      return newEstimate
-    })
-
-    /** An estimate that may go on. Another customer's is as unknown as none. */
-    const usableEstimate = Effect.fnUntraced(function*(shop: Shop, customer: Customer, id: string) {
-      const found = yield* repo.estimate(shop.merchantId, shop.environment, id)
-      if (found === null || customerKey(found.customer) !== customerKey(customer)) {
-        return yield* publicError("ESTIMATE_NOT_FOUND", { param: "estimate_id" })
-      }
-      const fault = estimateFault(found, yield* nowOf(shop))
-      return fault === null ? found : yield* publicError(fault, { param: "estimate_id" })
-    })
-
-    const address = Effect.fnUntraced(function*(
-      shop: Shop,
-      customer: Customer,
-      estimateId: string,
-      postalAddress: PostalAddress,
-      call: IdempotentCall<AddressResult>
-    ) {
-      const before = yield* usableEstimate(shop, customer, estimateId)
-      const driver = retailers.driver(shop.environment)
-      if (driver === undefined) return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
-      const validation = yield* driver.validateAddress(postalAddress, shop.environment).pipe(orServiceUnavailable)
-      if (validation._tag === "Invalid") {
-        return yield* addressError(validation.fields)
-      }
-      const currentQuotation = yield* quote(shop, before.quotation.items, validation.address.zipCode)
-      const quotation = { ...currentQuotation, refused: [...before.quotation.refused, ...currentQuotation.refused] }
-      yield* checkValue(quotation)
-      const newAddress: AddressState = {
-        ...shop,
-        id: yield* uuidV7,
-        version: 1,
-        estimateId,
-        address: validation.address,
-        quotation,
-        createdAt: yield* nowOf(shop)
-      }
-      const result = {
-        address: newAddress,
-        estimate: { ...before, quotation, zipCode: validation.address.zipCode },
-        seenPrices: pricesOf(before.quotation.items)
-      }
-      yield* append(shop, [addressWrite(newAddress)], call, result)
-      return result
-    })
-
-    const purchase = Effect.fnUntraced(function*(
-      shop: Shop,
-      customer: Customer,
-      { addressId, estimateId, metadata, refundDestination, shippingOptionId }: Purchase,
-      call: IdempotentCall<PurchaseResult>
-    ) {
-      const before = yield* usableEstimate(shop, customer, estimateId)
-      const savedAddress = yield* repo.address(shop.merchantId, estimateId, addressId)
-      if (savedAddress === null) return yield* publicError("ADDRESS_NOT_FOUND", { param: "address_id" })
-      const shipping = shippingOption(savedAddress.quotation, shippingOptionId)
-      if (shipping === undefined) return yield* unknownShipping
-      const amounts = pricingOf(savedAddress.quotation, shipping)
-      yield* checkValue(savedAddress.quotation, amounts)
-      const currentQuotation = yield* quote(shop, savedAddress.quotation.items, savedAddress.address.zipCode)
-      if (!isStillOffered(savedAddress.quotation, currentQuotation, shipping)) {
-        const quotation = { ...currentQuotation, refused: [...savedAddress.quotation.refused, ...currentQuotation.refused] }
-        const estimate = { ...before, quotation, zipCode: savedAddress.address.zipCode }
-        return yield* publicError("ESTIMATE_CHANGED", {
-          param: "estimate_id",
-          details: { estimate: estimateObject(estimate, pricesOf(savedAddress.quotation.items)) }
-        })
-      }
-      const newOrder: NewOrder = {
-        ...shop,
-        orderId: yield* uuidV7,
-        customerId: customer.id,
-        walletAddress: before.customer.wallet?.address ?? null,
-        walletNetwork: before.customer.wallet?.network ?? null,
-        items: savedAddress.quotation.items,
-        shipping,
-        address: savedAddress.address,
-        amounts,
-        refundDestination,
-        metadata
-      }
-      const purchaseOf = (invoice: InvoiceState) => ({ invoice, ...orders.creation(newOrder, invoice) })
-      const invoice = yield* invoices.createWith(
-        invoiceOf(newOrder),
-        call.cause,
-        (invoice) => call.reply(purchaseOf(invoice)),
-        (invoice) => {
-          const { extraWrites } = purchaseOf(invoice)
-          return { ...extraWrites, writes: [...extraWrites.writes, estimateWrite(consumeEstimate(before, newOrder.orderId))] }
+      const estimate = Effect.fnUntraced(
+        function*(shop: Shop, request: EstimateRequest, call: IdempotentCall<EstimateState>) {
+          const quotation = yield* quote(shop, request.items, request.zipCode)
+          yield* checkValue(quotation)
+          const now = yield* nowOf(shop)
+          const newEstimate: EstimateState = {
+            ...shop,
+            id: yield* uuidV7,
+            version: 1,
+            customer: request.customer,
+            quotation,
+            zipCode: request.zipCode,
+            createdAt: now,
+            expiresAt: now + estimateTtlSeconds,
+            orderId: null
+          }
+          yield* append(shop, [estimateWrite(newEstimate)], call, newEstimate)
+          return newEstimate
         }
-      ).pipe(
-        Effect.catchTag("Conflict", (conflict) =>
-          conflict.table === estimateTable
-            ? Effect.fail(publicError("ESTIMATE_ALREADY_USED", { param: "estimate_id" }))
-            : Effect.die(conflict)),
-        dieOnReplay
       )
-      return purchaseOf(invoice)
-    })
 
-    return Checkouts.of({ quote, estimate, address, purchase })
-  }))
+      /** An estimate that may go on. Another customer's is as unknown as none. */
+      const usableEstimate = Effect.fnUntraced(function*(shop: Shop, customer: Customer, id: string) {
+        const found = yield* repo.estimate(shop.merchantId, shop.environment, id)
+        if (found === null || customerKey(found.customer) !== customerKey(customer)) {
+          return yield* publicError("ESTIMATE_NOT_FOUND", { param: "estimate_id" })
+        }
+        const fault = estimateFault(found, yield* nowOf(shop))
+        return fault === null ? found : yield* publicError(fault, { param: "estimate_id" })
+      })
+
+      const address = Effect.fnUntraced(function*(
+        shop: Shop,
+        customer: Customer,
+        estimateId: string,
+        postalAddress: PostalAddress,
+        call: IdempotentCall<AddressResult>
+      ) {
+        const before = yield* usableEstimate(shop, customer, estimateId)
+        const driver = retailers.driver(shop.environment)
+        if (driver === undefined) {
+          return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
+        }
+        const validation = yield* driver.validateAddress(postalAddress, shop.environment).pipe(orServiceUnavailable)
+        if (validation._tag === "Invalid") {
+          return yield* addressError(validation.fields)
+        }
+        const currentQuotation = yield* quote(shop, before.quotation.items, validation.address.zipCode)
+        const quotation = { ...currentQuotation, refused: [...before.quotation.refused, ...currentQuotation.refused] }
+        yield* checkValue(quotation)
+        const newAddress: AddressState = {
+          ...shop,
+          id: yield* uuidV7,
+          version: 1,
+          estimateId,
+          address: validation.address,
+          quotation,
+          createdAt: yield* nowOf(shop)
+        }
+        const result = {
+          address: newAddress,
+          estimate: { ...before, quotation, zipCode: validation.address.zipCode },
+          seenPrices: pricesOf(before.quotation.items)
+        }
+        yield* append(shop, [addressWrite(newAddress)], call, result)
+        return result
+      })
+
+      const purchase = Effect.fnUntraced(function*(
+        shop: Shop,
+        customer: Customer,
+        { addressId, estimateId, metadata, refundDestination, shippingOptionId }: Purchase,
+        call: IdempotentCall<PurchaseResult>
+      ) {
+        const before = yield* usableEstimate(shop, customer, estimateId)
+        const savedAddress = yield* repo.address(shop.merchantId, estimateId, addressId)
+        if (savedAddress === null) return yield* publicError("ADDRESS_NOT_FOUND", { param: "address_id" })
+        const shipping = shippingOption(savedAddress.quotation, shippingOptionId)
+        if (shipping === undefined) return yield* unknownShipping
+        const amounts = pricingOf(savedAddress.quotation, shipping)
+        yield* checkValue(savedAddress.quotation, amounts)
+        const currentQuotation = yield* quote(shop, savedAddress.quotation.items, savedAddress.address.zipCode)
+        if (!isStillOffered(savedAddress.quotation, currentQuotation, shipping)) {
+          const quotation = {
+            ...currentQuotation,
+            refused: [...savedAddress.quotation.refused, ...currentQuotation.refused]
+          }
+          const estimate = { ...before, quotation, zipCode: savedAddress.address.zipCode }
+          return yield* publicError("ESTIMATE_CHANGED", {
+            param: "estimate_id",
+            details: { estimate: estimateObject(estimate, pricesOf(savedAddress.quotation.items)) }
+          })
+        }
+        const newOrder: NewOrder = {
+          ...shop,
+          orderId: yield* uuidV7,
+          customerId: customer.id,
+          walletAddress: before.customer.wallet?.address ?? null,
+          walletNetwork: before.customer.wallet?.network ?? null,
+          items: savedAddress.quotation.items,
+          shipping,
+          address: savedAddress.address,
+          amounts,
+          refundDestination,
+          metadata
+        }
+        const purchaseOf = (invoice: InvoiceState) => ({ invoice, ...orders.creation(newOrder, invoice) })
+        const invoice = yield* invoices.createWith(
+          invoiceOf(newOrder),
+          call.cause,
+          (invoice) => call.reply(purchaseOf(invoice)),
+          (invoice) => {
+            const { extraWrites } = purchaseOf(invoice)
+            return {
+              ...extraWrites,
+              writes: [...extraWrites.writes, estimateWrite(consumeEstimate(before, newOrder.orderId))]
+            }
+          }
+        ).pipe(
+          Effect.catchTag("Conflict", (conflict) =>
+            conflict.table === estimateTable
+              ? Effect.fail(publicError("ESTIMATE_ALREADY_USED", { param: "estimate_id" }))
+              : Effect.die(conflict)),
+          dieOnReplay
+        )
+        return purchaseOf(invoice)
+      })
+
+      return Checkouts.of({ quote, estimate, address, purchase })
+    })
+  )
 }
 
 /** The invoice of a new order: it asks for its total within 1,800 s, and says nothing of who gets what where. */
@@ -391,7 +430,10 @@ const checkValue = (
   return Effect.fail(publicError(fault, fault === "NO_VALID_ITEMS" ? { details: { invalid_items } } : {}))
 }
 
-/** Removes estimates and addresses after {@link estimateRetentionHours}, carts {@link cartRetentionDays} after their last change. */
+/**
+ * Removes estimates and addresses after {@link estimateRetentionHours}, carts {@link cartRetentionDays} after their
+ * last change.
+ */
 export const prune = Effect.gen(function*() {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const estimatesBefore = now - estimateRetentionHours * 3_600

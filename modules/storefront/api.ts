@@ -7,7 +7,15 @@ import { EpochSeconds, InvoiceId, MerchantId, pathId, Uuid } from "../../schemas
 import { InvoiceStatus, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { readPrice, UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { exampleOrder, ItemFault, maximumItems, maximumQuantity, Order, OrderId, Retailer } from "../../schemas/Order.ts"
+import {
+  exampleOrder,
+  ItemFault,
+  maximumItems,
+  maximumQuantity,
+  Order,
+  OrderId,
+  Retailer
+} from "../../schemas/Order.ts"
 import { HttpsUrl } from "../../schemas/Web.ts"
 
 const optionalNullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -51,7 +59,8 @@ const Price = Schema.Union([Schema.Finite, Schema.String]).annotate({
   description: "Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged."
 }).check(
   Schema.makeFilter((price: number | string) =>
-    readPrice(price) !== undefined || "Expected dollars with at most 3 decimals, 0 to 1000000")
+    readPrice(price) !== undefined || "Expected dollars with at most 3 decimals, 0 to 1000000"
+  )
 )
 
 const quantityOf = (minimum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum: maximumQuantity }))
@@ -76,15 +85,21 @@ export const NewEstimate = withAliases(
         product_id: productId,
         retailer: line(64),
         title: optionalNullable(line(255)),
-        quantity: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
-          description: `1 to ${maximumQuantity}, 1 if not said; with more the item is invalid.`
-        })),
+        quantity: Schema.optionalKey(
+          Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
+            description: `1 to ${maximumQuantity}, 1 if not said; with more the item is invalid.`
+          })
+        ),
         price: optionalNullable(Price)
       })).check(Schema.isMaxLength(maximumItems))
     ).annotate({ description: `At most ${maximumItems}. Exactly one of this and \`use_cart\`.` }),
-    use_cart: optionalNullable(Schema.Boolean).annotate({ description: "Prices what is in the customer's cart, and leaves it there." }),
+    use_cart: optionalNullable(Schema.Boolean).annotate({
+      description: "Prices what is in the customer's cart, and leaves it there."
+    }),
     item_overrides: optionalNullable(
-      Schema.Array(Schema.Struct({ product_id: productId, retailer: optionalNullable(line(64)), quantity: quantityOf(0) }))
+      Schema.Array(
+        Schema.Struct({ product_id: productId, retailer: optionalNullable(line(64)), quantity: quantityOf(0) })
+      )
         .check(Schema.isMaxLength(maximumItems))
     ).annotate({ description: "With `use_cart`: other quantities than the cart's, 0 to leave an item out." }),
     zip_code: optionalNullable(zipCode)
@@ -106,7 +121,9 @@ const pricedFields = {
 
 const ValidItem = Schema.Struct({
   ...pricedFields,
-  price_changed: Schema.Boolean.annotate({ description: "Whether the price differs from the one the customer saw before." }),
+  price_changed: Schema.Boolean.annotate({
+    description: "Whether the price differs from the one the customer saw before."
+  }),
   image_url: nullableText
 })
 
@@ -164,7 +181,12 @@ const exampleValidItem = {
 
 const exampleItems = {
   valid_items: [exampleValidItem],
-  invalid_items: [{ product_id: "B000", retailer: "amazon", code: "NO_ELIGIBLE_OFFER", message: "Nobody sells this item now" }]
+  invalid_items: [{
+    product_id: "B000",
+    retailer: "amazon",
+    code: "NO_ELIGIBLE_OFFER",
+    message: "Nobody sells this item now"
+  }]
 } as const
 
 const exampleEstimate = {
@@ -284,10 +306,13 @@ export const NewPurchase = withAliases(
     address_id: Schema.String,
     shipping_option_id: optionalNullable(Schema.String).annotate({ description: "The cheapest if not said." }),
     refund_destination_wallet_address_bsc: optionalNullable(Schema.String).annotate({
-      description: "Where a refund would go: an address of BNB Chain that is the customer's own, not one that payments are " +
+      description:
+        "Where a refund would go: an address of BNB Chain that is the customer's own, not one that payments are " +
         "received at. It can be set later too."
     }),
-    metadata: optionalNullable(Metadata).annotate({ description: "Your own data, kept in the invoice and shown there." })
+    metadata: optionalNullable(Metadata).annotate({
+      description: "Your own data, kept in the invoice and shown there."
+    })
   }),
   {
     identifier: "NewPurchase",
@@ -344,7 +369,8 @@ export const Purchase = Schema.Struct({
   examples: [{
     order_id: exampleOrder.id,
     invoice_id: exampleOrder.invoice_id,
-    payment_url: `https://pay.example/pay/${exampleOrder.invoice_id}?session_token=pst_Zk3…&signature=9f2c….1766278800000`,
+    payment_url:
+      `https://pay.example/pay/${exampleOrder.invoice_id}?session_token=pst_Zk3…&signature=9f2c….1766278800000`,
     session_token: "pst_Zk3…",
     signature: "9f2c….1766278800000",
     payment_session_headers: { "x-session-token": "pst_Zk3…", "x-signature": "9f2c….1766278800000" },
@@ -419,7 +445,8 @@ export const CartItem = Schema.Struct({
   product_url: nullableText
 }).annotate({
   identifier: "CartItem",
-  description: "An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.",
+  description:
+    "An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.",
   examples: [exampleCartItem]
 })
 
@@ -461,12 +488,20 @@ const RemovedItems = success(Schema.Struct({ items_removed: Schema.Int })).annot
 })
 
 const callerErrors = [
-  "VALIDATION_ERROR", "CUSTOMER_IDENTITY_REQUIRED", "WALLET_ADDRESS_INVALID", "UNAUTHORIZED", "API_KEY_INVALID",
-  "SCOPE_MISMATCH", "SERVICE_UNAVAILABLE"
+  "VALIDATION_ERROR",
+  "CUSTOMER_IDENTITY_REQUIRED",
+  "WALLET_ADDRESS_INVALID",
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "SCOPE_MISMATCH",
+  "SERVICE_UNAVAILABLE"
 ] as const
 
 const writeErrors = [
-  "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...callerErrors
+  "IDEMPOTENCY_KEY_INVALID",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED",
+  ...callerErrors
 ] as const
 
 const priceErrors = ["NO_VALID_ITEMS", "ORDER_VALUE_EXCEEDED", "INVALID_AMOUNT_RANGE"] as const
@@ -483,17 +518,27 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     error: errors("wrapped", ...priceErrors, ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Price items, or a cart",
-    description: "Asks the retailer what the items cost now and keeps the answer for 900 seconds. The retailer's price " +
+    description:
+      "Asks the retailer what the items cost now and keeps the answer for 900 seconds. The retailer's price " +
       "counts: where your `price` is another, `price_changed` is true. Items that cannot be bought are in `invalid_items` " +
       "and not in the sum; if none can, the answer is `NO_VALID_ITEMS` with the same list in `details`."
   })),
   HttpApiEndpoint.post("address", `${checkout}/address`, {
     payload: NewAddress,
     success: success(AddressedEstimate),
-    error: errors("wrapped", "ADDRESS_INVALID", "ESTIMATE_NOT_FOUND", "ESTIMATE_ALREADY_USED", "ESTIMATE_EXPIRED", ...priceErrors, ...writeErrors)
+    error: errors(
+      "wrapped",
+      "ADDRESS_INVALID",
+      "ESTIMATE_NOT_FOUND",
+      "ESTIMATE_ALREADY_USED",
+      "ESTIMATE_EXPIRED",
+      ...priceErrors,
+      ...writeErrors
+    )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Say where an estimate goes",
-    description: "Checks the address, prices the items anew for there, and answers what the customer now has to be shown: " +
+    description:
+      "Checks the address, prices the items anew for there, and answers what the customer now has to be shown: " +
       "`estimate.pricing`, and each item with `price_changed` against the estimate. Call it again for another address, or " +
       "for new prices; the estimate ends when it was going to. Addresses are removed after 24 hours, and never logged."
   })),
@@ -514,7 +559,8 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     )
   }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
     summary: "Order an estimate",
-    description: "Makes the order and the invoice that pays it, payable for 1,800 seconds, and uses the estimate up. The " +
+    description:
+      "Makes the order and the invoice that pays it, payable for 1,800 seconds, and uses the estimate up. The " +
       "invoice asks for exactly what the address step showed, with the way of shipping chosen here. The retailer is asked " +
       "once more: where it wants more by now, or does not sell all of it, the answer is `ESTIMATE_CHANGED` with the new " +
       "prices in `details.estimate`, and nothing was made; show them, and go on from the address step. A cart is not touched."
@@ -555,7 +601,8 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     error: errors("wrapped", "CART_LIMIT_REACHED", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Put an item into a cart",
-    description: "The same product of the same retailer adds its quantity to what is there (`updated`), and its new title, " +
+    description:
+      "The same product of the same retailer adds its quantity to what is there (`updated`), and its new title, " +
       `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${ownerNote}`
   })),
   HttpApiEndpoint.put("resizeItem", `${carts}/items/:item_id`, {
@@ -592,11 +639,15 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   })),
   HttpApiEndpoint.get("cartTotals", `${carts}/totals`, {
     query: { ...customerQuery, zip_code: Schema.optionalKey(zipCode) },
-    success: success(Pricing).annotate({ identifier: "CartTotals", examples: [{ success: true, data: examplePricing }] }),
+    success: success(Pricing).annotate({
+      identifier: "CartTotals",
+      examples: [{ success: true, data: examplePricing }]
+    }),
     error: errors("wrapped", ...callerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Price a cart",
-    description: "What the items of the cart that can be bought come to now, delivered to `zip_code` where it is sent. It " +
+    description:
+      "What the items of the cart that can be bought come to now, delivered to `zip_code` where it is sent. It " +
       "promises nothing: an estimate does."
   }))
 )
@@ -604,7 +655,8 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Checkout and carts",
-    description: "A customer's way to an order: cart, estimate, address, invoice. All of it takes a key of commerce scope."
+    description:
+      "A customer's way to an order: cart, estimate, address, invoice. All of it takes a key of commerce scope."
   }))
 {}
 

@@ -1,9 +1,11 @@
-/** The rules of a shop before there is an order: carts, what items cost, addresses, and what an estimate promises. Pure. */
+/**
+ * The rules of a shop before there is an order: carts, what items cost, addresses, and what an estimate promises. Pure.
+ */
 import { Schema } from "effect"
 import { readAddress } from "../../schemas/Address.ts"
-import { type ErrorCode, meaningOf, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type ErrorCode, meaningOf, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { cutMessage } from "../../schemas/InvalidInput.ts"
-import { minimumInvoiceAmount, type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
+import { minimumInvoiceAmount, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { type ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
 import { EmailAddress } from "../../schemas/Web.ts"
@@ -71,7 +73,10 @@ export interface ItemScreening {
   readonly refusedItems: ReadonlyArray<RefusedItem>
 }
 
-/** Wanted items, each once with all its pieces, in the order they came in; refused are those no retailer need be asked of. */
+/**
+ * Wanted items, each once with all its pieces, in the order they came in; refused are those no retailer need be asked
+ * of.
+ */
 export const screenItems = (items: ReadonlyArray<WantedItem>): ItemScreening => {
   const byKey = new Map<string, WantedItem>()
   for (const item of items) {
@@ -92,7 +97,11 @@ export type Quotation = Offer
 
 /** Nothing can be bought. */
 export const emptyQuotation: Quotation = {
-  items: [], refused: [], shipping: [], tax: usdMillis(0n), fees: usdMillis(0n)
+  items: [],
+  refused: [],
+  shipping: [],
+  tax: usdMillis(0n),
+  fees: usdMillis(0n)
 }
 
 /** No retailer serves the environment: every item is refused. */
@@ -102,9 +111,9 @@ export const unservedQuotation = ({ refusedItems, wantedItems }: ItemScreening):
 })
 
 /**
- * A retailer's answer held against what was wanted: each item once, with the pieces that were asked for, in that order. An
- * item that was not answered, or is offered for nothing, is not sold; nothing is where there is no way to ship it. Where
- * nothing is sold, nothing is taxed either.
+ * A retailer's answer held against what was wanted: each item once, with the pieces that were asked for, in that order.
+ * An item that was not answered, or is offered for nothing, is not sold; nothing is where there is no way to ship it.
+ * Where nothing is sold, nothing is taxed either.
  */
 export const quotationOf = ({ refusedItems, wantedItems }: ItemScreening, offer: Offer): Quotation => {
   const offers = new Map(offer.items.map((item) => [itemKey(item), item]))
@@ -290,9 +299,12 @@ export const setQuantity = (
 }
 
 /** Takes everything out. */
-export const emptyCart = (cart: CartState, now: number): CartState => cart.items.length === 0 ? cart : withItems(cart, [], now)
+export const emptyCart = (cart: CartState, now: number): CartState =>
+  cart.items.length === 0 ? cart : withItems(cart, [], now)
 
-/** How many pieces are wanted instead of what the cart says; 0 leaves the item out. Without a retailer: whosever it is. */
+/**
+ * How many pieces are wanted instead of what the cart says; 0 leaves the item out. Without a retailer: whosever it is.
+ */
 export interface ItemOverride {
   readonly productId: string
   readonly retailer: string | null
@@ -376,7 +388,9 @@ export const readPostalAddress = (
 export const addressError = (fields: Readonly<Record<string, string>>): PublicError =>
   publicError("ADDRESS_INVALID", {
     message: cutMessage(
-      `${meaningOf("ADDRESS_INVALID")}. ${Object.entries(fields).map(([name, fault]) => `${name}: ${fault}`).join("; ")}`
+      `${meaningOf("ADDRESS_INVALID")}. ${
+        Object.entries(fields).map(([name, fault]) => `${name}: ${fault}`).join("; ")
+      }`
     ),
     param: "address",
     details: { fields }
@@ -386,10 +400,11 @@ export const addressError = (fields: Readonly<Record<string, string>>): PublicEr
 export const addressObject = (address: PostalAddress): Readonly<Record<AddressField, string | null>> =>
   Object.fromEntries(addressFields.map(([name, key]) => [name, address[key]])) as Record<AddressField, string | null>
 
-const amountFields = <Name extends string>(name: Name, amount: UsdMillis) => ({
-  [name]: usdWire(amount),
-  [`${name}_decimal`]: usdDecimal(amount)
-}) as { readonly [K in Name]: number } & { readonly [K in `${Name}_decimal`]: string }
+const amountFields = <Name extends string>(name: Name, amount: UsdMillis) =>
+  ({
+    [name]: usdWire(amount),
+    [`${name}_decimal`]: usdDecimal(amount)
+  }) as { readonly [K in Name]: number } & { readonly [K in `${Name}_decimal`]: string }
 
 /** `pricing` on the wire. */
 export const pricingObject = ({ fees, shipping, subtotal, tax, total }: Pricing) => ({
@@ -442,7 +457,12 @@ export const estimateObject = (estimate: EstimateState, seenPrices: SeenPrices) 
 
 /** `shipping_options` on the wire. */
 export const shippingObjects = ({ shipping }: Quotation) =>
-  shipping.map(({ amount, estimatedDays, id, name }) => ({ id, name, ...amountFields("amount", amount), estimated_days: estimatedDays }))
+  shipping.map(({ amount, estimatedDays, id, name }) => ({
+    id,
+    name,
+    ...amountFields("amount", amount),
+    estimated_days: estimatedDays
+  }))
 
 /** An item of a cart on the wire. */
 export const cartItemObject = (item: CartItem) => ({

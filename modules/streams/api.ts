@@ -1,7 +1,14 @@
 /** Tickets for the merchants' websockets: definitions only (modules/docs/reference/websockets.md#tickets). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { authenticationErrors, errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import {
+  authenticationErrors,
+  errors,
+  Idempotent,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -61,12 +68,15 @@ export class StreamsGroup extends HttpApiGroup.make("streams").add(
       "IDEMPOTENCY_KEY_REUSED",
       "SERVICE_UNAVAILABLE"
     )
-  }).middleware(Idempotent).annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" }).annotateMerge(OpenApi.annotations({
-    summary: "Get a ticket for a websocket",
-    description: "For pages, which cannot send headers with a websocket. A ticket opens one connection, once, within a " +
-      "minute; the connection lasts until the key or session that made the ticket ends. `environment` is for wallets, and " +
-      "the caller's own where it is absent. See the guide on websockets."
-  }))
+  }).middleware(Idempotent).annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Get a ticket for a websocket",
+      description:
+        "For pages, which cannot send headers with a websocket. A ticket opens one connection, once, within a " +
+        "minute; the connection lasts until the key or session that made the ticket ends. `environment` is for wallets, and " +
+        "the caller's own where it is absent. See the guide on websockets."
+    })
+  )
 )
   .middleware(MerchantAuth)
   .middleware(WrappedErrors)

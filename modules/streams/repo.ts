@@ -21,8 +21,8 @@ export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   return {
     /**
-     * Keeps a ticket, and answers when it ends, epoch seconds; undefined while the credential has as many unused ones as
-     * it may. Callers side by side may pass the limit by as many as they are.
+     * Keeps a ticket, and answers when it ends, epoch seconds; undefined while the credential has as many unused ones
+     * as it may. Callers side by side may pass the limit by as many as they are.
      */
     add: (id: string, grant: StreamGrant, seconds: number): Effect.Effect<number | undefined> =>
       Effect.map(

@@ -24,5 +24,7 @@ export const ticketOf = (random: Uint8Array): string => `wst_${Buffer.from(rando
 /** Why a caller gets no ticket for a stream: a commerce key has the commerce stream only. */
 export const objectionTo = ({ scope }: Pick<Principal, "scope">, requested: KeyScope): PublicError | undefined =>
   scope === "commerce" && requested === "merchant"
-    ? publicError("SCOPE_MISMATCH", { message: "A commerce key opens the commerce stream only: ask for scope commerce" })
+    ? publicError("SCOPE_MISMATCH", {
+      message: "A commerce key opens the commerce stream only: ask for scope commerce"
+    })
     : undefined

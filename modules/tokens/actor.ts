@@ -35,58 +35,61 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
     change: PolicyChange
   ) => Effect.Effect<PolicyState, PublicError | IdempotentReplay>
 }>()("tillwire/modules/tokens/TokenPolicies") {
-  static readonly layer = Layer.effect(TokenPolicies, Effect.gen(function*() {
-    const actors = yield* Actors
-    const commit = yield* Commit
-    const repo = yield* makeRepo
-    const cache = new Map<string, { readonly state: PolicyState; readonly until: number }>()
+  static readonly layer = Layer.effect(
+    TokenPolicies,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const commit = yield* Commit
+      const repo = yield* makeRepo
+      const cache = new Map<string, { readonly state: PolicyState; readonly until: number }>()
 
-    const nameOf = (merchantId: number, environment: Environment) => `${merchantId}:${environment}`
+      const nameOf = (merchantId: number, environment: Environment) => `${merchantId}:${environment}`
 
-    const remember = Effect.fnUntraced(function*(state: PolicyState) {
-      const until = (yield* Clock.currentTimeMillis) + policyCacheMillis
-      const name = nameOf(state.merchantId, state.environment)
-      // A look-up that was overtaken by a change here must not bring the old policy back.
-      if ((cache.get(name)?.state.version ?? 0) > state.version) return
-      cache.delete(name)
-      if (cache.size >= policyCacheCapacity) cache.delete(cache.keys().next().value!)
-      cache.set(name, { state, until })
-    })
-
-    const get = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-      const hit = cache.get(nameOf(merchantId, environment))
-      if (hit !== undefined && (yield* Clock.currentTimeMillis) < hit.until) return hit.state
-      return yield* Effect.tap(repo.policy(merchantId, environment), remember)
-    })
-
-    const change = (
-      merchantId: number,
-      environment: Environment,
-      cause: CommitCause,
-      { decide, reply }: PolicyChange
-    ) => {
-      const once = Effect.gen(function*() {
-        const before = yield* repo.policy(merchantId, environment)
-        const after = decide(before)
-        const replyWrite = reply(before, after)
-        if (after === before) return before
-        yield* commit.append({
-          merchantId,
-          environment,
-          cause,
-          writes: [policyWrite(after)],
-          events: [],
-          ...(replyWrite === undefined ? {} : { reply: replyWrite })
-        })
-        yield* remember(after)
-        return after
+      const remember = Effect.fnUntraced(function*(state: PolicyState) {
+        const until = (yield* Clock.currentTimeMillis) + policyCacheMillis
+        const name = nameOf(state.merchantId, state.environment)
+        // A look-up that was overtaken by a change here must not bring the old policy back.
+        if ((cache.get(name)?.state.version ?? 0) > state.version) return
+        cache.delete(name)
+        if (cache.size >= policyCacheCapacity) cache.delete(cache.keys().next().value!)
+        cache.set(name, { state, until })
       })
-      return actors.send("token-policies", nameOf(merchantId, environment), once).pipe(
-        Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
-        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-      )
-    }
 
-    return TokenPolicies.of({ get, change })
-  }))
+      const get = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+        const hit = cache.get(nameOf(merchantId, environment))
+        if (hit !== undefined && (yield* Clock.currentTimeMillis) < hit.until) return hit.state
+        return yield* Effect.tap(repo.policy(merchantId, environment), remember)
+      })
+
+      const change = (
+        merchantId: number,
+        environment: Environment,
+        cause: CommitCause,
+        { decide, reply }: PolicyChange
+      ) => {
+        const once = Effect.gen(function*() {
+          const before = yield* repo.policy(merchantId, environment)
+          const after = decide(before)
+          const replyWrite = reply(before, after)
+          if (after === before) return before
+          yield* commit.append({
+            merchantId,
+            environment,
+            cause,
+            writes: [policyWrite(after)],
+            events: [],
+            ...(replyWrite === undefined ? {} : { reply: replyWrite })
+          })
+          yield* remember(after)
+          return after
+        })
+        return actors.send("token-policies", nameOf(merchantId, environment), once).pipe(
+          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+        )
+      }
+
+      return TokenPolicies.of({ get, change })
+    })
+  )
 }

@@ -5,7 +5,15 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
-  AddressLimitOf, Anonymous, errors, FlatErrors, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, WrappedErrors
+  AddressLimitOf,
+  Anonymous,
+  errors,
+  FlatErrors,
+  Idempotent,
+  MerchantAuth,
+  ParameterCodes,
+  UnknownParameters,
+  WrappedErrors
 } from "../../runtime/Http.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -139,19 +147,24 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
       query: { environment: Schema.optionalKey(Environment) },
       success: TokenList,
       error: errors("flat", ...readErrors)
-    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
-      summary: "List supported tokens",
-      description: "Every active token of an environment, the credential's own unless `environment` names the other " +
-        "one. Sorted by network, symbol, id. Under `selective` blocked tokens are left out; under `accept_none` every " +
-        "token is shown as blocked. `price` is the last known one and null when there never was one."
-    })),
+    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(
+      OpenApi.annotations({
+        summary: "List supported tokens",
+        description:
+          "Every active token of an environment, the credential's own unless `environment` names the other " +
+          "one. Sorted by network, symbol, id. Under `selective` blocked tokens are left out; under `accept_none` every " +
+          "token is shown as blocked. `price` is the last known one and null when there never was one."
+      })
+    ),
     HttpApiEndpoint.get("search", "/search", {
       query: {
         environment: Schema.optionalKey(Environment),
         limit: Schema.optionalKey(Limit),
         offset: Schema.optionalKey(Offset),
         search: Schema.optionalKey(
-          Schema.String.check(Schema.isMaxLength(maximumSearchText)).annotate({ description: "Literal characters in symbol, name or address, in either case" })
+          Schema.String.check(Schema.isMaxLength(maximumSearchText)).annotate({
+            description: "Literal characters in symbol, name or address, in either case"
+          })
         ),
         network: Schema.optionalKey(Network),
         token_type: Schema.optionalKey(TokenType),
@@ -161,12 +174,15 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
       },
       success: TokenSearchPage,
       error: errors("flat", "INVALID_LIMIT", "INVALID_OFFSET", ...readErrors)
-    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
-      summary: "Search supported tokens",
-      description: "Tokens of an environment, inactive ones included, sorted by network, symbol, id. `total` counts " +
-        "after all filters. `blocked` filters under `selective`; under `accept_all` `true` finds nothing, under " +
-        "`accept_none` `false` finds nothing."
-    })),
+    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(
+      OpenApi.annotations({
+        summary: "Search supported tokens",
+        description:
+          "Tokens of an environment, inactive ones included, sorted by network, symbol, id. `total` counts " +
+          "after all filters. `blocked` filters under `selective`; under `accept_all` `true` finds nothing, under " +
+          "`accept_none` `false` finds nothing."
+      })
+    ),
     HttpApiEndpoint.get("policy", "/policy", {
       query: { environment: Schema.optionalKey(Environment) },
       success: TokenPolicy,
@@ -195,7 +211,8 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
     }).middleware(Idempotent).annotate(ParameterCodes, { tokenId: "TOKEN_NOT_FOUND" }).annotateMerge(
       OpenApi.annotations({
         summary: "Block or release a token",
-        description: "Puts a token of the caller's environment on the blocked list, or takes it off. The list is kept " +
+        description:
+          "Puts a token of the caller's environment on the blocked list, or takes it off. The list is kept " +
           "under every policy and heeded under `selective`."
       })
     ),
@@ -215,7 +232,9 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
   .prefix("/api/v1/merchant/tokens")
   .middleware(MerchantAuth)
   .middleware(FlatErrors)
-  .annotateMerge(OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." })
+  )
 {}
 
 /** Pictures, not calls: for any page that shows tokens, without a credential. They are not in the OpenAPI document. */

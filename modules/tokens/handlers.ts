@@ -4,7 +4,14 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
-import { Idempotency, jsonText, readEnvironment, dieOnReplay, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  dieOnReplay,
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  RequestInfo,
+  requireMerchantScope
+} from "../../runtime/Http.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -18,12 +25,12 @@ import { searchLimits, ServedTokensApi } from "./api.ts"
 import {
   block,
   blockedFilter,
-  countDifferences,
   choosePolicy,
-  searchResult,
+  countDifferences,
   isBlocked,
   policyBody,
   type PolicyState,
+  searchResult,
   tokenList
 } from "./rules.ts"
 
@@ -42,119 +49,148 @@ const badgeHeaders = {
   "access-control-allow-origin": "*"
 }
 
-export const badgeHandlers = HttpApiBuilder.group(ServedTokensApi, "tokenBadges", (handlers) =>
-  handlers.handle("badge", Effect.fnUntraced(function*({ params }) {
-    const symbol = badgeName.exec(params.name)?.[1]
-    if (symbol === undefined) return yield* publicError("NOT_FOUND")
-    const { headers: requestHeaders } = yield* HttpServerRequest.HttpServerRequest
-    const svg = tokenBadge(symbol)
-    const etag = `"${createHash("sha256").update(svg).digest("hex").slice(0, 16)}"`
-    const headers = { ...badgeHeaders, etag }
-    return matchesEtag(requestHeaders["if-none-match"], etag)
-      ? HttpServerResponse.empty({ status: 304, headers })
-      : HttpServerResponse.text(svg, { contentType: "image/svg+xml", headers })
-  })))
+export const badgeHandlers = HttpApiBuilder.group(
+  ServedTokensApi,
+  "tokenBadges",
+  (handlers) =>
+    handlers.handle(
+      "badge",
+      Effect.fnUntraced(function*({ params }) {
+        const symbol = badgeName.exec(params.name)?.[1]
+        if (symbol === undefined) return yield* publicError("NOT_FOUND")
+        const { headers: requestHeaders } = yield* HttpServerRequest.HttpServerRequest
+        const svg = tokenBadge(symbol)
+        const etag = `"${createHash("sha256").update(svg).digest("hex").slice(0, 16)}"`
+        const headers = { ...badgeHeaders, etag }
+        return matchesEtag(requestHeaders["if-none-match"], etag)
+          ? HttpServerResponse.empty({ status: 304, headers })
+          : HttpServerResponse.text(svg, { contentType: "image/svg+xml", headers })
+      })
+    )
+)
 
 const flagOf = (text: "true" | "false" | undefined): boolean | null => (text === undefined ? null : text === "true")
 
-export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.fn(function*(handlers) {
-  const catalog = yield* TokenCatalog
-  const chains = yield* Chains
-  const policies = yield* TokenPolicies
-  const prices = yield* Prices
-  const search = yield* Search.make
+export const handlers = HttpApiBuilder.group(
+  ServedTokensApi,
+  "tokens",
+  Effect.fn(function*(handlers) {
+    const catalog = yield* TokenCatalog
+    const chains = yield* Chains
+    const policies = yield* TokenPolicies
+    const prices = yield* Prices
+    const search = yield* Search.make
 
-  const policyOf = Effect.fnUntraced(function*(requestedEnvironment: Environment | undefined) {
-    const principal = yield* requireMerchantScope
-    return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, requestedEnvironment))
-  })
+    const policyOf = Effect.fnUntraced(function*(requestedEnvironment: Environment | undefined) {
+      const principal = yield* requireMerchantScope
+      return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, requestedEnvironment))
+    })
 
-  /** Changes the policy of `environment` and answers what `body` makes of it; the reply lands in the same commit. */
-  const change = Effect.fnUntraced(function*(
-    { environment, merchantId }: Principal,
-    decide: PolicyChange["decide"],
-    body: (before: PolicyState, after: PolicyState) => object
-  ) {
-    const idempotency = yield* Idempotency
-    const { requestId } = yield* RequestInfo
-    let text = ""
-    yield* policies.change(merchantId, environment, { requestId, idempotencyKey: idempotency.key }, {
-      decide,
-      reply: (before, after) => {
-        text = JSON.stringify(body(before, after))
-        return idempotency.reply(200, text)
-      }
-    }).pipe(dieOnReplay)
-    return jsonText(text)
-  })
+    /** Changes the policy of `environment` and answers what `body` makes of it; the reply lands in the same commit. */
+    const change = Effect.fnUntraced(function*(
+      { environment, merchantId }: Principal,
+      decide: PolicyChange["decide"],
+      body: (before: PolicyState, after: PolicyState) => object
+    ) {
+      const idempotency = yield* Idempotency
+      const { requestId } = yield* RequestInfo
+      let text = ""
+      yield* policies.change(merchantId, environment, { requestId, idempotencyKey: idempotency.key }, {
+        decide,
+        reply: (before, after) => {
+          text = JSON.stringify(body(before, after))
+          return idempotency.reply(200, text)
+        }
+      }).pipe(dieOnReplay)
+      return jsonText(text)
+    })
 
-  const requireTokens = ({ environment }: Principal, tokenIds: ReadonlyArray<number>) =>
-    tokenIds.every((id) => catalog.get(id)?.environment === environment)
-      ? Effect.void
-      : Effect.fail(publicError("TOKEN_NOT_FOUND"))
+    const requireTokens = ({ environment }: Principal, tokenIds: ReadonlyArray<number>) =>
+      tokenIds.every((id) => catalog.get(id)?.environment === environment)
+        ? Effect.void
+        : Effect.fail(publicError("TOKEN_NOT_FOUND"))
 
-  return handlers
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const policy = yield* policyOf(query.environment)
-      return tokenList(policy, catalog.list(policy.environment), prices.latest)
-    }))
-    .handle("search", Effect.fnUntraced(function*({ query }) {
-      const policy = yield* policyOf(query.environment)
-      const { limit = searchLimits.byDefault, offset = 0 } = query
-      const { tokens, total } = yield* search(policy.environment, {
-        text: query.search ?? null,
-        network: query.network ?? null,
-        type: query.token_type ?? null,
-        active: flagOf(query.is_active),
-        stable: flagOf(query.supports_stable_settlement),
-        accepts: blockedFilter(policy, flagOf(query.blocked)),
-        limit,
-        offset
-      })
-      return {
-        acceptance_policy: policy.policy,
-        environment: policy.environment,
-        total,
-        limit,
-        offset,
-        tokens: tokens.map((token) =>
-          searchResult(
-            token,
-            isBlocked(policy, token.id),
-            prices.latest(token),
-            chains.driver(token.network, token.environment) !== undefined
+    return handlers
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const policy = yield* policyOf(query.environment)
+          return tokenList(policy, catalog.list(policy.environment), prices.latest)
+        })
+      )
+      .handle(
+        "search",
+        Effect.fnUntraced(function*({ query }) {
+          const policy = yield* policyOf(query.environment)
+          const { limit = searchLimits.byDefault, offset = 0 } = query
+          const { tokens, total } = yield* search(policy.environment, {
+            text: query.search ?? null,
+            network: query.network ?? null,
+            type: query.token_type ?? null,
+            active: flagOf(query.is_active),
+            stable: flagOf(query.supports_stable_settlement),
+            accepts: blockedFilter(policy, flagOf(query.blocked)),
+            limit,
+            offset
+          })
+          return {
+            acceptance_policy: policy.policy,
+            environment: policy.environment,
+            total,
+            limit,
+            offset,
+            tokens: tokens.map((token) =>
+              searchResult(
+                token,
+                isBlocked(policy, token.id),
+                prices.latest(token),
+                chains.driver(token.network, token.environment) !== undefined
+              )
+            )
+          }
+        })
+      )
+      .handle(
+        "policy",
+        Effect.fnUntraced(function*({ query }) {
+          const policy = yield* policyOf(query.environment)
+          return jsonText(JSON.stringify(policyBody(policy)))
+        })
+      )
+      .handle(
+        "choosePolicy",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* requireMerchantScope
+          return yield* change(
+            principal,
+            (current) => choosePolicy(current, payload.acceptance_policy),
+            (_, after) => policyBody(after)
           )
-        )
-      }
-    }))
-    .handle("policy", Effect.fnUntraced(function*({ query }) {
-      const policy = yield* policyOf(query.environment)
-      return jsonText(JSON.stringify(policyBody(policy)))
-    }))
-    .handle("choosePolicy", Effect.fnUntraced(function*({ payload }) {
-      const principal = yield* requireMerchantScope
-      return yield* change(
-        principal,
-        (current) => choosePolicy(current, payload.acceptance_policy),
-        (_, after) => policyBody(after)
+        })
       )
-    }))
-    .handle("block", Effect.fnUntraced(function*({ params: { tokenId }, payload: { blocked } }) {
-      const principal = yield* requireMerchantScope
-      yield* requireTokens(principal, [tokenId])
-      return yield* change(
-        principal,
-        (current) => block(current, [tokenId], blocked),
-        () => ({ success: true, blocked })
+      .handle(
+        "block",
+        Effect.fnUntraced(function*({ params: { tokenId }, payload: { blocked } }) {
+          const principal = yield* requireMerchantScope
+          yield* requireTokens(principal, [tokenId])
+          return yield* change(
+            principal,
+            (current) => block(current, [tokenId], blocked),
+            () => ({ success: true, blocked })
+          )
+        })
       )
-    }))
-    .handle("blockBulk", Effect.fnUntraced(function*({ payload: { blocked, token_ids } }) {
-      const principal = yield* requireMerchantScope
-      yield* requireTokens(principal, token_ids)
-      return yield* change(
-        principal,
-        (current) => block(current, token_ids, blocked),
-        (before, after) => ({ success: true, updated: countDifferences(before.blockedTokens, after.blockedTokens) })
+      .handle(
+        "blockBulk",
+        Effect.fnUntraced(function*({ payload: { blocked, token_ids } }) {
+          const principal = yield* requireMerchantScope
+          yield* requireTokens(principal, token_ids)
+          return yield* change(
+            principal,
+            (current) => block(current, token_ids, blocked),
+            (before, after) => ({ success: true, updated: countDifferences(before.blockedTokens, after.blockedTokens) })
+          )
+        })
       )
-    }))
-}))
+  })
+)

@@ -20,5 +20,8 @@ export const plugin = Plugin.make({
   migrations,
   tables,
   layer: () =>
-    HttpApiBuilder.layer(ServedTokensApi).pipe(Layer.provide(Layer.merge(handlers, badgeHandlers)), Layer.provideMerge(TokenPolicies.layer))
+    HttpApiBuilder.layer(ServedTokensApi).pipe(
+      Layer.provide(Layer.merge(handlers, badgeHandlers)),
+      Layer.provideMerge(TokenPolicies.layer)
+    )
 })

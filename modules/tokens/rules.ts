@@ -1,7 +1,13 @@
 /** What a merchant accepts, and what it is shown of the catalogue. Pure. */
 import { displayNumber } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type AcceptancePolicy, type FoundToken, nativeAddress, type Token, type TokenRecord } from "../../schemas/Token.ts"
+import {
+  type AcceptancePolicy,
+  type FoundToken,
+  nativeAddress,
+  type Token,
+  type TokenRecord
+} from "../../schemas/Token.ts"
 
 /** What one merchant accepts in one environment. */
 export interface PolicyState {
@@ -46,7 +52,9 @@ export const block = (state: PolicyState, tokenIds: ReadonlyArray<number>, shoul
     if (shouldBlock) list.add(id)
     else list.delete(id)
   }
-  return countDifferences(state.blockedTokens, list) === 0 ? state : { ...state, blockedTokens: list, version: state.version + 1 }
+  return countDifferences(state.blockedTokens, list) === 0
+    ? state
+    : { ...state, blockedTokens: list, version: state.version + 1 }
 }
 
 /** Tokens on one of two lists and not on the other. */

@@ -74,7 +74,9 @@ const Options = Schema.Struct({
   extra: Schema.optionalKey(Schema.Array(ExtraToken).check(Schema.isMaxLength(maximumExtra)))
 })
 
-/** Where the tokens module serves the badge of a symbol. Never a picture of anybody else: who pays would be seen there. */
+/**
+ * Where the tokens module serves the badge of a symbol. Never a picture of anybody else: who pays would be seen there.
+ */
 export const photoUriOf = (symbol: string): string => `/assets/tokens/${encodeURIComponent(symbol.toLowerCase())}.svg`
 
 const bundledListing = (token: Omit<typeof BundledToken.Type, "source" | "notes">): TokenListing => ({

@@ -127,7 +127,9 @@ const listingOf = (
   const chain = chains.get(chainId)
   if (chain === undefined) return null
   const { environment, network } = chain
-  if (options.networks?.includes(network) === false || options.environments?.includes(environment) === false) return null
+  if (options.networks?.includes(network) === false || options.environments?.includes(environment) === false) {
+    return null
+  }
   const address = readAddress(network, environment, decoded.success.address)
   if (address === null || address === coinPlaceholder) return undefined
   return {
@@ -219,8 +221,11 @@ const follow = Effect.fnUntraced(function*(options: typeof ListOptions.Type) {
       Effect.annotateLogs({ source, tokens: list.listings.length, skipped: list.skippedCount })
     )
   }).pipe(
-    Effect.catchTag("ListError", ({ reason }) =>
-      Effect.annotateLogs(Effect.logWarning(`token list not read: ${reason}; the last good one holds`), { source })),
+    Effect.catchTag(
+      "ListError",
+      ({ reason }) =>
+        Effect.annotateLogs(Effect.logWarning(`token list not read: ${reason}; the last good one holds`), { source })
+    ),
     Effect.catchCause((cause) => Effect.annotateLogs(Effect.logWarning("token list not taken over", cause), { source }))
   )
 

@@ -18,7 +18,10 @@ import { makeNameResolver } from "./https/NameResolver.ts"
 /** Name, TCP, proxy and TLS together. */
 const defaultConnectTimeoutMillis = 5_000
 
-/** How long one address of a name may take before the next one is tried beside it; Node's 250 ms is less than some roads. */
+/**
+ * How long one address of a name may take before the next one is tried beside it; Node's 250 ms is less than some
+ * roads.
+ */
 const addressTimeoutMillis = 1_000
 
 /**
@@ -44,8 +47,8 @@ const Options = Schema.Struct({
     })
   ))),
   /**
-   * Whether deliveries may go to addresses that `http.publicUrl` resolves to: for a service behind a network that fronts
-   * its merchants' receivers too. Its host name is refused all the same. Default false.
+   * Whether deliveries may go to addresses that `http.publicUrl` resolves to: for a service behind a network that
+   * fronts its merchants' receivers too. Its host name is refused all the same. Default false.
    */
   allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
@@ -104,7 +107,9 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       const known = pools.get(key)
       if (known !== undefined) return known
       if (pools.size >= maximumPools) {
-        const oldest = Math.min(...[...pools.values()].filter(({ activeRequests }) => activeRequests === 0).map(({ usedAt }) => usedAt))
+        const oldest = Math.min(
+          ...[...pools.values()].filter(({ activeRequests }) => activeRequests === 0).map(({ usedAt }) => usedAt)
+        )
         closeWhere(({ usedAt }) => usedAt <= oldest)
       }
       const pool = new Pool(url.origin, {
@@ -144,7 +149,12 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
         const slot = poolFor(url, local, now)
         slot.usedAt = now
         slot.activeRequests++
-        return yield* Effect.ensuring(post(slot.pool, url, request), Effect.sync(() => { slot.activeRequests-- }))
+        return yield* Effect.ensuring(
+          post(slot.pool, url, request),
+          Effect.sync(() => {
+            slot.activeRequests--
+          })
+        )
       })
 
     yield* Clock.currentTimeMillis.pipe(

@@ -1,11 +1,18 @@
 /**
- * Delivers webhooks to files of the operator's: one line of JSON for each delivery, on disk before it counts. For an audit
- * trail, a queue that another program follows, or a merchant without a server. An endpoint's URL is `ndjson://<name>`.
+ * Delivers webhooks to files of the operator's: one line of JSON for each delivery, on disk before it counts. For an
+ * audit trail, a queue that another program follows, or a merchant without a server. An endpoint's URL is
+ * `ndjson://<name>`.
  */
 import { Effect, Layer, Schema } from "effect"
 import { isAbsolute } from "node:path"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type DeliveryRequest, type EndpointOwner, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
+import {
+  type DeliveryRequest,
+  type EndpointOwner,
+  TransportFailed,
+  UrlRefused,
+  Webhooks
+} from "../../runtime/Webhooks.ts"
 import { type Append, lineOf, openLineFile } from "./ndjson/LineFile.ts"
 
 /** Bytes of a file, at most, unless configured: 1 GiB. Past it deliveries fail until the file is moved away. */
@@ -53,16 +60,24 @@ const make = (options: typeof Options.Type) =>
       name: "ndjson",
       schemes: ["ndjson:"],
       check: (url, owner) =>
-        Effect.suspend(() => fileOf(url, owner) === undefined ? Effect.fail(new UrlRefused({ reason: unknown })) : Effect.void),
+        Effect.suspend(() =>
+          fileOf(url, owner) === undefined ? Effect.fail(new UrlRefused({ reason: unknown })) : Effect.void
+        ),
       send: (request: DeliveryRequest) =>
         Effect.gen(function*() {
           const file = fileOf(request.url, request)
-          if (file === undefined) return yield* new TransportFailed({ reason: unknown, isOurFault: false, timedOut: false })
+          if (file === undefined) {
+            return yield* new TransportFailed({ reason: unknown, isOurFault: false, timedOut: false })
+          }
           yield* file.append(lineOf(request)).pipe(Effect.timeoutOrElse({
             duration: request.timeoutMillis,
             orElse: () =>
               Effect.fail(
-                new TransportFailed({ reason: `not on disk in ${request.timeoutMillis} ms`, isOurFault: true, timedOut: false })
+                new TransportFailed({
+                  reason: `not on disk in ${request.timeoutMillis} ms`,
+                  isOurFault: true,
+                  timedOut: false
+                })
               )
           }))
           return { status: 200, retryAfter: null, body: "" }

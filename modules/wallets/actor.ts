@@ -3,9 +3,16 @@ import { Clock, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect
 import { createHash } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import { Commit, type CommitCause, noCause, type IdempotentReplay, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import {
+  Commit,
+  type CommitCause,
+  type IdempotentReplay,
+  noCause,
+  type ReplyWrite,
+  type Write
+} from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
-import { publicError, PublicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./rules.ts"
@@ -39,8 +46,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
   /**
    * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Errors:
-   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another merchant or
-   * the deployment itself receives, in either environment, `VALIDATION_ERROR` for `start_index`.
+   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another
+   * merchant or the deployment itself receives, in either environment, `VALIDATION_ERROR` for `start_index`.
    */
   readonly put: (
     owner: WalletOwner,
@@ -54,142 +61,166 @@ export class Wallets extends Context.Service<Wallets, {
     PublicError | IdempotentReplay
   >
 }>()("tillwire/modules/wallets/Wallets") {
-  static readonly layer = Layer.effect(Wallets, Effect.gen(function*() {
-    const actors = yield* Actors
-    const chains = yield* Chains
-    const commit = yield* Commit
-    const repo = yield* makeRepo
-    const reader = yield* makeWalletReader
-    const activeWallets = yield* makeActiveWallets(reader)
+  static readonly layer = Layer.effect(
+    Wallets,
+    Effect.gen(function*() {
+      const actors = yield* Actors
+      const chains = yield* Chains
+      const commit = yield* Commit
+      const repo = yield* makeRepo
+      const reader = yield* makeWalletReader
+      const activeWallets = yield* makeActiveWallets(reader)
 
-    const bodyOf = (ownedWallet: OwnedWallet) =>
-      Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
-        if (ref === null) {
-          return Effect.succeed(walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null }))
+      const bodyOf = (ownedWallet: OwnedWallet) =>
+        Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
+          if (ref === null) {
+            return Effect.succeed(walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null }))
+          }
+          const addresses = firstAddresses(ref.size, (index) => ref.derive(index).address)
+          return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(ownedWallet, addresses, use))
+        })
+
+      /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
+      const change = <A>(
+        owner: WalletOwner,
+        cause: CommitCause,
+        decide: (row: WalletRow) => Effect.Effect<
+          {
+            readonly wallet: WalletState | null
+            readonly result: A
+            readonly reply: ReplyWrite | undefined
+            readonly writes?: ReadonlyArray<Write>
+          },
+          PublicError
+        >
+      ): Effect.Effect<A, PublicError | IdempotentReplay> =>
+        actors.send(
+          "wallets",
+          `${owner.merchantId} ${owner.environment} ${owner.family}`,
+          Effect.gen(function*() {
+            const row = yield* repo.find(owner)
+            const { reply, result, wallet, writes = [] } = yield* decide(row)
+            yield* commit.append({
+              merchantId: owner.merchantId,
+              environment: owner.environment,
+              cause,
+              writes: [walletWrite(owner, { version: row.version + 1, wallet }), ...writes],
+              events: [],
+              ...(reply === undefined ? {} : { reply })
+            })
+            activeWallets.evict(owner)
+            return result
+          })
+        ).pipe(
+          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+        )
+
+      const readNew = Effect.fnUntraced(function*(
+        owner: WalletOwner,
+        { kind, value }: NewWallet
+      ): Effect.fn.Return<WalletRef, PublicError> {
+        const found = yield* reader.read(owner, kind, value)
+        if (found === null) {
+          return yield* publicError("UNSUPPORTED_NETWORK", {
+            message: `No driver of the ${owner.family} family runs for ${owner.environment} here`,
+            param: "family"
+          })
         }
-        const addresses = firstAddresses(ref.size, (index) => ref.derive(index).address)
-        return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(ownedWallet, addresses, use))
+        return typeof found === "string"
+          ? yield* publicError("WALLET_INVALID", { message: found, param: "value" })
+          : found
       })
 
-    /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
-    const change = <A>(
-      owner: WalletOwner,
-      cause: CommitCause,
-      decide: (row: WalletRow) => Effect.Effect<
-        {
-          readonly wallet: WalletState | null
-          readonly result: A
-          readonly reply: ReplyWrite | undefined
-          readonly writes?: ReadonlyArray<Write>
-        },
-        PublicError
-      >
-    ): Effect.Effect<A, PublicError | IdempotentReplay> =>
-      actors.send("wallets", `${owner.merchantId} ${owner.environment} ${owner.family}`, Effect.gen(function*() {
-        const row = yield* repo.find(owner)
-        const { reply, result, wallet, writes = [] } = yield* decide(row)
-        yield* commit.append({
-          merchantId: owner.merchantId,
-          environment: owner.environment,
-          cause,
-          writes: [walletWrite(owner, { version: row.version + 1, wallet }), ...writes],
-          events: [],
-          ...(reply === undefined ? {} : { reply })
-        })
-        activeWallets.evict(owner)
-        return result
-      })).pipe(
-        Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
-        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+      yield* chains.registerWallets(activeWallets.of)
+
+      /**
+       * Watches a wallet's next addresses, which starts anew with each process, and records its owner where an older
+       * build did not.
+       */
+      const watchAndClaim = Effect.fnUntraced(function*(ownedWallet: OwnedWallet) {
+        const ref = yield* reader.readStored(ownedWallet)
+        if (ref === null) return
+        yield* chains.watchWallet(ref, ownedWallet.family)
+        const claim = yield* chains.claimWallet(ref.fingerprint, ownedWallet.merchantId)
+        if (claim === null) {
+          const { environment, family, merchantId } = ownedWallet
+          yield* Effect.logError(
+            "two merchants receive in the same wallet, so an unmatched payment has no owner: ask this one to set another wallet",
+            {
+              merchantId,
+              environment,
+              family
+            }
+          )
+        } else if (claim.length > 0) {
+          const { environment, merchantId } = ownedWallet
+          yield* commit.append({ merchantId, environment, cause: noCause, writes: claim, events: [] })
+        }
+      })
+      yield* repo.all.pipe(
+        Effect.flatMap((all) =>
+          Effect.forEach(all, (owned) =>
+            watchAndClaim(owned).pipe(
+              Effect.catchCause((cause) =>
+                Effect.logWarning("a receiving wallet is not watched; it is tried again in 10 min", {
+                  id: owned.wallet.id
+                }, cause)
+              )
+            ), { discard: true })
+        ),
+        Effect.catchCause((cause) =>
+          Effect.logWarning("receiving wallets could not be read; they are tried again in 10 min", cause)
+        ),
+        Effect.repeat(Schedule.spaced(watchMillis)),
+        Effect.forkScoped
       )
 
-    const readNew = Effect.fnUntraced(function*(
-      owner: WalletOwner,
-      { kind, value }: NewWallet
-    ): Effect.fn.Return<WalletRef, PublicError> {
-      const found = yield* reader.read(owner, kind, value)
-      if (found === null) {
-        return yield* publicError("UNSUPPORTED_NETWORK", {
-          message: `No driver of the ${owner.family} family runs for ${owner.environment} here`,
-          param: "family"
-        })
-      }
-      return typeof found === "string" ? yield* publicError("WALLET_INVALID", { message: found, param: "value" }) : found
+      return Wallets.of({
+        list: (merchantId, environment) =>
+          Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
+        put: Effect.fnUntraced(function*(owner, given, cause, reply) {
+          const ref = yield* readNew(owner, given)
+          const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
+          const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
+          if (startIndex instanceof PublicError) return yield* startIndex
+          const id = `wal_${yield* uuidV7}`
+          return yield* change(owner, cause, () =>
+            Effect.gen(function*() {
+              const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
+              if (claim === null) {
+                // An unmatched payment to a shared wallet would have two owners. The message does not tell who uses it.
+                const message =
+                  "This wallet already receives for somebody else here: use another account or list of addresses"
+                return yield* publicError("WALLET_INVALID", { message, param: "value" })
+              }
+              const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+              const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
+              const walletBody = yield* bodyOf({ ...owner, wallet })
+              yield* chains.watchWallet({ ...ref, startIndex }, owner.family)
+              return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
+            }))
+        }),
+        remove: (owner, cause, reply) =>
+          change(owner, cause, ({ wallet }) =>
+            wallet === null
+              ? Effect.fail(publicError("NOT_FOUND", { message: "There is no wallet of this family" }))
+              : Effect.succeed({ wallet: null, result: undefined, reply: reply() }))
+      })
     })
-
-    yield* chains.registerWallets(activeWallets.of)
-
-    /**
-     * Watches a wallet's next addresses, which starts anew with each process, and records its owner where an older build
-     * did not.
-     */
-    const watchAndClaim = Effect.fnUntraced(function*(ownedWallet: OwnedWallet) {
-      const ref = yield* reader.readStored(ownedWallet)
-      if (ref === null) return
-      yield* chains.watchWallet(ref, ownedWallet.family)
-      const claim = yield* chains.claimWallet(ref.fingerprint, ownedWallet.merchantId)
-      if (claim === null) {
-        const { environment, family, merchantId } = ownedWallet
-        yield* Effect.logError("two merchants receive in the same wallet, so an unmatched payment has no owner: ask this one to set another wallet", {
-          merchantId, environment, family
-        })
-      } else if (claim.length > 0) {
-        const { environment, merchantId } = ownedWallet
-        yield* commit.append({ merchantId, environment, cause: noCause, writes: claim, events: [] })
-      }
-    })
-    yield* repo.all.pipe(
-      Effect.flatMap((all) =>
-        Effect.forEach(all, (owned) =>
-          watchAndClaim(owned).pipe(
-            Effect.catchCause((cause) => Effect.logWarning("a receiving wallet is not watched; it is tried again in 10 min", { id: owned.wallet.id }, cause))
-          ), { discard: true })),
-      Effect.catchCause((cause) => Effect.logWarning("receiving wallets could not be read; they are tried again in 10 min", cause)),
-      Effect.repeat(Schedule.spaced(watchMillis)),
-      Effect.forkScoped
-    )
-
-    return Wallets.of({
-      list: (merchantId, environment) =>
-        Effect.flatMap(repo.list(merchantId, environment), (owned) =>
-          Effect.forEach(owned, bodyOf)),
-      put: Effect.fnUntraced(function*(owner, given, cause, reply) {
-        const ref = yield* readNew(owner, given)
-        const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
-        const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
-        if (startIndex instanceof PublicError) return yield* startIndex
-        const id = `wal_${yield* uuidV7}`
-        return yield* change(owner, cause, () =>
-          Effect.gen(function*() {
-            const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
-            if (claim === null) {
-              // An unmatched payment to a shared wallet would have two owners. The message does not tell who uses it.
-              const message = "This wallet already receives for somebody else here: use another account or list of addresses"
-              return yield* publicError("WALLET_INVALID", { message, param: "value" })
-            }
-            const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-            const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
-            const walletBody = yield* bodyOf({ ...owner, wallet })
-            yield* chains.watchWallet({ ...ref, startIndex }, owner.family)
-            return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
-          }))
-      }),
-      remove: (owner, cause, reply) =>
-        change(owner, cause, ({ wallet }) =>
-          wallet === null
-            ? Effect.fail(publicError("NOT_FOUND", { message: "There is no wallet of this family" }))
-            : Effect.succeed({ wallet: null, result: undefined, reply: reply() }))
-    })
-  }))
+  )
 }
 
 /** The cache key of a wallet's text: a hash, because a list of 5,000 addresses is long. */
-const readingKey = ({ environment, family }: Omit<WalletOwner, "merchantId">, kind: WalletKind, value: string): string =>
-  createHash("sha256").update(`${environment} ${family} ${kind}\n${value}`).digest("base64url")
+const readingKey = (
+  { environment, family }: Omit<WalletOwner, "merchantId">,
+  kind: WalletKind,
+  value: string
+): string => createHash("sha256").update(`${environment} ${family} ${kind}\n${value}`).digest("base64url")
 
 /**
- * Parses wallets and caches them, so that each text is parsed once for all merchants, invoices and lists that need it: a
- * list of 5,000 addresses takes some 200 ms of processor time, an xpub 1 ms. Invalid texts are not cached.
+ * Parses wallets and caches them, so that each text is parsed once for all merchants, invoices and lists that need it:
+ * a list of 5,000 addresses takes some 200 ms of processor time, an xpub 1 ms. Invalid texts are not cached.
  */
 const makeWalletReader = Effect.gen(function*() {
   const chains = yield* Chains
@@ -233,7 +264,9 @@ const makeWalletReader = Effect.gen(function*() {
           Effect.onExit((exit) =>
             Effect.sync(() => {
               pending.delete(key)
-              if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") store(key, exit.value)
+              if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") {
+                store(key, exit.value)
+              }
               Deferred.doneUnsafe(deferred, exit)
             })
           ),
@@ -244,8 +277,9 @@ const makeWalletReader = Effect.gen(function*() {
     })
 
   /**
-   * A stored wallet; null while no driver of its family runs. Dies for one that cannot be read any more: it was readable
-   * when it was set, so the deployment is at fault, and paying into another wallet would be worse than refusing.
+   * A stored wallet; null while no driver of its family runs. Dies for one that cannot be read any more: it was
+   * readable when it was set, so the deployment is at fault, and paying into another wallet would be worse than
+   * refusing.
    */
   const readStored = ({ wallet, ...owner }: OwnedWallet): Effect.Effect<WalletRef | null> =>
     Effect.flatMap(read(owner, wallet.kind, wallet.value), (ref) =>

@@ -14,15 +14,19 @@ const maximumStartIndex = 2_147_000_000
 export const NewReceivingWallet = Schema.Struct({
   kind: WalletKind,
   value: Schema.NonEmptyString.check(Schema.isMaxLength(maximumValueLength)).annotate({
-    description: "`xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most " +
+    description:
+      "`xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most " +
       "5,000. Never a private key or a recovery phrase"
   }),
   environment: Schema.optionalKey(Environment),
-  start_index: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumStartIndex }))
-    .annotate({
-      description: "First index to give out where this deployment has never seen the wallet: one past the highest one " +
-        "ever used. Mainnet needs it for an xpub; devnet starts at 0"
-    }))
+  start_index: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumStartIndex }))
+      .annotate({
+        description:
+          "First index to give out where this deployment has never seen the wallet: one past the highest one " +
+          "ever used. Mainnet needs it for an xpub; devnet starts at 0"
+      })
+  )
 }).annotate({
   identifier: "NewReceivingWallet",
   examples: [{
@@ -33,12 +37,23 @@ export const NewReceivingWallet = Schema.Struct({
 })
 
 const commonErrors = [
-  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN",
-  "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "TOKEN_INVALID",
+  "TOKEN_EXPIRED",
+  "SCOPE_MISMATCH",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED",
+  "RATE_LIMIT_EXCEEDED",
+  "SERVICE_UNAVAILABLE"
 ] as const
 
 const writeErrors = [
-  ...commonErrors, "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
+  ...commonErrors,
+  "IDEMPOTENCY_KEY_INVALID",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED"
 ] as const
 
 export class WalletsGroup extends HttpApiGroup.make("wallets").add(
@@ -48,7 +63,8 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     error: errors("flat", "INVALID_ENVIRONMENT", ...commonErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List receiving wallets",
-    description: "Where your funds arrive, by network family. A family that is not listed is paid into the deployment's " +
+    description:
+      "Where your funds arrive, by network family. A family that is not listed is paid into the deployment's " +
       "own wallet, or not offered where that has none."
   })),
   HttpApiEndpoint.put("put", "/:family", {
@@ -58,7 +74,8 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     error: errors("flat", "VALIDATION_ERROR", "WALLET_INVALID", "UNSUPPORTED_NETWORK", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Set the receiving wallet of a family",
-    description: "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
+    description:
+      "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
       "watched. Compare `first_addresses` with what your own wallet shows before you take a payment."
   })),
   HttpApiEndpoint.delete("remove", "/:family", {
@@ -68,7 +85,8 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", "NOT_FOUND", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove the receiving wallet of a family",
-    description: "Later invoices are paid into the deployment's own wallet, if it has one; addresses given out before " +
+    description:
+      "Later invoices are paid into the deployment's own wallet, if it has one; addresses given out before " +
       "stay watched."
   }))
 )

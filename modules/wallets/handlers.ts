@@ -3,7 +3,12 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { WalletOwner } from "../../runtime/Chains.ts"
 import {
-  Idempotency, jsonText, readEnvironment, dieOnReplay, requireMerchantScope, RequestInfo
+  dieOnReplay,
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  RequestInfo,
+  requireMerchantScope
 } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
 import { Wallets } from "./actor.ts"
@@ -11,37 +16,52 @@ import { WalletsApi } from "./api.ts"
 
 const removedBody = JSON.stringify({ success: true })
 
-export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(function*(group) {
-  const wallets = yield* Wallets
+export const handlers = HttpApiBuilder.group(
+  WalletsApi,
+  "wallets",
+  Effect.fn(function*(group) {
+    const wallets = yield* Wallets
 
-  /** Whose wallet is written, and why. */
-  const ownerOf = Effect.fnUntraced(function*(family: Family) {
-    const { environment, merchantId } = yield* requireMerchantScope
-    const owner: WalletOwner = { merchantId, environment, family }
-    const idempotency = yield* Idempotency
-    const { requestId } = yield* RequestInfo
-    return {
-      owner,
-      cause: { requestId, idempotencyKey: idempotency.key },
-      replyOf: (text: string) => idempotency.reply(200, text)
-    }
+    /** Whose wallet is written, and why. */
+    const ownerOf = Effect.fnUntraced(function*(family: Family) {
+      const { environment, merchantId } = yield* requireMerchantScope
+      const owner: WalletOwner = { merchantId, environment, family }
+      const idempotency = yield* Idempotency
+      const { requestId } = yield* RequestInfo
+      return {
+        owner,
+        cause: { requestId, idempotencyKey: idempotency.key },
+        replyOf: (text: string) => idempotency.reply(200, text)
+      }
+    })
+
+    return group
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* requireMerchantScope
+          const environment = yield* readEnvironment(principal, query.environment)
+          return jsonText(JSON.stringify({ wallets: yield* wallets.list(principal.merchantId, environment) }))
+        })
+      )
+      .handle(
+        "put",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const { cause, replyOf, owner } = yield* ownerOf(params.family)
+          const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
+          const shown = yield* wallets.put(owner, newWallet, cause, (wallet) => replyOf(JSON.stringify(wallet))).pipe(
+            dieOnReplay
+          )
+          return jsonText(JSON.stringify(shown))
+        })
+      )
+      .handle(
+        "remove",
+        Effect.fnUntraced(function*({ params }) {
+          const { cause, replyOf, owner } = yield* ownerOf(params.family)
+          yield* wallets.remove(owner, cause, () => replyOf(removedBody)).pipe(dieOnReplay)
+          return jsonText(removedBody)
+        })
+      )
   })
-
-  return group
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* requireMerchantScope
-      const environment = yield* readEnvironment(principal, query.environment)
-      return jsonText(JSON.stringify({ wallets: yield* wallets.list(principal.merchantId, environment) }))
-    }))
-    .handle("put", Effect.fnUntraced(function*({ params, payload }) {
-      const { cause, replyOf, owner } = yield* ownerOf(params.family)
-      const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
-      const shown = yield* wallets.put(owner, newWallet, cause, (wallet) => replyOf(JSON.stringify(wallet))).pipe(dieOnReplay)
-      return jsonText(JSON.stringify(shown))
-    }))
-    .handle("remove", Effect.fnUntraced(function*({ params }) {
-      const { cause, replyOf, owner } = yield* ownerOf(params.family)
-      yield* wallets.remove(owner, cause, () => replyOf(removedBody)).pipe(dieOnReplay)
-      return jsonText(removedBody)
-    }))
-}))
+)

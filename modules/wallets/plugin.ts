@@ -1,4 +1,6 @@
-/** Receiving wallets: where each merchant's funds arrive. Without this module all go to the deployment's own wallets. */
+/**
+ * Receiving wallets: where each merchant's funds arrive. Without this module all go to the deployment's own wallets.
+ */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"

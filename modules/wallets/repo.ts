@@ -7,7 +7,9 @@ import type { Environment, Family } from "../../schemas/Network.ts"
 import type { WalletKind } from "../../schemas/Wallet.ts"
 import type { OwnedWallet, WalletState } from "./rules.ts"
 
-/** The row of an owner: its version, 0 while there is none, and the wallet, null while there is none or it was removed. */
+/**
+ * The row of an owner: its version, 0 while there is none, and the wallet, null while there is none or it was removed.
+ */
 export interface WalletRow {
   readonly version: number
   readonly wallet: WalletState | null
@@ -55,10 +57,15 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       sql<Row>`SELECT ${columns} FROM receiving_wallets
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND family = ${family}`.pipe(
         Effect.orDie,
-        Effect.map(([row]) => ({ version: Number(row?.version ?? 0n), wallet: row === undefined ? null : walletOf(row) }))
+        Effect.map(([row]) => ({
+          version: Number(row?.version ?? 0n),
+          wallet: row === undefined ? null : walletOf(row)
+        }))
       ),
     /** Those of all merchants, oldest first: of two merchants with the same wallet the first becomes its owner. */
-    all: sql<Row & Pick<WalletOwner, "merchantId" | "environment">>`SELECT ${columns}, merchant_id AS "merchantId", environment
+    all: sql<
+      Row & Pick<WalletOwner, "merchantId" | "environment">
+    >`SELECT ${columns}, merchant_id AS "merchantId", environment
       FROM receiving_wallets WHERE id IS NOT NULL ORDER BY created_at, merchant_id`.pipe(
       Effect.orDie,
       Effect.map((rows) =>

@@ -1,7 +1,7 @@
 /** Receiving wallets: how one is shown, and what a new one must say. Pure. */
 import type { Environment, Family } from "../../schemas/Network.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
-import { shownAddresses, type ReceivingWallet, type WalletKind } from "../../schemas/Wallet.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type ReceivingWallet, shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
 
 /** A merchant's wallet as it is kept. */
 export interface WalletState {
@@ -52,7 +52,8 @@ export const startIndexOf = (
   startIndex !== undefined || isKnown || environment === "devnet" || kind !== "xpub"
     ? startIndex ?? 0
     : publicError("VALIDATION_ERROR", {
-      message: "start_index: on mainnet say 0 for an account never used, else one past the highest index your wallet shows",
+      message:
+        "start_index: on mainnet say 0 for an account never used, else one past the highest index your wallet shows",
       param: "start_index"
     })
 

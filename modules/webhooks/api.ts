@@ -6,15 +6,14 @@ import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../sch
 import { Environment } from "../../schemas/Network.ts"
 import { MomentFrom, MomentTo, TimeFrom } from "../../schemas/Time.ts"
 import {
-  DeliveryStatus, EndpointStatus, maximumListed, WebhookAttempt, WebhookDelivery, WebhookEndpoint
+  DeliveryStatus,
+  EndpointStatus,
+  maximumListed,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookEndpoint
 } from "../../schemas/Webhook.ts"
-import {
-  defaultOverlapSeconds,
-  maximumExamined,
-  maximumOverlapSeconds,
-  maximumReplayed,
-  pageLimits
-} from "./rules.ts"
+import { defaultOverlapSeconds, maximumExamined, maximumOverlapSeconds, maximumReplayed, pageLimits } from "./rules.ts"
 
 /** Filters of one endpoint, at most: more than there are event types and prefixes. */
 const maximumFilters = 50
@@ -38,7 +37,8 @@ const EnabledEvents = Schema.Array(Schema.String)
 const Description = Schema.String.check(Schema.isMaxLength(maximumDescription))
 
 const Ordered = Schema.Boolean.annotate({
-  description: "One delivery at a time, in the order of the events: a failing one holds the others up until it is given up"
+  description:
+    "One delivery at a time, in the order of the events: a failing one holds the others up until it is given up"
 })
 
 /** A new endpoint. `environment` absent is the caller's own; null is a key's own, and both for a wallet. */
@@ -67,7 +67,10 @@ export const WebhookEndpointChange = Schema.Struct({
   }),
   ordered: Schema.optionalKey(Ordered),
   api_version: absent(Schema.String).annotate({ description: "Only its own: an endpoint keeps its version for good" })
-}).annotate({ identifier: "WebhookEndpointChange", examples: [{ status: "enabled", enabled_events: ["invoice.paid"] }] })
+}).annotate({
+  identifier: "WebhookEndpointChange",
+  examples: [{ status: "enabled", enabled_events: ["invoice.paid"] }]
+})
 
 export const SecretRotation = Schema.Struct({
   overlap_seconds: Schema.optionalKey(
@@ -84,14 +87,19 @@ export const WebhookReplay = Schema.Struct({
     description: "This event and later ones. It need not exist: an id is a position",
     examples: ["evt_1766320496123-8841"]
   }),
-  created_gte: absent(MomentFrom).annotate({ description: "Events of this moment or later: epoch seconds, or ISO 8601" }),
-  created_lte: absent(MomentTo).annotate({ description: "Events of this moment or earlier: epoch seconds, or ISO 8601" }),
+  created_gte: absent(MomentFrom).annotate({
+    description: "Events of this moment or later: epoch seconds, or ISO 8601"
+  }),
+  created_lte: absent(MomentTo).annotate({
+    description: "Events of this moment or earlier: epoch seconds, or ISO 8601"
+  }),
   types: absent(Schema.Array(Schema.String)).annotate({
     description: `At most ${maximumListed} event types, each exact, \`prefix.*\` or \`*\``,
     examples: [["invoice.*"]]
   }),
   only_failed: absent(Schema.Boolean).annotate({
-    description: "Default true: events whose deliveries to this endpoint all failed or were canceled. false: every event that " +
+    description:
+      "Default true: events whose deliveries to this endpoint all failed or were canceled. false: every event that " +
       "it listens to, sent before or not"
   })
 }).annotate({
@@ -105,7 +113,12 @@ const { description, environment, api_version, enabled_events, id, object, statu
 const exampleId = EndpointId.make("we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34")
 const exampleSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-const exampleIdentity = { id: exampleId, object: "webhook_endpoint", url: "https://shop.example/hooks", status: "enabled" } as const
+const exampleIdentity = {
+  id: exampleId,
+  object: "webhook_endpoint",
+  url: "https://shop.example/hooks",
+  status: "enabled"
+} as const
 
 const exampleState = {
   enabled_events: ["invoice.*"],
@@ -127,7 +140,14 @@ const exampleEndpoint = { ...exampleIdentity, ...exampleState, ...exampleRest }
 
 /** The endpoint with its secret: shown this once. */
 export const CreatedWebhookEndpoint = success(Schema.Struct({
-  id, object, url, status, enabled_events, environment, api_version, description,
+  id,
+  object,
+  url,
+  status,
+  enabled_events,
+  environment,
+  api_version,
+  description,
   secret: Schema.String.annotate({ description: "What its deliveries are signed with, shown this once" }),
   ...state
 })).annotate({
@@ -234,7 +254,12 @@ const QueuedReplay = success(Schema.Struct({
 
 /** What makes an endpoint or changes one can be refused with. */
 const writeErrors = [
-  "WEBHOOK_URL_INVALID", "INVALID_VERSION", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
+  "WEBHOOK_URL_INVALID",
+  "INVALID_VERSION",
+  "INVALID_ENVIRONMENT",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED"
 ] as const
 
 const manual = "10 a minute for each endpoint, together with the other calls that make deliveries by hand."
@@ -246,7 +271,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", ...writeErrors, "WEBHOOK_LIMIT_REACHED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Register a webhook endpoint",
-    description: "Events that match `enabled_events` are sent there from now on. `secret` is shown this once: deliveries " +
+    description:
+      "Events that match `enabled_events` are sent there from now on. `secret` is shown this once: deliveries " +
       "are signed with it, see the guide on webhooks. A merchant may have 16."
   })),
   HttpApiEndpoint.get("list", "/", {
@@ -262,7 +288,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", "INVALID_LIMIT", "INVALID_CURSOR", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN")
   }).annotateMerge(OpenApi.annotations({
     summary: "List webhook endpoints, newest first",
-    description: "A key sees those of its environment, a commerce key those that commerce keys made. A cursor is the id of an endpoint "
+    description:
+      "A key sees those of its environment, a commerce key those that commerce keys made. A cursor is the id of an endpoint "
       + "that is there."
   })),
   HttpApiEndpoint.get("retrieve", "/:id", {
@@ -280,7 +307,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", ...writeErrors, "WEBHOOK_NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Change a webhook endpoint",
-    description: "In force for every event from now on. Deliveries that wait are canceled when it is disabled; replay them " +
+    description:
+      "In force for every event from now on. Deliveries that wait are canceled when it is disabled; replay them " +
       "after enabling it."
   })),
   HttpApiEndpoint.delete("remove", "/:id", {
@@ -289,7 +317,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", "WEBHOOK_NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Delete a webhook endpoint",
-    description: "For good: its deliveries are canceled and shown no more, and its secret is forgotten. Answers the endpoint as it " +
+    description:
+      "For good: its deliveries are canceled and shown no more, and its secret is forgotten. Answers the endpoint as it " +
       "was, `disabled`."
   })),
   HttpApiEndpoint.post("rotateSecret", "/:id/rotate-secret", {
@@ -299,7 +328,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", "WEBHOOK_NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Rotate the secret of a webhook endpoint",
-    description: "Deliveries are signed with the new secret at once, and with the old one beside it until the overlap ends. A " +
+    description:
+      "Deliveries are signed with the new secret at once, and with the old one beside it until the overlap ends. A " +
       "secret from before the old one ends now. `secret` is shown this once."
   })),
   HttpApiEndpoint.post("test", "/:id/test", {
@@ -317,7 +347,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", "INVALID_EVENT_ID", "INVALID_EVENT_TYPE", "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Send many events once more",
-    description: `Queues events of a range again, oldest first: same bytes, same event ids. At most ${maximumReplayed} at a time, ` +
+    description:
+      `Queues events of a range again, oldest first: same bytes, same event ids. At most ${maximumReplayed} at a time, ` +
       `of at most ${maximumExamined} looked at; while \`has_more\`, call again from \`next_event_id\`. An event that is on its way ` +
       `already is not queued again. ${manual}`
   })),
@@ -334,7 +365,12 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     },
     success: WebhookDeliveryList,
     error: errors(
-      "wrapped", "INVALID_LIMIT", "INVALID_CURSOR", "INVALID_EVENT_ID", "INVALID_EVENT_TYPE", "WEBHOOK_NOT_FOUND"
+      "wrapped",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      "INVALID_EVENT_ID",
+      "INVALID_EVENT_TYPE",
+      "WEBHOOK_NOT_FOUND"
     )
   }).annotate(ParameterCodes, { type: "INVALID_EVENT_TYPE", event_id: "INVALID_EVENT_ID" })
     .annotateMerge(OpenApi.annotations({
@@ -347,7 +383,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     error: errors("wrapped", "DELIVERY_NOT_FOUND")
   }).annotateMerge(OpenApi.annotations({
     summary: "Retrieve a delivery with its attempts",
-    description: "Each attempt of the last 30 days: when, how it ended, how long it took, and the first 4 KiB of the answer."
+    description:
+      "Each attempt of the last 30 days: when, how it ended, how long it took, and the first 4 KiB of the answer."
   })),
   HttpApiEndpoint.post("redeliver", "/deliveries/:delivery_id/redeliver", {
     params: { delivery_id: PathId },

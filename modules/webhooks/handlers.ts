@@ -7,8 +7,22 @@ import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints, type EndpointWithSecret } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
-import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd, pageOfEndpoints } from "./rules.ts"
-import { type Attempt, type Delivery, type EndpointFailure, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
+import {
+  defaultFailing,
+  defaultOverlapSeconds,
+  type EndpointChange,
+  originOf,
+  overlapEnd,
+  pageOfEndpoints
+} from "./rules.ts"
+import {
+  type Attempt,
+  type Delivery,
+  type EndpointFailure,
+  makeRepo,
+  type ManagedEndpoint,
+  type Replay
+} from "./repo.ts"
 import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
@@ -80,97 +94,137 @@ const changeOf = (change: typeof WebhookEndpointChange.Type): EndpointChange => 
   ...(typeof change.api_version === "string" ? { apiVersion: change.api_version } : {})
 })
 
-export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(function*(group) {
-  const endpoints = yield* Endpoints
-  const deliveries = yield* Deliveries
+export const handlers = HttpApiBuilder.group(
+  WebhooksApi,
+  "webhooks",
+  Effect.fn(function*(group) {
+    const endpoints = yield* Endpoints
+    const deliveries = yield* Deliveries
 
-  return group
-    .handle("create", Effect.fnUntraced(function*({ payload }) {
-      const principal = yield* CurrentPrincipal
-      const { apiVersion } = yield* RequestInfo
-      const request = {
-        url: payload.url,
-        enabledEvents: payload.enabled_events,
-        environment: payload.environment,
-        description: payload.description ?? null,
-        ordered: payload.ordered ?? false,
-        apiVersion: payload.api_version ?? apiVersion
-      }
-      return yield* answerIdempotently<EndpointWithSecret, PublicError>(
-        (order) => endpoints.create(principal, request, order),
-        ({ endpoint, secret }, now) => endpointObject(endpoint, now, secret)
+    return group
+      .handle(
+        "create",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* CurrentPrincipal
+          const { apiVersion } = yield* RequestInfo
+          const request = {
+            url: payload.url,
+            enabledEvents: payload.enabled_events,
+            environment: payload.environment,
+            description: payload.description ?? null,
+            ordered: payload.ordered ?? false,
+            apiVersion: payload.api_version ?? apiVersion
+          }
+          return yield* answerIdempotently<EndpointWithSecret, PublicError>(
+            (order) => endpoints.create(principal, request, order),
+            ({ endpoint, secret }, now) => endpointObject(endpoint, now, secret)
+          )
+        })
       )
-    }))
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const found = pageOfEndpoints(yield* endpoints.list(yield* CurrentPrincipal, query.environment), query)
-      if (isPublicError(found)) return yield* found
-      const now = yield* nowSeconds
-      return listResponse(found.page.map((endpoint) => endpointObject(endpoint, now)), found.hasMore)
-    }))
-    .handle("retrieve", Effect.fnUntraced(function*({ params }) {
-      const found = yield* endpoints.get(yield* CurrentPrincipal, params.id)
-      return jsonText(wrappedJson(endpointObject(found, yield* nowSeconds)))
-    }))
-    .handle("change", Effect.fnUntraced(function*({ params, payload }) {
-      const principal = yield* CurrentPrincipal
-      return yield* answerIdempotently<ManagedEndpoint, PublicError>(
-        (order) => endpoints.change(principal, params.id, changeOf(payload), order),
-        (endpoint, now) => endpointObject(endpoint, now)
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const found = pageOfEndpoints(yield* endpoints.list(yield* CurrentPrincipal, query.environment), query)
+          if (isPublicError(found)) return yield* found
+          const now = yield* nowSeconds
+          return listResponse(found.page.map((endpoint) => endpointObject(endpoint, now)), found.hasMore)
+        })
       )
-    }))
-    .handle("remove", Effect.fnUntraced(function*({ params }) {
-      const principal = yield* CurrentPrincipal
-      return yield* answerIdempotently<ManagedEndpoint, PublicError>(
-        (order) => endpoints.remove(principal, params.id, order),
-        (endpoint, now) => ({ ...endpointObject(endpoint, now), status: "disabled" })
+      .handle(
+        "retrieve",
+        Effect.fnUntraced(function*({ params }) {
+          const found = yield* endpoints.get(yield* CurrentPrincipal, params.id)
+          return jsonText(wrappedJson(endpointObject(found, yield* nowSeconds)))
+        })
       )
-    }))
-    .handle("rotateSecret", Effect.fnUntraced(function*({ params, payload }) {
-      const principal = yield* CurrentPrincipal
-      const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
-      return yield* answerIdempotently<EndpointWithSecret, PublicError>(
-        (order) => endpoints.rotate(principal, params.id, overlap, order),
-        ({ endpoint, secret }, now) => ({ secret, previous_secret_expires_at: overlapEnd(endpoint, now) })
+      .handle(
+        "change",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const principal = yield* CurrentPrincipal
+          return yield* answerIdempotently<ManagedEndpoint, PublicError>(
+            (order) => endpoints.change(principal, params.id, changeOf(payload), order),
+            (endpoint, now) => endpointObject(endpoint, now)
+          )
+        })
       )
-    }))
-    .handle("test", Effect.fnUntraced(function*({ params }) {
-      const { requestId } = yield* RequestInfo
-      const { key } = yield* Idempotency
-      const sent = yield* deliveries.test(yield* CurrentPrincipal, params.id, { requestId, idempotencyKey: key })
-      return jsonText(wrappedJson({ delivery_id: sent.deliveryId, event_id: sent.eventId }))
-    }))
-    .handle("replay", Effect.fnUntraced(function*({ params, payload }) {
-      const principal = yield* CurrentPrincipal
-      const request = {
-        fromEventId: payload.from_event_id ?? undefined,
-        createdFrom: payload.created_gte ?? undefined,
-        createdTo: payload.created_lte ?? undefined,
-        types: payload.types ?? undefined,
-        onlyFailed: payload.only_failed ?? true
-      }
-      return yield* answerIdempotently<Replay, PublicError>(
-        ({ reply }) => deliveries.replay(principal, params.id, request, reply),
-        replayObject
+      .handle(
+        "remove",
+        Effect.fnUntraced(function*({ params }) {
+          const principal = yield* CurrentPrincipal
+          return yield* answerIdempotently<ManagedEndpoint, PublicError>(
+            (order) => endpoints.remove(principal, params.id, order),
+            (endpoint, now) => ({ ...endpointObject(endpoint, now), status: "disabled" })
+          )
+        })
       )
-    }))
-    .handle("deliveries", Effect.fnUntraced(function*({ params, query }) {
-      const found = yield* deliveries.page(yield* CurrentPrincipal, params.id, query)
-      return listResponse(found.deliveries.map(deliveryObject), found.hasMore)
-    }))
-    .handle("delivery", Effect.fnUntraced(function*({ params }) {
-      const { attempts, delivery } = yield* deliveries.get(yield* CurrentPrincipal, params.delivery_id)
-      return jsonText(wrappedJson({ ...deliveryObject(delivery), attempts: attempts.map(attemptObject) }))
-    }))
-    .handle("redeliver", Effect.fnUntraced(function*({ params }) {
-      const principal = yield* CurrentPrincipal
-      return yield* answerIdempotently<Delivery, PublicError>(
-        ({ reply }) => deliveries.redeliver(principal, params.delivery_id, reply),
-        deliveryObject
+      .handle(
+        "rotateSecret",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const principal = yield* CurrentPrincipal
+          const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
+          return yield* answerIdempotently<EndpointWithSecret, PublicError>(
+            (order) => endpoints.rotate(principal, params.id, overlap, order),
+            ({ endpoint, secret }, now) => ({ secret, previous_secret_expires_at: overlapEnd(endpoint, now) })
+          )
+        })
       )
-    }))
-}))
+      .handle(
+        "test",
+        Effect.fnUntraced(function*({ params }) {
+          const { requestId } = yield* RequestInfo
+          const { key } = yield* Idempotency
+          const sent = yield* deliveries.test(yield* CurrentPrincipal, params.id, { requestId, idempotencyKey: key })
+          return jsonText(wrappedJson({ delivery_id: sent.deliveryId, event_id: sent.eventId }))
+        })
+      )
+      .handle(
+        "replay",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const principal = yield* CurrentPrincipal
+          const request = {
+            fromEventId: payload.from_event_id ?? undefined,
+            createdFrom: payload.created_gte ?? undefined,
+            createdTo: payload.created_lte ?? undefined,
+            types: payload.types ?? undefined,
+            onlyFailed: payload.only_failed ?? true
+          }
+          return yield* answerIdempotently<Replay, PublicError>(
+            ({ reply }) => deliveries.replay(principal, params.id, request, reply),
+            replayObject
+          )
+        })
+      )
+      .handle(
+        "deliveries",
+        Effect.fnUntraced(function*({ params, query }) {
+          const found = yield* deliveries.page(yield* CurrentPrincipal, params.id, query)
+          return listResponse(found.deliveries.map(deliveryObject), found.hasMore)
+        })
+      )
+      .handle(
+        "delivery",
+        Effect.fnUntraced(function*({ params }) {
+          const { attempts, delivery } = yield* deliveries.get(yield* CurrentPrincipal, params.delivery_id)
+          return jsonText(wrappedJson({ ...deliveryObject(delivery), attempts: attempts.map(attemptObject) }))
+        })
+      )
+      .handle(
+        "redeliver",
+        Effect.fnUntraced(function*({ params }) {
+          const principal = yield* CurrentPrincipal
+          return yield* answerIdempotently<Delivery, PublicError>(
+            ({ reply }) => deliveries.redeliver(principal, params.delivery_id, reply),
+            deliveryObject
+          )
+        })
+      )
+  })
+)
 
-const placeOf = ({ endpointId, merchantId }: EndpointFailure) => ({ merchant_id: merchantId as MerchantId, endpoint_id: endpointId })
+const placeOf = ({ endpointId, merchantId }: EndpointFailure) => ({
+  merchant_id: merchantId as MerchantId,
+  endpoint_id: endpointId
+})
 
 const failingObject = (found: EndpointFailure): FailingEndpoint => ({
   ...placeOf(found),
@@ -195,22 +249,26 @@ const failingObject = (found: EndpointFailure): FailingEndpoint => ({
 })
 
 /** The calls of `WebhooksRpc`. */
-export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.gen(function*() {
-  const repo = yield* makeRepo
-  const deliveries = yield* Deliveries
-  return WebhooksRpc.of({
-    "webhooks.failing": Effect.fnUntraced(function*({ after, limit = defaultFailing, merchant_id }) {
-      const found = yield* repo.failingEndpoints({
-        merchantId: merchant_id ?? null,
-        after: { merchantId: after?.merchant_id ?? 0, endpointId: after?.endpoint_id ?? "" },
-        limit
-      })
-      const page = found.slice(0, limit)
-      return { endpoints: page.map(failingObject), next: found.length > limit ? placeOf(page.at(-1)!) : null }
-    }),
-    "webhooks.deliveries.retry": ({ delivery_id, merchant_id }) =>
-      Effect.map(deliveries.retry(merchant_id, delivery_id), ({ eventId, id }) => ({
-        delivery_id: `whd_${id}`, event_id: eventId as EventId
-      }))
+export const rpcHandlers = Rpc.handlers(
+  WebhooksRpc,
+  Effect.gen(function*() {
+    const repo = yield* makeRepo
+    const deliveries = yield* Deliveries
+    return WebhooksRpc.of({
+      "webhooks.failing": Effect.fnUntraced(function*({ after, limit = defaultFailing, merchant_id }) {
+        const found = yield* repo.failingEndpoints({
+          merchantId: merchant_id ?? null,
+          after: { merchantId: after?.merchant_id ?? 0, endpointId: after?.endpoint_id ?? "" },
+          limit
+        })
+        const page = found.slice(0, limit)
+        return { endpoints: page.map(failingObject), next: found.length > limit ? placeOf(page.at(-1)!) : null }
+      }),
+      "webhooks.deliveries.retry": ({ delivery_id, merchant_id }) =>
+        Effect.map(deliveries.retry(merchant_id, delivery_id), ({ eventId, id }) => ({
+          delivery_id: `whd_${id}`,
+          event_id: eventId as EventId
+        }))
+    })
   })
-}))
+)

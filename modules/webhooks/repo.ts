@@ -150,11 +150,11 @@ const eventJoin = "e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq
 const openStatuses = "'pending', 'delivering', 'retrying'"
 
 /**
- * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what failed
- * by its own index, of events by their key. Deliveries are looked up by their event: `|| ''` hides the endpoint from the
- * planner, which without statistics read all of an endpoint's deliveries for each. A test event belongs to the endpoint it
- * was made for and to no other.
- * Parameters: merchant, endpoint, environment (null: both), commerce only, from ms, from seq, before ms, types.
+ * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what
+ * failed by its own index, of events by their key. Deliveries are looked up by their event: `|| ''` hides the endpoint
+ * from the planner, which without statistics read all of an endpoint's deliveries for each. A test event belongs to the
+ * endpoint it was made for and to no other. Parameters: merchant, endpoint, environment (null: both), commerce only,
+ * from ms, from seq, before ms, types.
  */
 const replayStatement = (onlyFailed: boolean): string => `
   WITH examined AS MATERIALIZED (${
@@ -172,7 +172,9 @@ const replayStatement = (onlyFailed: boolean): string => `
   ), found AS MATERIALIZED (
     SELECT l.ms, l.seq FROM looked_at l JOIN events e ON e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq
     CROSS JOIN LATERAL (
-      SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${onlyFailed ? `${openStatuses}, 'succeeded'` : openStatuses})) AS blocking
+      SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${
+  onlyFailed ? `${openStatuses}, 'succeeded'` : openStatuses
+})) AS blocking
       FROM webhook_deliveries o
       WHERE o.merchant_id = $1 AND o.event_ms = l.ms AND o.event_seq = l.seq AND o.endpoint_id || '' = $2
     ) own
@@ -205,7 +207,9 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         coalesce(l.consecutive_failures, 0) AS "consecutiveFailures"
       FROM webhook_endpoints w
       LEFT JOIN webhook_lanes l ON l.merchant_id = w.merchant_id AND l.endpoint_id = w.id
-      WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' ${id === null ? sql.literal("") : sql`AND w.id = ${id}`}
+      WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' ${
+      id === null ? sql.literal("") : sql`AND w.id = ${id}`
+    }
       ORDER BY w.created_at DESC, w.id DESC`.pipe(Effect.orDie)
 
   /** Runs `act` and keeps the reply it made in one transaction: a repeat of the call finds either both or nothing. */
@@ -231,12 +235,15 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
     })).pipe(Effect.catchTag("SqlError", (error) => Effect.die(error)))
 
   /**
-   * Deliveries of an endpoint whose event is of an environment that the endpoint hears of: it may have been another one.
-   * `by` says what finds them: a look-up by id or event must not read all that an endpoint has, which a plan made for a
-   * small table does (see above).
+   * Deliveries of an endpoint whose event is of an environment that the endpoint hears of: it may have been another
+   * one. `by` says what finds them: a look-up by id or event must not read all that an endpoint has, which a plan made
+   * for a small table does (see above).
    */
-  const visibleDeliveries = ({ environment, id, merchantId }: EndpointScope, by: "endpoint" | "key") => sql`
-    d.merchant_id = ${merchantId} AND ${sql.literal(by === "endpoint" ? "d.endpoint_id" : "d.endpoint_id || ''")} = ${id}
+  const visibleDeliveries = ({ environment, id, merchantId }: EndpointScope, by: "endpoint" | "key") =>
+    sql`
+    d.merchant_id = ${merchantId} AND ${
+      sql.literal(by === "endpoint" ? "d.endpoint_id" : "d.endpoint_id || ''")
+    } = ${id}
     AND (${environment}::text IS NULL OR e.environment = ${environment})`
 
   return {
@@ -257,8 +264,8 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
           failing_since = NULL, open_until = NULL, openings = 0, judged_from = now()
         WHERE merchant_id = ${merchantId} AND endpoint_id = ${id}`.pipe(Effect.asVoid, Effect.orDie),
     /**
-     * Cancels what waits for an endpoint, as far as one statement goes. Claims find it disabled and cancel the rest, for
-     * which its breaker must let them pass.
+     * Cancels what waits for an endpoint, as far as one statement goes. Claims find it disabled and cancel the rest,
+     * for which its breaker must let them pass.
      */
     cancelWaiting: ({ id, merchantId }: EndpointScope): Effect.Effect<void, SqlError.SqlError> =>
       Effect.andThen(
@@ -283,7 +290,8 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.flatMap(([found]) =>
           found === undefined
             ? Effect.undefined
-            : Effect.map(endpoints(merchantId, found.endpoint_id), ([endpoint]) => endpoint))
+            : Effect.map(endpoints(merchantId, found.endpoint_id), ([endpoint]) => endpoint)
+        )
       ),
     delivery: (endpoint: EndpointScope, id: string): Effect.Effect<Delivery | undefined> =>
       sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
@@ -307,34 +315,40 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         FROM webhook_attempts WHERE merchant_id = ${merchantId} AND delivery_id = ${deliveryId}::uuid
         ORDER BY attempt`.pipe(Effect.orDie),
     /** Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. */
-    page: Effect.fnUntraced(function*(endpoint: EndpointScope, page: DeliveriesPage) {
-      yield* useIndexes
-      const newer = page.direction === "newer"
-      // As text: a moment that went through JavaScript would have lost its microseconds.
-      const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
+    page: Effect.fnUntraced(
+      function*(endpoint: EndpointScope, page: DeliveriesPage) {
+        yield* useIndexes
+        const newer = page.direction === "newer"
+        // As text: a moment that went through JavaScript would have lost its microseconds.
+        const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
         SELECT d.created_at::text FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
         WHERE ${visibleDeliveries(endpoint, "key")} AND d.id = ${page.cursor}::uuid`
-      if (page.cursor !== undefined && at === undefined) return undefined
-      // Types that no event has: the walk would end with the last delivery there is.
-      if (page.types?.length === 0) return { deliveries: [], hasMore: false }
-      const conditions = [
-        visibleDeliveries(endpoint, page.event === undefined ? "endpoint" : "key"),
-        ...at === undefined ? [] : [
-          sql`(d.created_at, d.id) ${sql.literal(newer ? ">" : "<")} (${at.created_at}::timestamptz, ${page.cursor}::uuid)`
-        ],
-        // In the text: the indexes of what failed and of what is in flight are found by it.
-        ...page.status === undefined ? [] : [sql`d.status = ${sql.literal(`'${page.status}'`)}`],
-        ...page.event === undefined ? [] : [sql`d.event_ms = ${page.event.ms} AND d.event_seq = ${page.event.seq}`],
-        ...page.createdFrom === undefined ? [] : [sql`d.created_at >= to_timestamp(${page.createdFrom}::float8)`],
-        ...page.types === undefined ? [] : [sql`e.type = ANY (${[...page.types]}::text[])`]
-      ]
-      const order = sql.literal(newer ? "ASC" : "DESC")
-      const rows = yield* sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
+        if (page.cursor !== undefined && at === undefined) return undefined
+        // Types that no event has: the walk would end with the last delivery there is.
+        if (page.types?.length === 0) return { deliveries: [], hasMore: false }
+        const conditions = [
+          visibleDeliveries(endpoint, page.event === undefined ? "endpoint" : "key"),
+          ...at === undefined ? [] : [
+            sql`(d.created_at, d.id) ${
+              sql.literal(newer ? ">" : "<")
+            } (${at.created_at}::timestamptz, ${page.cursor}::uuid)`
+          ],
+          // In the text: the indexes of what failed and of what is in flight are found by it.
+          ...page.status === undefined ? [] : [sql`d.status = ${sql.literal(`'${page.status}'`)}`],
+          ...page.event === undefined ? [] : [sql`d.event_ms = ${page.event.ms} AND d.event_seq = ${page.event.seq}`],
+          ...page.createdFrom === undefined ? [] : [sql`d.created_at >= to_timestamp(${page.createdFrom}::float8)`],
+          ...page.types === undefined ? [] : [sql`e.type = ANY (${[...page.types]}::text[])`]
+        ]
+        const order = sql.literal(newer ? "ASC" : "DESC")
+        const rows = yield* sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
         FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)} WHERE ${sql.and(conditions)}
         ORDER BY d.created_at ${order}, d.id ${order} LIMIT ${page.limit + 1}`
-      const found = rows.slice(0, page.limit).map(deliveryOf)
-      return { deliveries: newer ? found.reverse() : found, hasMore: rows.length > page.limit }
-    }, sql.withTransaction, Effect.orDie),
+        const found = rows.slice(0, page.limit).map(deliveryOf)
+        return { deliveries: newer ? found.reverse() : found, hasMore: rows.length > page.limit }
+      },
+      sql.withTransaction,
+      Effect.orDie
+    ),
     /** A new delivery of the same event; undefined where the old one is not shown. */
     redeliver: (
       endpoint: EndpointScope,
@@ -400,8 +414,14 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
           const [made] = yield* sql.unsafe<{ queued: number; ms: bigint | null; seq: bigint | null }>(
             replayStatement(range.onlyFailed),
             [
-              merchantId, id, environment, commerceOnly, String(range.from.ms), String(range.from.seq),
-              String(range.beforeMillis), [...range.types]
+              merchantId,
+              id,
+              environment,
+              commerceOnly,
+              String(range.from.ms),
+              String(range.from.seq),
+              String(range.beforeMillis),
+              [...range.types]
             ]
           )
           const { ms, queued, seq } = made!

@@ -7,7 +7,10 @@ import { Environment } from "../../schemas/Network.ts"
 import { maximumFailing } from "./rules.ts"
 
 /** Where a page of failing endpoints goes on: after this one. */
-const Place = Schema.Struct({ merchant_id: MerchantId, endpoint_id: Schema.NonEmptyString.check(Schema.isMaxLength(64)) })
+const Place = Schema.Struct({
+  merchant_id: MerchantId,
+  endpoint_id: Schema.NonEmptyString.check(Schema.isMaxLength(64))
+})
 
 export const FailingEndpoint = Schema.Struct({
   merchant_id: MerchantId,
@@ -30,7 +33,10 @@ export const FailingEndpoint = Schema.Struct({
   failing_since: Schema.NullOr(EpochSeconds),
   /** Deliveries that wait: at most 1,000 are counted. */
   waiting: Schema.Int,
-  /** How long ago the delivery of the oldest event that waits was queued: after 72 hours it fails. Null where none waits. */
+  /**
+   * How long ago the delivery of the oldest event that waits was queued: after 72 hours it fails. Null where none
+   * waits.
+   */
   oldest_waiting_seconds: Schema.NullOr(Schema.Int),
   /** The newest attempt; null once all are forgotten, after 30 days. */
   last_attempt: Schema.NullOr(Schema.Struct({
@@ -45,8 +51,8 @@ export type FailingEndpoint = typeof FailingEndpoint.Type
 
 export class WebhooksRpc extends RpcGroup.make(
   /**
-   * Endpoints whose last attempt failed or whose breaker is not closed, by merchant, then by id; deleted ones are left out.
-   * `limit` is 20 unless sent, 100 at most. `next` goes into `after` of the next call; null on the last page.
+   * Endpoints whose last attempt failed or whose breaker is not closed, by merchant, then by id; deleted ones are left
+   * out. `limit` is 20 unless sent, 100 at most. `next` goes into `after` of the next call; null on the last page.
    */
   Rpc.make("webhooks.failing", {
     payload: {

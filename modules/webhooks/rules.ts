@@ -1,10 +1,10 @@
 /**
- * Rules of webhook endpoints and their deliveries: who may make and manage which, what they may listen to, and what a list
- * or a replay of deliveries asks for. Pure.
+ * Rules of webhook endpoints and their deliveries: who may make and manage which, what they may listen to, and what a
+ * list or a replay of deliveries asks for. Pure.
  */
 import type { Principal } from "../../schemas/Auth.ts"
 import { deliveredTypes, eventTypes } from "../../schemas/Event.ts"
-import { isPublicError, type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type ErrorCode, isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -56,7 +56,12 @@ export interface EndpointState extends NewEndpoint {
 
 /** What an endpoint may listen to (modules/docs/reference/webhooks.md#filters). */
 export const endpointFilters: ReadonlySet<string> = new Set([
-  "*", "invoice.*", "invoice_payment.*", "commerce.order.*", "commerce.*", ...deliveredTypes
+  "*",
+  "invoice.*",
+  "invoice_payment.*",
+  "commerce.order.*",
+  "commerce.*",
+  ...deliveredTypes
 ])
 
 const refuse = (code: ErrorCode, param: string, message?: string): PublicError =>
@@ -89,7 +94,11 @@ const filtersOf = (enabledEvents: ReadonlyArray<string>): ReadonlyArray<string> 
 
 const objectionToVersion = (version: string): PublicError | undefined =>
   findVersion(version) === undefined
-    ? refuse("INVALID_VERSION", "api_version", `api_version: The versions are ${versions.map((each) => each.version).join(", ")}`)
+    ? refuse(
+      "INVALID_VERSION",
+      "api_version",
+      `api_version: The versions are ${versions.map((each) => each.version).join(", ")}`
+    )
     : undefined
 
 /** An endpoint keeps its version, because its receiver was written for it; sending the same one is no change. */
@@ -160,7 +169,9 @@ export interface EndpointChange {
 /** Why an endpoint is disabled where its owner did it; other reasons are the deliverer's. */
 export const disabledByMerchant = "merchant"
 
-/** An endpoint with the next version, as of `now`. A secret whose overlap has ended is forgotten with the next change. */
+/**
+ * An endpoint with the next version, as of `now`. A secret whose overlap has ended is forgotten with the next change.
+ */
 const withChange = <E extends EndpointState>(endpoint: E, now: number, to: Partial<EndpointState>): E => {
   const isOverlapEnded = endpoint.previousSecretExpiresAt !== null && endpoint.previousSecretExpiresAt <= now
   return {
@@ -203,7 +214,9 @@ export const changeEndpoint = <E extends EndpointState>(
   })
 }
 
-/** Whether the address of an endpoint must be judged anew: it is another one, or may be reached for another environment. */
+/**
+ * Whether the address of an endpoint must be judged anew: it is another one, or may be reached for another environment.
+ */
 export const needsUrlCheck = (
   before: Pick<EndpointState, "environment" | "url">,
   after: Pick<EndpointState, "environment" | "url">
@@ -216,12 +229,16 @@ export const needsUrlCheck = (
 export const resetsHealth = (
   before: Pick<EndpointState, "status" | "url">,
   after: Pick<EndpointState, "status" | "url">
-): boolean =>
-  after.status === "enabled" && (before.status !== "enabled" || before.url !== after.url)
+): boolean => after.status === "enabled" && (before.status !== "enabled" || before.url !== after.url)
 
 /** A deleted endpoint: shown to nobody, its secrets forgotten. */
 export const deleteEndpoint = <E extends EndpointState>(endpoint: E, now: number): E =>
-  withChange(endpoint, now, { status: "deleted", sealedSecret: "", sealedPreviousSecret: null, previousSecretExpiresAt: null })
+  withChange(endpoint, now, {
+    status: "deleted",
+    sealedSecret: "",
+    sealedPreviousSecret: null,
+    previousSecretExpiresAt: null
+  })
 
 /**
  * Seconds for which deliveries carry the signature of the old secret too (modules/docs/reference/webhooks.md#secrets).
@@ -280,8 +297,8 @@ export interface EndpointsQuery {
 }
 
 /**
- * A page of `endpoints`, which are newest first, or why there is none. `hasMore` is of the direction that the page goes:
- * older, or newer with `ending_before`.
+ * A page of `endpoints`, which are newest first, or why there is none. `hasMore` is of the direction that the page
+ * goes: older, or newer with `ending_before`.
  */
 export const pageOfEndpoints = <E extends { readonly id: string }>(
   endpoints: ReadonlyArray<E>,
@@ -419,7 +436,10 @@ export const readReplay = (
   }
 }
 
-/** Failing endpoints on one page, unless asked for and at most. Each costs an operator's call up to 1,000 rows of an index. */
+/**
+ * Failing endpoints on one page, unless asked for and at most. Each costs an operator's call up to 1,000 rows of an
+ * index.
+ */
 export const defaultFailing = 20
 export const maximumFailing = 100
 

@@ -1,7 +1,7 @@
 /** Mailboxes in this process: a key's mailbox exists while somebody is in it. */
 import { Effect, Layer, Semaphore } from "effect"
 import { Actors, mailboxCapacity } from "../Actors.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
 interface Mailbox {
   /** One permit, given in the order it was asked for. */

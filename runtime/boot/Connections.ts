@@ -1,6 +1,7 @@
 /**
- * How many pipelined requests one connection may have under way, and how long it may leave answers unread. Node's parser
- * emits every request of a 64 KB chunk at once, some 1,600, and keeps each answer until the ones before it are sent.
+ * How many pipelined requests one connection may have under way, and how long it may leave answers unread. Node's
+ * parser emits every request of a 64 KB chunk at once, some 1,600, and keeps each answer until the ones before it are
+ * sent.
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { ServerResponse } from "node:http"
@@ -8,8 +9,8 @@ import type { Socket } from "node:net"
 
 /**
  * Answers under way on one connection, at most. The last of them says `connection: close`, and later requests are not
- * served: the client repeats them on another connection (RFC 9112, sections 9.3.2 and 9.6). Clients that pipeline send 10
- * requests at once or fewer by default.
+ * served: the client repeats them on another connection (RFC 9112, sections 9.3.2 and 9.6). Clients that pipeline send
+ * 10 requests at once or fewer by default.
  */
 export const maximumAnswers = 16
 
@@ -17,8 +18,8 @@ export const maximumAnswers = 16
 const maximumSurplus = 48
 
 /**
- * Milliseconds within which a client must once have read everything that was sent to it; else the connection is cut. The
- * largest document has 3 MB: a client that reads 10 KB a second is fast enough.
+ * Milliseconds within which a client must once have read everything that was sent to it; else the connection is cut.
+ * The largest document has 3 MB: a client that reads 10 KB a second is fast enough.
  */
 export const backlogMillis = 300_000
 
@@ -50,8 +51,8 @@ export interface Connections {
 }
 
 /**
- * Ends an answer that waited behind another when its connection closed. Node closes only the answer being written, so the
- * work for the others would go on although nobody reads them.
+ * Ends an answer that waited behind another when its connection closed. Node closes only the answer being written, so
+ * the work for the others would go on although nobody reads them.
  */
 const abandon = (answer: ServerResponse): void => {
   if (answer.destroyed || answer.writableFinished) return

@@ -48,8 +48,8 @@ export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi
   plugins.flatMap(({ http }) => http === undefined ? [] : [http])
 
 /**
- * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. In a database
- * of another master key only the runtime's tables are migrated.
+ * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. In a
+ * database of another master key only the runtime's tables are migrated.
  */
 const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -61,7 +61,11 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
 
 /** Adds a global middleware to the public router. The first one added is the outermost. */
 const middleware = (apply: typeof measure) =>
-  HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<never, never, HttpRouter.HttpRouter>
+  HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<
+    never,
+    never,
+    HttpRouter.HttpRouter
+  >
 
 const storeOf = ({ settings: { environments }, store }: LoadedConfig, dataDirectory: string) =>
   store.use === "embedded"

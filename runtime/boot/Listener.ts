@@ -102,8 +102,8 @@ const makeServer = (connections: Connections, timeoutMillis: number): GracefulSe
   )
 
 /**
- * How many connections one address may hold; the wider IPv6 ranges of `prefixesOf` may hold `limitFactor` times as many.
- * Addresses in `exemptRanges`, such as proxies and this machine, stand for many callers and are not counted.
+ * How many connections one address may hold; the wider IPv6 ranges of `prefixesOf` may hold `limitFactor` times as
+ * many. Addresses in `exemptRanges`, such as proxies and this machine, stand for many callers and are not counted.
  */
 export interface ConnectionLimits {
   readonly perAddress: number
@@ -147,7 +147,9 @@ const inShortTurn = (server: Server, act: () => void): Effect.Effect<void> =>
       let hadConnection = true
       let turns = 0
       let before = clock.monotonicTimeNanosUnsafe()
-      const noteConnection = () => { hadConnection = true }
+      const noteConnection = () => {
+        hadConnection = true
+      }
       const checkTurn = () => {
         const now = clock.monotonicTimeNanosUnsafe()
         const short = now - before <= shortTurnNanos * BigInt(1 + Math.floor(turns / turnsBeforeRelaxing))
@@ -207,8 +209,8 @@ export interface ListenerLimits {
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
  * requests under way finish within {@link gracePeriod}, and so do those that come on connections which clients kept:
- * their answers say that it closes. Whatever is left is cut. What is no request gets a page by `errorPages`, where there
- * are any for it. Answers the address, with the port that was picked where 0 was asked for.
+ * their answers say that it closes. Whatever is left is cut. What is no request gets a page by `errorPages`, where
+ * there are any for it. Answers the address, with the port that was picked where 0 was asked for.
  */
 export const listen = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
@@ -220,7 +222,9 @@ export const listen = Effect.fnUntraced(function*(
   let stop: Effect.Effect<void> = Effect.void
   let server: GracefulServer | undefined
   const connections = yield* makeConnections
-  const isWithinLimits = limits.connectionLimits === undefined ? () => true : makeConnectionCheck(limits.connectionLimits)
+  const isWithinLimits = limits.connectionLimits === undefined
+    ? () => true
+    : makeConnectionCheck(limits.connectionLimits)
   const make = () => {
     server = makeServer(connections, limits.idleTimeoutMillis ?? 0)
     server.on("connection", (connection) => {

@@ -15,8 +15,8 @@ export interface Stops {
 }
 
 /**
- * Errors of an output without a reader: a pipe whose other end is closed, a terminal that is gone. After any other error,
- * such as a full disk under a log file, the service goes on without those log lines.
+ * Errors of an output without a reader: a pipe whose other end is closed, a terminal that is gone. After any other
+ * error, such as a full disk under a log file, the service goes on without those log lines.
  */
 const brokenOutputCodes: ReadonlySet<string> = new Set(["EPIPE", "EIO"])
 
@@ -29,19 +29,21 @@ const maximumAncestors = 16
  * `ignoresHangUp`: SIGHUP is signal 1, the lowest bit of the mask `SigIgn` in proc(5).
  */
 const processStatus = (pid: number) =>
-  Option.getOrUndefined(Option.liftThrowable(() => {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
-    // After the name, which may hold anything: state, parent, process group, session.
-    const [, parent, , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number)
-    const ignored = /^SigIgn:\s*[0-9a-f]*([0-9a-f])$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "0"
-    return { parent: parent!, session: session!, ignoresHangUp: (Number.parseInt(ignored, 16) & 1) === 1 }
-  })())
+  Option.getOrUndefined(
+    Option.liftThrowable(() => {
+      const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
+      // After the name, which may hold anything: state, parent, process group, session.
+      const [, parent, , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number)
+      const ignored = /^SigIgn:\s*[0-9a-f]*([0-9a-f])$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "0"
+      return { parent: parent!, session: session!, ignoresHangUp: (Number.parseInt(ignored, 16) & 1) === 1 }
+    })()
+  )
 
 /**
  * Whether this process was started by `nohup`, or below a shell that ignores SIGHUP. A process inherits that SIGHUP is
- * ignored, but Node and npm set the signal back to its default when they start, so it cannot be seen in this process: it
- * is seen in `startedProgram`, the variable `_` in which shells leave the path of the program that they start, and on Linux
- * in the ancestors of the same session.
+ * ignored, but Node and npm set the signal back to its default when they start, so it cannot be seen in this process:
+ * it is seen in `startedProgram`, the variable `_` in which shells leave the path of the program that they start, and
+ * on Linux in the ancestors of the same session.
  */
 const isStartedWithoutHangUp = (startedProgram: string | undefined): boolean => {
   if (basename(startedProgram ?? "") === "nohup") return true
@@ -58,7 +60,8 @@ const isStartedWithoutHangUp = (startedProgram: string | undefined): boolean => 
 
 /**
  * From now on SIGHUP and an output without a reader do what SIGTERM does. Without this Node ends at once and leaves the
- * embedded database server, another process, running. Under `nohup` a SIGHUP does nothing. Call it once in a process, with the environment variable `_`.
+ * embedded database server, another process, running. Under `nohup` a SIGHUP does nothing. Call it once in a process,
+ * with the environment variable `_`.
  */
 export const watchStops = (startedProgram: string | undefined): Stops => {
   const isHangUpIgnored = isStartedWithoutHangUp(startedProgram)

@@ -52,8 +52,8 @@ const closeComparison = Effect.fnUntraced(function*(
   yield* write(journal, environment, closed)
 })
 
-export const reconcile = (journal: JournalContext): Chains["Service"]["reconcile"] =>
-  (invoiceId, network, environment, open = true) =>
+export const reconcile =
+  (journal: JournalContext): Chains["Service"]["reconcile"] => (invoiceId, network, environment, open = true) =>
     (open ? openComparison : closeComparison)(journal, invoiceId, network, environment).pipe(
       retryConflicts,
       Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))

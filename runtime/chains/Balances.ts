@@ -12,7 +12,14 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import type { ChainDriver, DriverError, JournalEntry, ObservedTransfer } from "../Chains.ts"
 import type { Write } from "../Commit.ts"
-import { type BalanceRow, balanceWrite, type RingPoint, type ChainsRepo, transferId, transferWrite } from "./ChainsRepo.ts"
+import {
+  type BalanceRow,
+  balanceWrite,
+  type ChainsRepo,
+  type RingPoint,
+  transferId,
+  transferWrite
+} from "./ChainsRepo.ts"
 
 /** Milliseconds between two passes: a few blocks of most networks, at a rate paid providers allow. */
 export const passMillis = (environment: Environment): number => environment === "devnet" ? 1_000 : 30_000
@@ -81,7 +88,12 @@ export const readBalances = Effect.fnUntraced(function*(
       const isOpen = nowSeconds - base.openedAt < maximumAgeSeconds
       const balanceBefore = base.sinceBalance ?? (yield* balanceAt(base.address, coin, base.sinceHeight)).balance
       const balanceReading = at.height > base.sinceHeight ? yield* balanceAt(base.address, coin, at.height) : null
-      return { base: { ...base, isOpen }, balanceBefore, balanceNow: balanceReading?.balance ?? null, hasSent: balanceReading?.hasSent ?? false }
+      return {
+        base: { ...base, isOpen },
+        balanceBefore,
+        balanceNow: balanceReading?.balance ?? null,
+        hasSent: balanceReading?.hasSent ?? false
+      }
     }), { concurrency })
   return { _tag: "BalanceReading", ...at, balances }
 })
@@ -91,15 +103,20 @@ export const readBalances = Effect.fnUntraced(function*(
  *
  * An address that has ever sent has no explainable balance; one that holds less than it received neither.
  */
-export const compareBalance = (balanceBefore: bigint, balanceNow: bigint, credits: bigint, hasSent: boolean): bigint | "alert" => {
+export const compareBalance = (
+  balanceBefore: bigint,
+  balanceNow: bigint,
+  credits: bigint,
+  hasSent: boolean
+): bigint | "alert" => {
   const difference = balanceNow - balanceBefore - credits
   return hasSent || difference < 0n ? "alert" : difference
 }
 
 /**
- * Native transfers that are found only now, at a height up to which balances were compared: what {@link compareBalance} could not
- * explain was credited then, and they are the explanation. `credited`: what stands credited so at or above their height,
- * by match key; their amounts are not credited a second time.
+ * Native transfers that are found only now, at a height up to which balances were compared: what {@link compareBalance}
+ * could not explain was credited then, and they are the explanation. `credited`: what stands credited so at or above
+ * their height, by match key; their amounts are not credited a second time.
  */
 export const findAlreadyCredited = (
   transfers: ReadonlyArray<ObservedTransfer>,

@@ -16,11 +16,13 @@ const catchUpLookMillis = 20
 /** What the followers of a family know of its chains. */
 export const chainsAhead = (followers: ReadonlyMap<string, Follower>): ChainReadiness => ({
   heads: (family) =>
-    Object.fromEntries(followersOf(followers, family).flatMap(({ driver, newest }) => {
-      const head = newest()
-      if (head === null) return []
-      return [[cursorId(driver.network, driver.environment), { height: head.height, time: head.time }]]
-    })),
+    Object.fromEntries(
+      followersOf(followers, family).flatMap(({ driver, newest }) => {
+        const head = newest()
+        if (head === null) return []
+        return [[cursorId(driver.network, driver.environment), { height: head.height, time: head.time }]]
+      })
+    ),
   awaitCatchUp: Effect.fnUntraced(function*(family: Family) {
     for (let waited = 0; waited < catchUpWaitMillis; waited += catchUpLookMillis) {
       if (followersOf(followers, family).every(({ isCaughtUp }) => isCaughtUp())) return
@@ -52,8 +54,8 @@ export const register = (journal: JournalContext): Chains["Service"]["register"]
     followers.set(id, yield* start(added, services))
   })
 
-export const status = ({ followers, outages }: JournalContext): Chains["Service"]["status"] =>
-  (environment, merchantId) => {
+export const status =
+  ({ followers, outages }: JournalContext): Chains["Service"]["status"] => (environment, merchantId) => {
     const found = [...followers.values()].filter(({ driver }) => driver.environment === environment)
       .map((each) => each.status())
     const isDown = outages.current()

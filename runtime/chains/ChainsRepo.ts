@@ -4,7 +4,13 @@ import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Family, Network } from "../../schemas/Network.ts"
 import type {
-  AllocatedTarget, ChainPoint, InvoiceCoverage, JournalEntry, NetworkCondition, ReceiveTarget, TransferStatus
+  AllocatedTarget,
+  ChainPoint,
+  InvoiceCoverage,
+  JournalEntry,
+  NetworkCondition,
+  ReceiveTarget,
+  TransferStatus
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 import { transferKey } from "./TransferIdentity.ts"
@@ -273,7 +279,9 @@ const readTarget = (raw: Raw): TargetRow => ({
 })
 
 const readHeads = (stored: Readonly<Record<string, readonly [height: string, time: number]>>): ChainHeads =>
-  Object.fromEntries(Object.entries(stored).map(([network, [height, time]]) => [network, { height: BigInt(height), time }]))
+  Object.fromEntries(
+    Object.entries(stored).map(([network, [height, time]]) => [network, { height: BigInt(height), time }])
+  )
 
 const headsJson = (heads: ChainHeads): string =>
   JSON.stringify(Object.fromEntries(
@@ -385,10 +393,12 @@ export const make = Effect.gen(function*() {
         first
       ),
     /** Entries by id, at most as many as asked for. */
-    entriesById: (ids: ReadonlyArray<string>) =>
-      entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
+    entriesById: (ids: ReadonlyArray<string>) => entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
     transfersOfInvoice: (invoiceId: string) => entries(sql`SELECT * FROM transfers WHERE invoice_id = ${invoiceId}`),
-    /** Entries of invoices, whatever their status, with the heights of their network as last stored; null: never followed. */
+    /**
+     * Entries of invoices, whatever their status, with the heights of their network as last stored; null: never
+     * followed.
+     */
     transfersOfInvoices: (invoices: ReadonlyArray<string>) =>
       rows((raw) => ({ entry: readEntry(raw), heights: readHeights(raw) }))(
         sql`SELECT t.*, c.recent->0->>'height' AS head, c.finalized FROM transfers t
@@ -428,7 +438,13 @@ export const make = Effect.gen(function*() {
         (found) => found[0] === true
       ),
     /** Reported entries the driver here has not seen, in blocks up to `to`, without those of `except`. */
-    unseenReports: (network: Network, environment: Environment, to: bigint, except: ReadonlyArray<string>, limit: number) =>
+    unseenReports: (
+      network: Network,
+      environment: Environment,
+      to: bigint,
+      except: ReadonlyArray<string>,
+      limit: number
+    ) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND status = 'seen' AND confirmations = 0 AND height <= ${to} AND NOT (id = ANY(${except}))
         ORDER BY height LIMIT ${limit}`),
@@ -510,8 +526,14 @@ export const make = Effect.gen(function*() {
     ),
     /** Keeps derived addresses; how many of them were new. */
     storeAddresses: (fingerprint: string, family: Family, newAddresses: ReadonlyArray<WalletAddress>) => {
-      const addressesJson = JSON.stringify(newAddresses.map(({ address, matchKey, memo, walletIndex }) =>
-        ({ wallet_index: walletIndex, address, match_key: matchKey, memo })))
+      const addressesJson = JSON.stringify(
+        newAddresses.map(({ address, matchKey, memo, walletIndex }) => ({
+          wallet_index: walletIndex,
+          address,
+          match_key: matchKey,
+          memo
+        }))
+      )
       return Effect.map(
         rows((raw) => count(raw["stored"]))(
           sql`SELECT store_addresses_v1(${fingerprint}, ${family}, ${addressesJson}::json) AS stored`
@@ -521,8 +543,14 @@ export const make = Effect.gen(function*() {
     },
     /** See {@link allocateTargetsV1}. A fault of the database is a failure here: the caller is told to try again. */
     allocate: ({ family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
-      const requestsJson = JSON.stringify(requests.map(({ environment, invoiceId, merchantId, refusedTokens }) =>
-        ({ invoice_id: invoiceId, merchant_id: merchantId, environment, refused_tokens: refusedTokens })))
+      const requestsJson = JSON.stringify(
+        requests.map(({ environment, invoiceId, merchantId, refusedTokens }) => ({
+          invoice_id: invoiceId,
+          merchant_id: merchantId,
+          environment,
+          refused_tokens: refusedTokens
+        }))
+      )
       return Effect.map(
         sql<Raw>`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${now}::bigint,
           ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
@@ -550,16 +578,19 @@ export const make = Effect.gen(function*() {
         JOIN restores r USING (backup_time) WHERE r.declared_at >= ${since}`),
     /** Forgets addresses that declarations before `since` passed over and nobody has paid to. */
     deleteExpiredRestores: (since: number) =>
-      Effect.asVoid(Effect.orDie(sql`DELETE FROM wallet_addresses a USING wallet_restores w, restores r, wallet_counters c
+      Effect.asVoid(
+        Effect.orDie(sql`DELETE FROM wallet_addresses a USING wallet_restores w, restores r, wallet_counters c
         WHERE r.declared_at < ${since} AND w.backup_time = r.backup_time AND c.fingerprint = w.fingerprint
         AND a.fingerprint = w.fingerprint AND a.wallet_index >= w.from_index
         AND a.wallet_index < least(w.watched_to, c.next_index)
         AND NOT EXISTS (SELECT FROM transfers t WHERE t.match_key = a.match_key AND t.invoice_id IS NULL)
         AND NOT EXISTS (SELECT FROM wallet_restores n JOIN restores m USING (backup_time)
-          WHERE n.fingerprint = w.fingerprint AND m.declared_at >= ${since})`)),
+          WHERE n.fingerprint = w.fingerprint AND m.declared_at >= ${since})`)
+      ),
     /**
-     * Moves every wallet's counter on, in one transaction under the counters' locks: an allocation happens before all of it
-     * or after. Said again for the same backup, only wallets of the first time are touched, and they only ever move on.
+     * Moves every wallet's counter on, in one transaction under the counters' locks: an allocation happens before all
+     * of it or after. Said again for the same backup, only wallets of the first time are touched, and they only ever
+     * move on.
      */
     declareRestore: ({ backupTime, now, capacity, skip, wallets }: RestoreDeclaration) =>
       sql.withTransaction(Effect.gen(function*() {
@@ -568,14 +599,18 @@ export const make = Effect.gen(function*() {
           ON CONFLICT DO NOTHING RETURNING backup_time`
         const before = yield* sql<Raw>`SELECT * FROM wallet_restores WHERE backup_time = ${backupTime}`
         const earlier = new Map(before.map((raw) => [raw["fingerprint"] as string, readRestore(raw)]))
-        const startIndicesJson = JSON.stringify(wallets.map(({ fingerprint, startIndex }) => ({ fingerprint, start: startIndex })))
+        const startIndicesJson = JSON.stringify(
+          wallets.map(({ fingerprint, startIndex }) => ({ fingerprint, start: startIndex }))
+        )
         if (newDeclaration.length > 0) {
           yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index)
             SELECT fingerprint, ${systemMerchant}, 1, start
             FROM json_to_recordset(${startIndicesJson}::json) AS (fingerprint text, start bigint) ORDER BY fingerprint
             ON CONFLICT DO NOTHING`
         }
-        const counters = yield* sql<Raw>`SELECT fingerprint, next_index FROM wallet_counters ORDER BY fingerprint FOR UPDATE`
+        const counters = yield* sql<
+          Raw
+        >`SELECT fingerprint, next_index FROM wallet_counters ORDER BY fingerprint FOR UPDATE`
         const walletsByFingerprint = new Map(wallets.map((wallet) => [wallet.fingerprint, wallet]))
         const affectedCounters = counters.filter((raw) => newDeclaration.length > 0 || earlier.has(raw["fingerprint"]))
         const watchCount = watchCountPerWallet(affectedCounters.length, capacity)
@@ -586,8 +621,14 @@ export const make = Effect.gen(function*() {
           const found = { fingerprint, nextIndex, size: wallet?.size ?? null }
           return restoreWallet(found, skip, watchCount, earlier.get(fingerprint))
         })
-        const restoresJson = JSON.stringify(restores.map(({ fingerprint, fromIndex, toIndex, watchedTo }) =>
-          ({ fingerprint, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo })))
+        const restoresJson = JSON.stringify(
+          restores.map(({ fingerprint, fromIndex, toIndex, watchedTo }) => ({
+            fingerprint,
+            from_index: fromIndex,
+            to_index: toIndex,
+            watched_to: watchedTo
+          }))
+        )
         yield* sql`INSERT INTO wallet_restores AS w (backup_time, fingerprint, from_index, to_index, watched_to)
           SELECT ${backupTime}::bigint, fingerprint, from_index, to_index, watched_to
           FROM json_to_recordset(${restoresJson}::json)
@@ -629,10 +670,11 @@ export const make = Effect.gen(function*() {
       ),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
-    targetsOfInvoice: (invoiceId: string) => targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
+    targetsOfInvoice: (invoiceId: string) =>
+      targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
     /**
-     * Families in which these invoices have targets, and what the handler has still to do for them; not those without. A
-     * token that is not listed pays nothing, so nobody can hold an invoice's end by sending many.
+     * Families in which these invoices have targets, and what the handler has still to do for them; not those without.
+     * A token that is not listed pays nothing, so nobody can hold an invoice's end by sending many.
      */
     coverageOfInvoices: (invoices: ReadonlyArray<string>, failingAttempts: number) =>
       rows((raw) => ({
@@ -664,8 +706,7 @@ export const make = Effect.gen(function*() {
         ),
         first
       ),
-    balance: (id: string) =>
-      Effect.map(balances(sql`SELECT * FROM target_balances WHERE id = ${id}`), first),
+    balance: (id: string) => Effect.map(balances(sql`SELECT * FROM target_balances WHERE id = ${id}`), first),
     balancesOfInvoice: (invoiceId: string) =>
       balances(sql`SELECT * FROM target_balances WHERE invoice_id = ${invoiceId}`),
     /** Open bases not yet read, or not yet compared at `height`, longest untouched first. */

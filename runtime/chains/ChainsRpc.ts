@@ -11,7 +11,8 @@ const heightMessage = "write a block's height as text: 1 to 18 decimal digits, n
 const Height = Schema.String.annotate({ message: heightMessage }).check(
   Schema.isPattern(/^\d{1,18}$/, { message: heightMessage })
 )
-const amountMessage = "write the amount as text in base units of the token: 1 to 78 decimal digits, no sign and no point"
+const amountMessage =
+  "write the amount as text in base units of the token: 1 to 78 decimal digits, no sign and no point"
 /** A token's base units: up to the largest number of 256 bits. */
 const Amount = Schema.String.annotate({ message: amountMessage }).check(
   Schema.isPattern(/^\d{1,78}$/, { message: amountMessage })
@@ -23,7 +24,8 @@ const Text = Schema.String.annotate({ message: textMessage }).check(
 const secondsMessage = "write epoch seconds as a whole number"
 /** A moment as an operator writes it; whether it is in its range is said by the call. */
 const Seconds = Schema.Number.annotate({ message: secondsMessage }).check(Schema.isInt({ message: secondsMessage }))
-const indexMessage = "write a whole number, 0 to 2147483647: 0 for the native coin, else 1 + the log's place in its receipt"
+const indexMessage =
+  "write a whole number, 0 to 2147483647: 0 for the native coin, else 1 + the log's place in its receipt"
 const skipMessage = "write a whole number of addresses, 0 to 1000"
 
 /** A transfer another watcher saw, under the key format of the network's driver. */
@@ -57,8 +59,8 @@ export type TransferReport = typeof TransferReport.Type
 export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported", "seen", "confirmed", "reverted"]) })
 
 /**
- * An operator's wish and how far it is. It fails where every endpoint has said for 10 min that it does not have a block any
- * more; the blocks that could be read were read, and `reason` names the others.
+ * An operator's wish and how far it is. It fails where every endpoint has said for 10 min that it does not have a block
+ * any more; the blocks that could be read were read, and `reason` names the others.
  */
 export const Repair = Schema.Struct({
   kind: Schema.Literals(["rescan", "reanchor", "restore"]),
@@ -76,7 +78,9 @@ export const Repair = Schema.Struct({
 /** What came of a declared restore. */
 export const RestoreAnswer = Schema.Struct({
   wallet_count: Schema.Int,
-  /** The first 1,000 wallets. Addresses below `to_index` are not given out again; those from `from_index` are watched. */
+  /**
+   * The first 1,000 wallets. Addresses below `to_index` are not given out again; those from `from_index` are watched.
+   */
   wallets: Schema.Array(Schema.Struct({
     fingerprint: Schema.String,
     /** Null: its wallet is not in use any more. */
@@ -111,7 +115,8 @@ export class ChainsRpc extends RpcGroup.make(
   Rpc.make("chains.report", { payload: TransferReport, success: ReportAnswer, error: PublicError }),
   /**
    * Reads blocks `from` to `to` again, at most 100,000, and credits what was missing. Goes on in the background, on
-   * whichever instance follows the network; the same call again answers how far it is while it runs, and repeats it later.
+   * whichever instance follows the network; the same call again answers how far it is while it runs, and repeats it
+   * later.
    */
   Rpc.make("chains.rescan", {
     payload: { network: Network, environment: Environment, from: Height, to: Height },
@@ -121,7 +126,8 @@ export class ChainsRpc extends RpcGroup.make(
   /**
    * For a network in the condition `no_common_block`: goes on from the final block `height`, or without one from the
    * newest below everything that was followed. Blocks in between are read again, and transfers that are not where they
-   * were are moved, reverted, or kept for an operator where they were final. Until it has begun, another call corrects the height.
+   * were are moved, reverted, or kept for an operator where they were final. Until it has begun, another call corrects
+   * the height.
    */
   Rpc.make("chains.reanchor", {
     payload: { network: Network, environment: Environment, height: Schema.optionalKey(Height) },
@@ -129,9 +135,9 @@ export class ChainsRpc extends RpcGroup.make(
     error: PublicError
   }),
   /**
-   * A backup was restored. `backup_time`: epoch seconds at which the backup was begun, not in the future and at most 90 days
-   * ago. `skip`: addresses of each wallet that may have been given out since, 0 to 1,000; without it 1,000, and none of a
-   * wallet that is a list. The same call again answers how far it is and passes over nothing twice.
+   * A backup was restored. `backup_time`: epoch seconds at which the backup was begun, not in the future and at most 90
+   * days ago. `skip`: addresses of each wallet that may have been given out since, 0 to 1,000; without it 1,000, and
+   * none of a wallet that is a list. The same call again answers how far it is and passes over nothing twice.
    */
   Rpc.make("chains.restored", {
     payload: {

@@ -29,32 +29,43 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
   return ChainsRpc.of({
     "chains.report": (report) =>
       BigInt(report.amount) === 0n
-        ? Effect.fail(publicError("VALIDATION_ERROR", { param: "amount", message: "`amount` is in base units of the token and must be above zero" }))
-        : Effect.map(chains.report({
-          network: report.network,
-          environment: report.environment,
-          txHash: normalizeCase(report.network, report.tx_hash),
-          index: report.index,
-          kind: "direct",
-          matchKey: normalizeCase(report.network, report.match_key),
-          tokenAddress: report.token_address === null ? null : tokenAddress(report.network, report.token_address),
-          amount: baseUnits(BigInt(report.amount)),
-          from: report.from,
-          point: { height: BigInt(report.height), hash: report.block_hash },
-          time: report.block_time
-        }), (status) => ({ status })),
+        ? Effect.fail(
+          publicError("VALIDATION_ERROR", {
+            param: "amount",
+            message: "`amount` is in base units of the token and must be above zero"
+          })
+        )
+        : Effect.map(
+          chains.report({
+            network: report.network,
+            environment: report.environment,
+            txHash: normalizeCase(report.network, report.tx_hash),
+            index: report.index,
+            kind: "direct",
+            matchKey: normalizeCase(report.network, report.match_key),
+            tokenAddress: report.token_address === null ? null : tokenAddress(report.network, report.token_address),
+            amount: baseUnits(BigInt(report.amount)),
+            from: report.from,
+            point: { height: BigInt(report.height), hash: report.block_hash },
+            time: report.block_time
+          }),
+          (status) => ({ status })
+        ),
     "chains.rescan": ({ environment, from, network, to }) =>
       Effect.map(chains.rescan(network, environment, BigInt(from), BigInt(to)), repairBody),
     "chains.reanchor": ({ environment, height, network }) =>
       Effect.map(chains.reanchor(network, environment, height === undefined ? null : BigInt(height)), repairBody),
     "chains.restored": ({ backup_time, environment, skip }) =>
-      Effect.map(chains.declareRestore(environment, backup_time, skip ?? null), ({ networks, walletCount, wallets }) => ({
-        wallet_count: walletCount,
-        wallets: wallets.map(({ family, fingerprint, fromIndex, toIndex, watchedTo }) => (
-          { fingerprint, family, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo }
-        )),
-        networks: networks.map((each) => ({ network: each.network, ...repairBody(each) }))
-      })),
+      Effect.map(
+        chains.declareRestore(environment, backup_time, skip ?? null),
+        ({ networks, walletCount, wallets }) => ({
+          wallet_count: walletCount,
+          wallets: wallets.map(({ family, fingerprint, fromIndex, toIndex, watchedTo }) => (
+            { fingerprint, family, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo }
+          )),
+          networks: networks.map((each) => ({ network: each.network, ...repairBody(each) }))
+        })
+      ),
     "chains.status": ({ environment }) =>
       Effect.map(chains.repairs(environment), (repairs) =>
         chains.status(environment).map((each) => ({

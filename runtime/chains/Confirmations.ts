@@ -20,8 +20,8 @@ export const anchorOf = (ring: ReadonlyArray<RingPoint>, height: bigint): RingPo
   ring.findLast((point) => point.height >= height)
 
 /**
- * Until when a network is seen once a block was read: the second before the block's, because the next block may have the
- * same one. `seen` is what it was before.
+ * Until when a network is seen once a block was read: the second before the block's, because the next block may have
+ * the same one. `seen` is what it was before.
  */
 export const seenUntilAfterBlock = (seenUntil: number | null, { time }: Pick<RingPoint, "time">): number =>
   Math.max(seenUntil ?? 0, time - 1)
@@ -38,7 +38,9 @@ export const devnetBlockDelaySeconds = 5
  * node that stands still answers too.
  */
 export const seenUntilAfterPoll = (environment: Environment, seenUntil: number | null, since: number): number | null =>
-  environment === "devnet" ? Math.max(seenUntil ?? 0, Math.floor(since / 1000) - 1 - devnetBlockDelaySeconds) : seenUntil
+  environment === "devnet"
+    ? Math.max(seenUntil ?? 0, Math.floor(since / 1000) - 1 - devnetBlockDelaySeconds)
+    : seenUntil
 
 /** Seconds without progress after which a search holds up no invoice: one that is refused for good must not. */
 export const searchHoldSeconds = 120
@@ -52,9 +54,9 @@ export interface SearchProgress {
 
 /**
  * The same where blocks are searched again for what an endpoint left out: no further than the newest block that was
- * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first. A search that
- * is below the whole ring, as after an outage, has seen nothing that can be told in seconds. One that is stuck holds no
- * more than {@link searchHoldSeconds}.
+ * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first. A search
+ * that is below the whole ring, as after an outage, has seen nothing that can be told in seconds. One that is stuck
+ * holds no more than {@link searchHoldSeconds}.
  */
 export const seenUntilAfterSearch = (
   environment: Environment,
@@ -70,8 +72,7 @@ export const seenUntilAfterSearch = (
 }
 
 /** Depth of a height below a head: 1 in the head itself, never below 0. */
-export const depthAt = (head: bigint, height: bigint): number =>
-  head < height ? 0 : Number(head - height + 1n)
+export const depthAt = (head: bigint, height: bigint): number => head < height ? 0 : Number(head - height + 1n)
 
 /**
  * The height at and below which a network's blocks are taken as final: its own mark where known, else the depth of
@@ -83,8 +84,8 @@ export const finalHeight = (network: Network, environment: Environment, heights:
 }
 
 /**
- * Blocks below a head that a reorganisation may still replace. Public networks: the depth of policy `final`. Test chains
- * are reorganised at will, as deep as 64 in the tests here.
+ * Blocks below a head that a reorganisation may still replace. Public networks: the depth of policy `final`. Test
+ * chains are reorganised at will, as deep as 64 in the tests here.
  */
 const reorgDepth = (network: Network, environment: Environment): number =>
   environment === "devnet" ? 64 : requiredDepth(network, environment, "final", 0n).blocks
@@ -175,7 +176,12 @@ export const observe = (
   const isReportOnly = confirmations === 0
   const isSameBlock = existing.blockHash === point.hash && existing.status !== "reverted"
   if (isReportOnly || (isSameBlock && existing.confirmations > 0)) return undefined
-  return { ...existing, ...observation, handledStatus: isSameTransfer(existing, transfer) ? existing.handledStatus : "none", version: existing.version + 1 }
+  return {
+    ...existing,
+    ...observation,
+    handledStatus: isSameTransfer(existing, transfer) ? existing.handledStatus : "none",
+    version: existing.version + 1
+  }
 }
 
 const isSameTransfer = (existing: JournalEntry, transfer: ObservedTransfer): boolean =>
@@ -183,8 +189,8 @@ const isSameTransfer = (existing: JournalEntry, transfer: ObservedTransfer): boo
   existing.tokenAddress === transfer.tokenAddress
 
 /**
- * What a report makes of what is known: a new entry; one that is looked for again, where it was not found or has left its
- * chain; `undefined` when the driver here has seen it, or the same report is being looked into.
+ * What a report makes of what is known: a new entry; one that is looked for again, where it was not found or has left
+ * its chain; `undefined` when the driver here has seen it, or the same report is being looked into.
  */
 export const reportedEntry = (
   existing: JournalEntry | undefined,
@@ -196,10 +202,19 @@ export const reportedEntry = (
   const isSameReport = existing !== undefined && isSameTransfer(existing, transfer)
   const isWaiting = isSameReport && existing.status === "seen" && existing.height === place.point.height
   if (isSeen || isWaiting || existing?.status === "confirmed") return undefined
-  const newEntry = observe(undefined, transfer, existing?.matchKey === transfer.matchKey ? existing : receiver, { ...place, confirmations: 0 })!
+  const newEntry = observe(undefined, transfer, existing?.matchKey === transfer.matchKey ? existing : receiver, {
+    ...place,
+    confirmations: 0
+  })!
   if (existing === undefined) return newEntry
   const { observedAt, requiredDepth } = existing
-  return { ...newEntry, handledStatus: isSameReport ? existing.handledStatus : "none", observedAt, requiredDepth, version: existing.version + 1 }
+  return {
+    ...newEntry,
+    handledStatus: isSameReport ? existing.handledStatus : "none",
+    observedAt,
+    requiredDepth,
+    version: existing.version + 1
+  }
 }
 
 const ownerOf = ({ invoiceId, merchantId }: Receiver): Receiver => ({ merchantId, invoiceId })
@@ -237,7 +252,9 @@ export const finalityOf = (entry: JournalEntry, heights: ChainHeights | null): T
   if (entry.reorgedAfterFinality === true) return "reorged_after_finality"
   if (entry.environment === "devnet") return "final"
   if (entry.confirmations === 0) return "reported"
-  return heights !== null && entry.height <= finalHeight(entry.network, entry.environment, heights) ? "final" : "waiting"
+  return heights !== null && entry.height <= finalHeight(entry.network, entry.environment, heights)
+    ? "final"
+    : "waiting"
 }
 
 /** Milliseconds before the handler is asked again after `attempts` failures: 100 ms, four times more each, to 5 min. */

@@ -3,7 +3,15 @@ import { Effect, Queue } from "effect"
 import type { Fence, Write } from "../Commit.ts"
 import { confirmEntry } from "./Confirmations.ts"
 import {
-  dispatch, type FollowerContext, measureLag, nowMillis, nowSeconds, rowsPerCommit, stateOf, write, writeEntries
+  dispatch,
+  type FollowerContext,
+  measureLag,
+  nowMillis,
+  nowSeconds,
+  rowsPerCommit,
+  stateOf,
+  write,
+  writeEntries
 } from "./FollowerContext.ts"
 import { cursorOf, type FollowerAction, type FollowerEvent, type FollowerState, heightsOf } from "./FollowerState.ts"
 import { cursorWrite } from "./ChainsRepo.ts"

@@ -103,7 +103,11 @@ const health = Metric.gauge("network_health")
 
 /** What the alerts are of. */
 const alertKinds = [
-  "reorg_below_final", "report_ended", "balance", "transfer_left_out", "endpoints_show_different_transfers",
+  "reorg_below_final",
+  "report_ended",
+  "balance",
+  "transfer_left_out",
+  "endpoints_show_different_transfers",
   "block_not_searched"
 ] as const
 

@@ -12,10 +12,17 @@
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { NetworkCoverage, NetworkStatus } from "../Chains.ts"
-import { dropAbove, finalHeight, pushPoint, seenUntilAfterBlock, seenUntilAfterPoll, seenUntilAfterSearch } from "./Confirmations.ts"
-import { type PrunedBlock, isPruningConfirmed, observePruned } from "./Repairs.ts"
+import {
+  dropAbove,
+  finalHeight,
+  pushPoint,
+  seenUntilAfterBlock,
+  seenUntilAfterPoll,
+  seenUntilAfterSearch
+} from "./Confirmations.ts"
+import { isPruningConfirmed, observePruned, type PrunedBlock } from "./Repairs.ts"
 import type { ChainHeights, Cursor, RingPoint } from "./ChainsRepo.ts"
-import { singleSourceUpTo, type FollowerPosition, searchLag } from "./Verification.ts"
+import { type FollowerPosition, searchLag, singleSourceUpTo } from "./Verification.ts"
 
 /** A chain is `silent` after this long without an answer: 60 s, five blocks of the slowest network. */
 export const silenceMillis = 60_000
@@ -461,7 +468,9 @@ export const sightOf = (
   const { environment, network, ring, searchedHeight, seenUntil } = state
   const { condition, healthy } = statusOf(state, nowMillis)
   const stuckSeconds = (monotonicMillis - state.searchMovedAtMillis) / 1000
-  const until = hasSearch ? seenUntilAfterSearch(environment, seenUntil, { searchedHeight, stuckSeconds }, ring) : seenUntil
+  const until = hasSearch
+    ? seenUntilAfterSearch(environment, seenUntil, { searchedHeight, stuckSeconds }, ring)
+    : seenUntil
   return { network, seenUntil: condition === "disagreement" ? null : until, isAdvancing: healthy }
 }
 

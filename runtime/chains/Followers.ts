@@ -14,8 +14,16 @@ import { type ChainDriver, DriverError, type NetworkCoverage, type NetworkStatus
 import type { Fence } from "../Commit.ts"
 import * as Balances from "./Balances.ts"
 import {
-  dispatch, type FollowerContext, type FollowerItem, type FollowerServices, makeContext, measureHealth, nowMillis,
-  nowSeconds, requestCheck, stateOf
+  dispatch,
+  type FollowerContext,
+  type FollowerItem,
+  type FollowerServices,
+  makeContext,
+  measureHealth,
+  nowMillis,
+  nowSeconds,
+  requestCheck,
+  stateOf
 } from "./FollowerContext.ts"
 import { allowsAddresses, finalHeightOf, headOf, placeOf, sightOf, statusOf } from "./FollowerState.ts"
 import { handleStranded } from "./Reanchor.ts"
@@ -146,8 +154,11 @@ const keepFollowing = (follower: FollowerContext, fence: Fence): Effect.Effect<n
       if (Exit.isFailure(exit)) {
         yield* Effect.logWarning("following failed", { network, environment }, exit.cause)
         if (isStranded(exit.cause)) {
-          yield* Effect.catchCause(handleStranded(follower, fence), (cause) =>
-            Effect.logWarning("following could not go on from another block", { network, environment }, cause))
+          yield* Effect.catchCause(
+            handleStranded(follower, fence),
+            (cause) =>
+              Effect.logWarning("following could not go on from another block", { network, environment }, cause)
+          )
         }
       }
       const { failures } = stateOf(follower)

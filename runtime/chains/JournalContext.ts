@@ -8,7 +8,7 @@ import type { Leases } from "../Leases.ts"
 import type { Slot } from "../Registry.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type { Follower } from "./Followers.ts"
-import { cursorId, type ChainsRepo } from "./ChainsRepo.ts"
+import { type ChainsRepo, cursorId } from "./ChainsRepo.ts"
 import type { make as makeTargets } from "./Targets.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 

@@ -7,7 +7,15 @@ import { apply } from "./FollowerActions.ts"
 import { dispatch, type FollowerContext, nowMillis, stateOf, write } from "./FollowerContext.ts"
 import { finalHeightOf, isForgotten } from "./FollowerState.ts"
 import { undoBalances } from "./Reorganisations.ts"
-import { anchorHeight, maxHeight, isOpen, minHeight, lowestUncertainHeight, beginReanchor, type Repair } from "./Repairs.ts"
+import {
+  anchorHeight,
+  beginReanchor,
+  isOpen,
+  lowestUncertainHeight,
+  maxHeight,
+  minHeight,
+  type Repair
+} from "./Repairs.ts"
 import { repairWrite } from "./ChainsRepo.ts"
 
 /** An answer to where the chain is now takes at most this long. */
@@ -53,7 +61,9 @@ const searchInDoubt = Effect.fnUntraced(function*(
       const hash = isThere ? yield* hashBelow(follower, height, head) : undefined
       // Nor is anything below it there any more: what can be read is found out block by block.
       if (hash === "pruned") return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, null)
-      if (entries[0]!.blockHash === hash) return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, height)
+      if (entries[0]!.blockHash === hash) {
+        return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, height)
+      }
       lowestAstray = height
       below = height
     }

@@ -1,9 +1,11 @@
-/** Whom a transfer is for: the invoice that was given its address before it was mined, else only the wallet's merchant. */
+/**
+ * Whom a transfer is for: the invoice that was given its address before it was mined, else only the wallet's merchant.
+ */
 import { Effect } from "effect"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { systemMerchant } from "../Commit.ts"
 import { isOlderThanTarget, type Receiver } from "./Confirmations.ts"
-import type { RingPoint, ChainsRepo } from "./ChainsRepo.ts"
+import type { ChainsRepo, RingPoint } from "./ChainsRepo.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** A chain, and what is asked of it. */
@@ -15,8 +17,8 @@ export interface BlockLocation {
 }
 
 /**
- * The receivers of transfers to `keys` in one block; a key of nobody is absent. Money on an address that was never given
- * out moves its wallet's counter past it: an invoice that no row remembers was given it.
+ * The receivers of transfers to `keys` in one block; a key of nobody is absent. Money on an address that was never
+ * given out moves its wallet's counter past it: an invoice that no row remembers was given it.
  */
 export const findReceivers = Effect.fnUntraced(function*(
   { addresses, repo }: { readonly repo: ChainsRepo; readonly addresses: WalletAddresses },

@@ -50,10 +50,13 @@ export const target = ({ targets }: JournalContext): Service["target"] => (invoi
   Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : toAllocatedTarget(found))
 
 export const targets = ({ repo }: JournalContext): Service["targets"] => (invoiceId) =>
-  Effect.map(repo.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, toAllocatedTarget(row)])))
+  Effect.map(
+    repo.targetsOfInvoice(invoiceId),
+    (found) => new Map(found.map((row) => [row.family, toAllocatedTarget(row)]))
+  )
 
-export const isReceiveAddress = ({ targets }: JournalContext): Service["isReceiveAddress"] =>
-  (network, environment, address) => {
+export const isReceiveAddress =
+  ({ targets }: JournalContext): Service["isReceiveAddress"] => (network, environment, address) => {
     const { has, refresh } = targets.watch(familyOf(network), environment)
     // Addresses in hexadecimal are matched without their checksum.
     return Effect.map(refresh, () => has(address) || has(address.toLowerCase()))

@@ -9,7 +9,14 @@ import { rewindBase as undoBalance } from "./Balances.ts"
 import { canRevert, revertEntry } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
-  countReorg, dispatch, type FollowerContext, raiseAlert, rowsPerCommit, stateOf, write, writeEntries
+  countReorg,
+  dispatch,
+  type FollowerContext,
+  raiseAlert,
+  rowsPerCommit,
+  stateOf,
+  write,
+  writeEntries
 } from "./FollowerContext.ts"
 import { finalHeightOf } from "./FollowerState.ts"
 import { balanceWrite, transferWrite } from "./ChainsRepo.ts"

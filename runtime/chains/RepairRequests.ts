@@ -4,7 +4,13 @@ import { publicError } from "../../schemas/Errors.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Chains, RepairProgress } from "../Chains.ts"
 import {
-  answering, type ArgumentFault, followerOf, type JournalContext, nowSeconds, rejectFault, write
+  answering,
+  type ArgumentFault,
+  followerOf,
+  type JournalContext,
+  nowSeconds,
+  rejectFault,
+  write
 } from "./JournalContext.ts"
 import { inheritReanchor, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
 import { backupTimeFault, maximumNamedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
@@ -179,41 +185,47 @@ const restoreFault = (backupTime: number, skip: number | null, now: number): Arg
   return countFault === null ? null : { param: "skip", message: countFault }
 }
 
-export const restored = (journal: JournalContext): Chains["Service"]["declareRestore"] => (environment, backupTime, skip) =>
-  Effect.gen(function*() {
-    const { addresses, repo } = journal
-    const now = yield* nowSeconds
-    yield* rejectFault(restoreFault(backupTime, skip, now))
-    const followed = yield* followedNetworks(journal, environment)
-    yield* requireWallets(journal, now)
-    const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
-    const wallets = yield* repo.declareRestore({
-      backupTime,
-      now,
-      skip,
-      wallets: addresses.all().map(({ wallet }) => wallet),
-      capacity: Math.max(0, maximumAddresses - addresses.total())
-    })
-    yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.refill(fingerprint), { discard: true })
-    const since = Math.max(0, backupTime - restoreMarginSeconds)
-    const networks = yield* Effect.forEach(followed, (network) =>
-      Effect.map(readSince(journal, { network, environment }, since), (progress) => ({ ...progress, network })))
-    yield* Effect.logWarning("a restored backup was declared: addresses are passed over, blocks are read again", {
-      environment,
-      backupTime,
-      wallets: wallets.length,
-      addresses: wallets.reduce((sum, { fromIndex, toIndex }) => sum + toIndex - fromIndex, 0),
-      networks: networks.map(({ network, status }) => `${network} ${status}`).join(", ")
-    })
-    return {
-      walletCount: wallets.length,
-      wallets: wallets.slice(0, maximumNamedWallets).map((wallet) => (
-        { ...wallet, family: families.get(wallet.fingerprint) ?? null }
-      )),
-      networks
-    }
-  }).pipe(answering)
+export const restored =
+  (journal: JournalContext): Chains["Service"]["declareRestore"] => (environment, backupTime, skip) =>
+    Effect.gen(function*() {
+      const { addresses, repo } = journal
+      const now = yield* nowSeconds
+      yield* rejectFault(restoreFault(backupTime, skip, now))
+      const followed = yield* followedNetworks(journal, environment)
+      yield* requireWallets(journal, now)
+      const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
+      const wallets = yield* repo.declareRestore({
+        backupTime,
+        now,
+        skip,
+        wallets: addresses.all().map(({ wallet }) => wallet),
+        capacity: Math.max(0, maximumAddresses - addresses.total())
+      })
+      yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.refill(fingerprint), { discard: true })
+      const since = Math.max(0, backupTime - restoreMarginSeconds)
+      const networks = yield* Effect.forEach(
+        followed,
+        (network) =>
+          Effect.map(readSince(journal, { network, environment }, since), (progress) => ({ ...progress, network }))
+      )
+      yield* Effect.logWarning("a restored backup was declared: addresses are passed over, blocks are read again", {
+        environment,
+        backupTime,
+        wallets: wallets.length,
+        addresses: wallets.reduce((sum, { fromIndex, toIndex }) => sum + toIndex - fromIndex, 0),
+        networks: networks.map(({ network, status }) => `${network} ${status}`).join(", ")
+      })
+      return {
+        walletCount: wallets.length,
+        wallets: wallets.slice(0, maximumNamedWallets).map((wallet) => (
+          { ...wallet, family: families.get(wallet.fingerprint) ?? null }
+        )),
+        networks
+      }
+    }).pipe(answering)
 
 export const repairs = ({ repo }: JournalContext): Chains["Service"]["repairs"] => (environment) =>
-  Effect.map(repo.repairs(null, environment), (found) =>
-    found.map((repair) => ({ ...progressOf(repair), network: repair.network })))
+  Effect.map(
+    repo.repairs(null, environment),
+    (found) => found.map((repair) => ({ ...progressOf(repair), network: repair.network }))
+  )

@@ -5,11 +5,17 @@ import type { Fence } from "../Commit.ts"
 import { canRevert } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
-  dispatch, type FollowerContext, type RepairTurn, requestCheck, stateOf, write, writeEntries
+  dispatch,
+  type FollowerContext,
+  type RepairTurn,
+  requestCheck,
+  stateOf,
+  write,
+  writeEntries
 } from "./FollowerContext.ts"
 import { finalHeightOf } from "./FollowerState.ts"
 import { keepFinal, revertEntries } from "./Reorganisations.ts"
-import { isOpen, hasGap } from "./Repairs.ts"
+import { hasGap, isOpen } from "./Repairs.ts"
 import { repairWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 

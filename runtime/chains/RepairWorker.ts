@@ -2,15 +2,23 @@
 import { Deferred, Effect, Queue, Result, Schedule } from "effect"
 import { type BlockReading, DriverError } from "../Chains.ts"
 import { anchorOf } from "./Confirmations.ts"
-import {
-  dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf
-} from "./FollowerContext.ts"
+import { dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf } from "./FollowerContext.ts"
 import { headOf, isForgotten } from "./FollowerState.ts"
 import {
-  advanceRepair, completeRepair, isOrphaned, isRead, minHeight, nextHeights, nextRepair, beginReanchor, type Repair, repairBatch,
-  startRestore, skipBlocks
+  advanceRepair,
+  beginReanchor,
+  completeRepair,
+  isOrphaned,
+  isRead,
+  minHeight,
+  nextHeights,
+  nextRepair,
+  type Repair,
+  repairBatch,
+  skipBlocks,
+  startRestore
 } from "./Repairs.ts"
-import { findLowestHeight, walletWaitSeconds, restoreWatchSeconds } from "./Restores.ts"
+import { findLowestHeight, restoreWatchSeconds, walletWaitSeconds } from "./Restores.ts"
 
 /** Entries checked in one turn after a reanchor. */
 const astrayPage = 200
@@ -61,7 +69,11 @@ const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, rep
   if (generation !== stateOf(follower).generation) return false
   const skip = skipBlocks(repair, next)
   yield* Effect.logError("a repair goes on without blocks that no endpoint has any more", {
-    network, environment, kind: repair.kind, from: height, to: next - 1n
+    network,
+    environment,
+    kind: repair.kind,
+    from: height,
+    to: next - 1n
   })
   const after = repair.kind !== "reanchor" && isRead(skip) ? completeRepair(skip) : skip
   yield* handOver(follower, { generation, next: () => after })
@@ -86,7 +98,8 @@ const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, re
       else hashes.set(height, block?.point.hash)
     }
     const astray = page.filter((entry) =>
-      entry.reorgedAfterFinality !== true && !unreadable.has(entry.height) && isOrphaned(entry, hashes.get(entry.height))
+      entry.reorgedAfterFinality !== true && !unreadable.has(entry.height) &&
+      isOrphaned(entry, hashes.get(entry.height))
     )
     // A reorganisation meanwhile: the page is read again.
     if (generation !== stateOf(follower).generation) continue

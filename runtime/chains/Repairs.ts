@@ -1,6 +1,7 @@
 /**
  * What an operator may ask of a follower: to read blocks again, all since a backup that was restored too, and to go on
- * where no block that was followed is on the chain any more. The wish is a row, so that the instance that follows takes it up, after a restart too. Pure.
+ * where no block that was followed is on the chain any more. The wish is a row, so that the instance that follows takes
+ * it up, after a restart too. Pure.
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
@@ -9,8 +10,9 @@ import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
 export const maximumRescanBlocks = 100_000n
 
 /**
- * Milliseconds for which every endpoint has to say that it does not have a block any more before that is believed: one that
- * is being filled with old blocks, or a balancer in front of several nodes, may say so for a while. Test networks are quick.
+ * Milliseconds for which every endpoint has to say that it does not have a block any more before that is believed: one
+ * that is being filled with old blocks, or a balancer in front of several nodes, may say so for a while. Test networks
+ * are quick.
  */
 export const pruningConfirmMillis: Readonly<Record<Environment, number>> = { mainnet: 600_000, devnet: 2_000 }
 
@@ -29,8 +31,8 @@ export const isPruningConfirmed = ({ since }: PrunedBlock, environment: Environm
   nowMillis - since >= pruningConfirmMillis[environment]
 
 /**
- * A repair that goes on above blocks that nobody has any more: `next` is the lowest that can be read. Its end is a failure
- * that names them.
+ * A repair that goes on above blocks that nobody has any more: `next` is the lowest that can be read. Its end is a
+ * failure that names them.
  */
 export const skipBlocks = (repair: Repair, next: bigint): Repair => {
   const missing = `blocks ${repair.next} to ${next - 1n}`
@@ -43,7 +45,8 @@ export const completeRepair = (repair: Repair): Repair =>
   repair.reason === null ? { ...repair, status: "done" } : {
     ...repair,
     status: "failed",
-    reason: `no endpoint has ${repair.reason} any more; all others were read. Payments in them stay as they were recorded: ` +
+    reason:
+      `no endpoint has ${repair.reason} any more; all others were read. Payments in them stay as they were recorded: ` +
       "add an endpoint that has old blocks (an archive node) and call chains.rescan with these blocks"
   }
 
@@ -57,8 +60,8 @@ export interface Repair {
   readonly environment: Environment
   readonly kind: RepairKind
   /**
-   * First and last block to read. Of a reanchor that waits: `to` is the block asked for, or null, and `from` is null. Of a
-   * restore that waits both are null.
+   * First and last block to read. Of a reanchor that waits: `to` is the block asked for, or null, and `from` is null.
+   * Of a restore that waits both are null.
    */
   readonly from: bigint | null
   readonly to: bigint | null
@@ -84,17 +87,25 @@ export const repairId = (network: Network, environment: Environment, kind: Repai
 export const isOpen = ({ status }: Pick<Repair, "status">): boolean => status === "waiting" || status === "running"
 
 /**
- * The repair to work on: a reanchor first, because a rescan may wait for blocks that only come after it; then the oldest,
- * but those after a restored backup last, because they read for hours what the others need in minutes.
+ * The repair to work on: a reanchor first, because a rescan may wait for blocks that only come after it; then the
+ * oldest, but those after a restored backup last, because they read for hours what the others need in minutes.
  */
 export const nextRepair = (repairs: ReadonlyArray<Repair>): Repair | undefined => {
   const open = repairs.filter(isOpen)
   return open.find(({ kind }) => kind === "reanchor") ?? open.find(({ kind }) => kind !== "restore") ?? open[0]
 }
 
-/** A restore once its wallets' addresses are watched: it reads what was followed until then, from `from` up to `head`. */
-export const startRestore = (repair: Repair, from: bigint, head: bigint): Repair =>
-  ({ ...repair, from, to: head, next: from, status: "running", version: repair.version + 1 })
+/**
+ * A restore once its wallets' addresses are watched: it reads what was followed until then, from `from` up to `head`.
+ */
+export const startRestore = (repair: Repair, from: bigint, head: bigint): Repair => ({
+  ...repair,
+  from,
+  to: head,
+  next: from,
+  status: "running",
+  version: repair.version + 1
+})
 
 /** Whether blocks were skipped that are still to be read: until then no invoice may expire by what was seen. */
 export const hasGap = (repair: Repair): boolean =>
@@ -133,7 +144,9 @@ export const advanceRepair = (repair: Repair, last: bigint, credited: number): R
  * that every block since then is read again. A sentence for people where that cannot be.
  */
 export const anchorHeight = (requested: bigint | null, final: bigint, oldestFollowed: bigint): bigint | string => {
-  if (requested !== null && requested > final) return `block ${requested} is not final: the newest final block is ${maxHeight(0n, final)}`
+  if (requested !== null && requested > final) {
+    return `block ${requested} is not final: the newest final block is ${maxHeight(0n, final)}`
+  }
   if (requested !== null) return requested
   const below = oldestFollowed - 1n
   const height = final < below ? final : below
@@ -148,9 +161,9 @@ export const anchorHeight = (requested: bigint | null, final: bigint, oldestFoll
 export const uncertainBlocks: Readonly<Record<Environment, bigint>> = { mainnet: 43_200n, devnet: 0n }
 
 /**
- * The lowest block that may not be what it was: one above `canonical`, the newest entry that is where it was (null: there
- * is none), but at most {@link uncertainBlocks} below all that was followed, what was not final before, and the lowest entry
- * that is orphaned.
+ * The lowest block that may not be what it was: one above `canonical`, the newest entry that is where it was (null:
+ * there is none), but at most {@link uncertainBlocks} below all that was followed, what was not final before, and the
+ * lowest entry that is orphaned.
  */
 export const lowestUncertainHeight = (
   environment: Environment,
@@ -165,13 +178,17 @@ export const lowestUncertainHeight = (
   return maxHeight(maxHeight(0n, lowest), canonical === null ? null : canonical + 1n)
 }
 
-/** A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest uncertain block, and there. */
+/**
+ * A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest uncertain block, and there.
+ */
 export const beginReanchor = (repair: Repair, anchor: bigint, lowest: bigint, finalBefore: bigint): Repair => {
   const from = lowest <= anchor ? lowest : anchor + 1n
   return { ...repair, from, to: anchor, next: from, finalBefore, status: "running", version: repair.version + 1 }
 }
 
-/** Whether an entry cannot be where the journal has it: `hash` is that of the block now at its height, if there is one. */
+/**
+ * Whether an entry cannot be where the journal has it: `hash` is that of the block now at its height, if there is one.
+ */
 export const isOrphaned = (entry: JournalEntry, hash: string | undefined): boolean =>
   // A difference of balances belongs to no block: it is compared anew.
   entry.kind === "internal" || entry.blockHash !== hash

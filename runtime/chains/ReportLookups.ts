@@ -1,8 +1,9 @@
 /**
- * How often, and until when, the block of a reported transfer is read to find the transfer in it. Pure: no clock, no SQL.
+ * How often, and until when, the block of a reported transfer is read to find the transfer in it. Pure: no clock, no
+ * SQL.
  *
- * A report holds its invoice open, so it must not wait for ever: it is found, or it ends. The state is in memory; after a
- * restart the lookups of what is still waiting begin anew.
+ * A report holds its invoice open, so it must not wait for ever: it is found, or it ends. The state is in memory; after
+ * a restart the lookups of what is still waiting begin anew.
  */
 import type { Environment } from "../../schemas/Network.ts"
 
@@ -33,7 +34,9 @@ export interface LookupOutcome {
 /** Reads of its block, from whatever node, that may miss a transfer before it counts as not on the chain. */
 export const maximumMisses = 4
 
-/** Milliseconds for which no node need give the block before the report is ended: 24 h, the longest outage provided for. */
+/**
+ * Milliseconds for which no node need give the block before the report is ended: 24 h, the longest outage provided for.
+ */
 export const unreadLimitMillis = 86_400_000
 
 /** Milliseconds after the first miss or failure; five times more after each further one. Test networks are quick. */

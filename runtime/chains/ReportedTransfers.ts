@@ -8,7 +8,14 @@ import type { Fence } from "../Commit.ts"
 import { transferKey } from "./TransferIdentity.ts"
 import { anchorOf, revertEntry } from "./Confirmations.ts"
 import {
-  type FollowerContext, nowMillis, raiseAlert, type ReportedBlock, requestCheck, rowsPerCommit, stateOf, write
+  type FollowerContext,
+  nowMillis,
+  raiseAlert,
+  type ReportedBlock,
+  requestCheck,
+  rowsPerCommit,
+  stateOf,
+  write
 } from "./FollowerContext.ts"
 import { headOf } from "./FollowerState.ts"
 import { pausedIds, step as stepLooks } from "./ReportLookups.ts"

@@ -1,7 +1,8 @@
 /**
- * What becomes of wallets and networks once the operator says that a backup was restored. Invoices made after the backup
- * are lost, and their customers may still pay: nobody else may be given their addresses, and what arrives there is watched
- * and looked for in the blocks since then. Pure, but for the search, which reads blocks through its argument.
+ * What becomes of wallets and networks once the operator says that a backup was restored. Invoices made after the
+ * backup are lost, and their customers may still pay: nobody else may be given their addresses, and what arrives there
+ * is watched and looked for in the blocks since then. Pure, but for the search, which reads blocks through its
+ * argument.
  */
 import { Effect } from "effect"
 
@@ -18,8 +19,8 @@ export const restoreWatchCount = 1_000
 export const restoreWatchSeconds = 7 * 86_400
 
 /**
- * Blocks are read again from so long before the backup on: the clocks of a chain, of whoever made the backup and of this
- * service may differ by so much.
+ * Blocks are read again from so long before the backup on: the clocks of a chain, of whoever made the backup and of
+ * this service may differ by so much.
  */
 export const restoreMarginSeconds = 900
 
@@ -69,9 +70,9 @@ export interface WalletRestore {
 const clampIndex = (index: number, size: number | null): number => size === null ? index : Math.min(index, size)
 
 /**
- * A declaration for one wallet: the addresses of lost invoices are passed over. A list would come to its end by that, so
- * there it is only what was asked for (`skip`, null: nothing was). `before`: of an earlier call for the same backup, which
- * is only ever extended.
+ * A declaration for one wallet: the addresses of lost invoices are passed over. A list would come to its end by that,
+ * so there it is only what was asked for (`skip`, null: nothing was). `before`: of an earlier call for the same backup,
+ * which is only ever extended.
  */
 export const restoreWallet = (
   { fingerprint, nextIndex, size }: WalletState,

@@ -3,8 +3,8 @@
  * match keys in memory that drivers look transfers up in.
  *
  * The set holds every target ever allocated and every address that is watched ahead: about 100 bytes each. A counter
- * moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become visible in order:
- * "indices from N on" misses none.
+ * moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become visible in
+ * order: "indices from N on" misses none.
  */
 import { Clock, Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -108,7 +108,9 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return { has: (matchKey) => set.has(matchKey), refresh }
   }
 
-  /** A target for all of `waiting`; those that have one already get that one. None where the wallet has come to its end. */
+  /**
+   * A target for all of `waiting`; those that have one already get that one. None where the wallet has come to its end.
+   */
   const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
     yield* chains.awaitCatchUp(family)
     // The newest: its start index may have been raised.
@@ -137,7 +139,12 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
       if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watch(wallet, family)
       const missing = requests.length - targets.size
       if (missing === 0 || allocation.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
-      yield* addresses.deriveMissing(wallet, family, allocation.next, allocation.next + Math.max(missing, derivationBatch))
+      yield* addresses.deriveMissing(
+        wallet,
+        family,
+        allocation.next,
+        allocation.next + Math.max(missing, derivationBatch)
+      )
     }
     return targets
   })
@@ -155,10 +162,13 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         Effect.exit
       )
       for (const { reply, request } of pending) {
-        yield* Deferred.done(reply, Exit.match(targets, {
-          onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
-          onSuccess: (found) => targetExit(found, request.invoiceId)
-        }))
+        yield* Deferred.done(
+          reply,
+          Exit.match(targets, {
+            onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
+            onSuccess: (found) => targetExit(found, request.invoiceId)
+          })
+        )
       }
     }).pipe(Effect.forever)
 

@@ -1,8 +1,8 @@
 /**
  * Hands journal entries to the one handler: one at a time per invoice, different invoices side by side, again after a
- * failure with a growing pause kept in the row. Tokens of the catalogue come first, merchants and invoices take turns, so
- * that what is sent to one holds up no other. Woken by the followers; the rows are the truth, so a restart or a
- * lost wake-up loses nothing.
+ * failure with a growing pause kept in the row. Tokens of the catalogue come first, merchants and invoices take turns,
+ * so that what is sent to one holds up no other. Woken by the followers; the rows are the truth, so a restart or a lost
+ * wake-up loses nothing.
  */
 import { Cause, Clock, Effect, Exit, FiberSet, Queue } from "effect"
 import type { JournalEntry } from "../Chains.ts"
@@ -40,7 +40,10 @@ export interface DispatcherServices {
 }
 
 /** Hands entries over for ever. */
-export const dispatchTransfers = ({ commit, onHandled, leases, repo, wakes }: DispatcherServices, handler: TransferHandler) => {
+export const dispatchTransfers = (
+  { commit, onHandled, leases, repo, wakes }: DispatcherServices,
+  handler: TransferHandler
+) => {
   /** Keeps the failure in the row; a row that changed meanwhile is due anyway. */
   const postpone = Effect.fnUntraced(function*(entry: JournalEntry, cause: Cause.Cause<unknown>) {
     const attempts = entry.attempts + 1

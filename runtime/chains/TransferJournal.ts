@@ -20,10 +20,22 @@ import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
 import { dispatchTransfers } from "./TransferDispatcher.ts"
 import {
-  driverOf, followerOf, type JournalContext, nowSeconds, type OutageCheck, type WalletLookup
+  driverOf,
+  followerOf,
+  type JournalContext,
+  nowSeconds,
+  type OutageCheck,
+  type WalletLookup
 } from "./JournalContext.ts"
 import {
-  allocate, claimWallet, isReceiveAddress, readWallet, target, targets, wallet, walletUse
+  allocate,
+  claimWallet,
+  isReceiveAddress,
+  readWallet,
+  target,
+  targets,
+  wallet,
+  walletUse
 } from "./ReceivingWallets.ts"
 import { reanchor, repairs, rescan, restored } from "./RepairRequests.ts"
 import { make as makeRows, transferWrite } from "./ChainsRepo.ts"
@@ -67,12 +79,14 @@ const onTransfer = (journal: JournalContext): Chains["Service"]["onTransfer"] =>
   })
 
 const finality = ({ repo }: JournalContext): Chains["Service"]["finality"] => (invoiceIds) =>
-  invoiceIds.length === 0 ? Effect.succeed([]) : Effect.map(repo.transfersOfInvoices(invoiceIds), (found) =>
-    found.map(({ entry, heights }) => ({
-      id: entry.id,
-      network: entry.network,
-      finality: finalityOf(entry, heights)
-    })))
+  invoiceIds.length === 0 ?
+    Effect.succeed([]) :
+    Effect.map(repo.transfersOfInvoices(invoiceIds), (found) =>
+      found.map(({ entry, heights }) => ({
+        id: entry.id,
+        network: entry.network,
+        finality: finalityOf(entry, heights)
+      })))
 
 const make = Effect.gen(function*() {
   const journal = yield* makeContext

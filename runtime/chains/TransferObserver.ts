@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
 import { findAlreadyCredited } from "./Balances.ts"
-import { matchEntry, entryIds, alternateEntryId, transferKey } from "./TransferIdentity.ts"
-import { type Receiver, revertEntry, observe } from "./Confirmations.ts"
+import { alternateEntryId, entryIds, matchEntry, transferKey } from "./TransferIdentity.ts"
+import { observe, type Receiver, revertEntry } from "./Confirmations.ts"
 import { countUnrecorded, type FollowerContext, nowSeconds, rowsPerCommit } from "./FollowerContext.ts"
 import * as Receivers from "./Receivers.ts"
 import { type RingPoint, transferId } from "./ChainsRepo.ts"
@@ -85,8 +85,8 @@ const observeAll = Effect.fnUntraced(function*(
 
 /**
  * Entries that seeing a block's transfers at `point` makes or changes: those of tokens in the catalogue first, and of
- * others no more than the limits of {@link screenTransfers} and {@link admitTransfers}, beside `wanted` (keys of transfers). What is
- * left out is counted and logged.
+ * others no more than the limits of {@link screenTransfers} and {@link admitTransfers}, beside `wanted` (keys of
+ * transfers). What is left out is counted and logged.
  */
 export const observeBlock = Effect.fnUntraced(function*(
   follower: FollowerContext,
@@ -102,7 +102,11 @@ export const observeBlock = Effect.fnUntraced(function*(
   const changed = yield* observeAll(follower, listed, point)
   if (unlistedTransfers.length === 0) return changed
   const keys = [...new Set(unlistedTransfers.map(({ matchKey }) => matchKey))]
-  const admitted = admitTransfers(unlistedTransfers, yield* repo.unlistedTransfers(network, environment, keys), transferKey)
+  const admitted = admitTransfers(
+    unlistedTransfers,
+    yield* repo.unlistedTransfers(network, environment, keys),
+    transferKey
+  )
   const left = droppedCount + unlistedTransfers.length - admitted.length
   if (left > 0) {
     yield* countUnrecorded(follower, left)
@@ -129,8 +133,10 @@ export const observeOlderBlock = Effect.fnUntraced(function*(
 ) {
   const { environment, network, repo } = follower
   const native = transfers.filter(({ tokenAddress }) => tokenAddress === null)
-  const seen = new Set([...(yield* entriesOf(follower, native)).values()]
-    .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(transferKey))
+  const seen = new Set(
+    [...(yield* entriesOf(follower, native)).values()]
+      .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(transferKey)
+  )
   const late = native.filter((transfer) => !seen.has(transferKey(transfer)))
   const keys = [...new Set(late.map(({ matchKey }) => matchKey))]
   const credited = yield* repo.balanceCredits(network, environment, point.height, keys)

@@ -3,13 +3,21 @@ import { Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains, JournalEntry, ReportState } from "../Chains.ts"
-import { matchEntry, contradictsReport, entryIds } from "./TransferIdentity.ts"
+import { contradictsReport, entryIds, matchEntry } from "./TransferIdentity.ts"
 import { reportedEntry } from "./Confirmations.ts"
 import {
-  answering, type ArgumentFault, driverOf, followerOf, type JournalContext, nowSeconds, rejectFault, retryConflicts,
-  wakeHandler, write
+  answering,
+  type ArgumentFault,
+  driverOf,
+  followerOf,
+  type JournalContext,
+  nowSeconds,
+  rejectFault,
+  retryConflicts,
+  wakeHandler,
+  write
 } from "./JournalContext.ts"
-import { findReceivers as findReceivers } from "./Receivers.ts"
+import { findReceivers } from "./Receivers.ts"
 import { transferId, transferWrite } from "./ChainsRepo.ts"
 
 type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
@@ -106,13 +114,15 @@ export const report = (journal: JournalContext): Chains["Service"]["report"] => 
 
 /** A report is all there is where nobody follows the network: the watcher elsewhere answers for its depth. */
 export const confirmReported = (journal: JournalContext): Effect.Effect<void> =>
-  journal.oneSweep.withPermits(1)(Effect.gen(function*() {
-    const found = yield* journal.repo.reportedEntries([...journal.drivers.keys()], reportedLimit)
-    if (found.length === 0) return
-    const writes = found.map((entry) => transferWrite({ ...entry, status: "confirmed", version: entry.version + 1 }))
-    yield* write(journal, found[0]!.environment, writes)
-    yield* wakeHandler(journal)
-  }).pipe(
-    retryConflicts,
-    Effect.catchCause((cause) => Effect.logWarning("reported transfers could not be confirmed", cause))
-  ))
+  journal.oneSweep.withPermits(1)(
+    Effect.gen(function*() {
+      const found = yield* journal.repo.reportedEntries([...journal.drivers.keys()], reportedLimit)
+      if (found.length === 0) return
+      const writes = found.map((entry) => transferWrite({ ...entry, status: "confirmed", version: entry.version + 1 }))
+      yield* write(journal, found[0]!.environment, writes)
+      yield* wakeHandler(journal)
+    }).pipe(
+      retryConflicts,
+      Effect.catchCause((cause) => Effect.logWarning("reported transfers could not be confirmed", cause))
+    )
+  )

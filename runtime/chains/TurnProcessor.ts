@@ -6,7 +6,15 @@ import * as Balances from "./Balances.ts"
 import { confirmEntry, revertEntry } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
-  dispatch, type FollowerContext, type FollowerItem, nowMillis, nowSeconds, raiseAlert, stateOf, write, writeEntries
+  dispatch,
+  type FollowerContext,
+  type FollowerItem,
+  nowMillis,
+  nowSeconds,
+  raiseAlert,
+  stateOf,
+  write,
+  writeEntries
 } from "./FollowerContext.ts"
 import { heightsOf } from "./FollowerState.ts"
 import { rollBack } from "./Reorganisations.ts"
@@ -60,18 +68,20 @@ const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fen
 })
 
 /** Writes what balances came to that were read before no rollback since. */
-const creditBalances = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, reading: Balances.BalanceReading) {
-  const { generation, ring } = stateOf(follower)
-  if (reading.generation !== generation) return
-  const decision = yield* Balances.applyReading(follower.repo, reading, ring, nowSeconds(follower))
-  for (const alert of decision.alerts) {
-    yield* raiseAlert(follower, "balance")
-    yield* Effect.logError(alert.message, { network: follower.network, address: alert.address })
+const creditBalances = Effect.fnUntraced(
+  function*(follower: FollowerContext, fence: Fence, reading: Balances.BalanceReading) {
+    const { generation, ring } = stateOf(follower)
+    if (reading.generation !== generation) return
+    const decision = yield* Balances.applyReading(follower.repo, reading, ring, nowSeconds(follower))
+    for (const alert of decision.alerts) {
+      yield* raiseAlert(follower, "balance")
+      yield* Effect.logError(alert.message, { network: follower.network, address: alert.address })
+    }
+    if (decision.writes.length === 0) return
+    yield* write(follower, fence, decision.writes)
+    if (decision.credits > 0) yield* apply(follower, fence, { _tag: "EntriesChanged" })
   }
-  if (decision.writes.length === 0) return
-  yield* write(follower, fence, decision.writes)
-  if (decision.credits > 0) yield* apply(follower, fence, { _tag: "EntriesChanged" })
-})
+)
 
 const processItem = (follower: FollowerContext, fence: Fence, item: FollowerItem) => {
   switch (item._tag) {

@@ -2,8 +2,8 @@
  * Which transfers of tokens that are not in the catalogue are recorded. Pure: no clock, no SQL.
  *
  * Anybody can make a contract that says thousands of times in one transaction that it moved its worthless token to an
- * address of ours. A customer's wrong token must be recorded, so that it can be given back; a flood must not hold up the
- * payments beside it. Hence the limits below, and no look into the database for what is over them.
+ * address of ours. A customer's wrong token must be recorded, so that it can be given back; a flood must not hold up
+ * the payments beside it. Hence the limits below, and no look into the database for what is over them.
  */
 import type { ObservedTransfer } from "../Chains.ts"
 
@@ -31,11 +31,13 @@ const interleave = <A>(groups: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A
 
 /** Each target's transfers with its contracts in turn, and the targets in turn. */
 const fairOrder = (transfers: ReadonlyArray<ObservedTransfer>): ReadonlyArray<ObservedTransfer> =>
-  interleave([...Map.groupBy(transfers, ({ matchKey }) => matchKey).values()].map((ofTarget) =>
-    interleave([...Map.groupBy(ofTarget, ({ tokenAddress }) => tokenAddress).values()].map((ofContract) =>
-      ofContract.slice(0, maximumPerContract)
-    )).slice(0, maximumPerTarget)
-  ))
+  interleave(
+    [...Map.groupBy(transfers, ({ matchKey }) => matchKey).values()].map((ofTarget) =>
+      interleave([
+        ...Map.groupBy(ofTarget, ({ tokenAddress }) => tokenAddress).values()
+      ].map((ofContract) => ofContract.slice(0, maximumPerContract))).slice(0, maximumPerTarget)
+    )
+  )
 
 /** A block's transfers as they are recorded. */
 export interface ScreenedTransfers {
@@ -53,14 +55,20 @@ export const screenTransfers = (
   isListed: (transfer: ObservedTransfer) => boolean
 ): ScreenedTransfers => {
   const listedTransfers = transfers.filter(isListed)
-  if (listedTransfers.length === transfers.length) return { listed: listedTransfers, unlistedTransfers: [], droppedCount: 0 }
+  if (listedTransfers.length === transfers.length) {
+    return { listed: listedTransfers, unlistedTransfers: [], droppedCount: 0 }
+  }
   const unlistedTransfers = fairOrder(transfers.filter((transfer) => !isListed(transfer))).slice(0, maximumPerBlock)
-  return { listed: listedTransfers, unlistedTransfers, droppedCount: transfers.length - listedTransfers.length - unlistedTransfers.length }
+  return {
+    listed: listedTransfers,
+    unlistedTransfers,
+    droppedCount: transfers.length - listedTransfers.length - unlistedTransfers.length
+  }
 }
 
 /**
- * Those of the unlisted transfers, in order, that the journal holds already (another observation may say that one is on the
- * chain again), or for which their target has room beside what the journal holds of it.
+ * Those of the unlisted transfers, in order, that the journal holds already (another observation may say that one is on
+ * the chain again), or for which their target has room beside what the journal holds of it.
  */
 export const admitTransfers = (
   transfers: ReadonlyArray<ObservedTransfer>,
@@ -78,7 +86,8 @@ export const admitTransfers = (
   for (const entry of existing) if (!entry.isReverted) add(entry)
   return transfers.filter((transfer) => {
     if (existingKeys.has(keyOf(transfer))) return true
-    const isFull = countOf(transfer.matchKey) >= maximumPerTarget || countOf(contractKey(transfer)) >= maximumPerContract
+    const isFull = countOf(transfer.matchKey) >= maximumPerTarget ||
+      countOf(contractKey(transfer)) >= maximumPerContract
     if (!isFull) add(transfer)
     return !isFull
   })

@@ -1,7 +1,7 @@
 /**
- * Before a payment is confirmed its block is read again from another endpoint, and every block is searched once more for
- * transfers nobody was shown at first. Beside the follower, so that a slow node holds up no block; what comes of it is
- * written by the follower.
+ * Before a payment is confirmed its block is read again from another endpoint, and every block is searched once more
+ * for transfers nobody was shown at first. Beside the follower, so that a slow node holds up no block; what comes of it
+ * is written by the follower.
  */
 import { Clock, Deferred, Effect, Metric, Ref } from "effect"
 import type {
@@ -15,7 +15,7 @@ import type {
 } from "../Chains.ts"
 import { initializeSeries } from "../Telemetry.ts"
 import { transferKey } from "./TransferIdentity.ts"
-import type { ChainHeights, RingPoint, ChainsRepo } from "./ChainsRepo.ts"
+import type { ChainHeights, ChainsRepo, RingPoint } from "./ChainsRepo.ts"
 
 /** Entries looked at in one pass. */
 const entriesPerPass = 900
@@ -30,8 +30,8 @@ export const searchLag = 1n
 /** Failed searches of one block in a row, a second apart, before it is passed: an outage ends, a refusal does not. */
 const searchTries = 60
 /**
- * Blocks below the newest searched one that are searched again once another endpoint is back: a day of Base. One that is
- * away for longer needs an operator's rescan.
+ * Blocks below the newest searched one that are searched again once another endpoint is back: a day of Base. One that
+ * is away for longer needs an operator's rescan.
  */
 export const repeatSearchBlocks = 43_200n
 /** How long a block waits that could not be confirmed: endpoints that are away, or on two branches. */
@@ -50,7 +50,9 @@ export interface BlockDecision {
   readonly revert: ReadonlyArray<string>
   readonly undecidedIds: ReadonlyArray<string>
   readonly missing: ReadonlyArray<ObservedTransfer>
-  /** Whether another look must tell what is in the block: it could not be read, or as many show a transfer as do not. */
+  /**
+   * Whether another look must tell what is in the block: it could not be read, or as many show a transfer as do not.
+   */
   readonly isInconclusive: boolean
 }
 
@@ -80,17 +82,20 @@ export interface FollowerPosition {
 export const singleSourceUpTo = (singleSourceFrom: bigint | null, searchedHeight: bigint | null): bigint | null =>
   singleSourceFrom === null || searchedHeight === null || singleSourceFrom > searchedHeight ? null : singleSourceFrom
 
-/** A credit by a difference of balances is in no block's transfers: {@link ChainDriver.balanceAt} asks two endpoints. */
+/**
+ * A credit by a difference of balances is in no block's transfers: {@link ChainDriver.balanceAt} asks two endpoints.
+ */
 const isOfBalance = (entry: JournalEntry): boolean => entry.txHash.startsWith("balance:")
 
 /** A transfer with all that it says: readings of one that name different amounts show different things. */
-const factKey = (transfer: Pick<ObservedTransfer, "amount" | "index" | "matchKey" | "tokenAddress" | "txHash">): string =>
-  `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}`
+const factKey = (
+  transfer: Pick<ObservedTransfer, "amount" | "index" | "matchKey" | "tokenAddress" | "txHash">
+): string => `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}`
 
 /**
- * What a block's entries come to. `deep`: those that are deep enough; `entries`: all of the block; `isListed`: tokens of
- * the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the journal: all
- * endpoints have to be asked.
+ * What a block's entries come to. `deep`: those that are deep enough; `entries`: all of the block; `isListed`: tokens
+ * of the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the journal:
+ * all endpoints have to be asked.
  */
 export const decideBlock = (
   deepEntries: ReadonlyArray<JournalEntry>,
@@ -104,7 +109,9 @@ export const decideBlock = (
   if (corroboration._tag === "Disagreed") return { ...inconclusive, undecidedIds: ids }
   if (corroboration._tag === "Unavailable") {
     if (isThorough) return { ...inconclusive, undecidedIds: ids }
-    const undecidedIds = deepEntries.filter(({ requiredDepth }) => requiredDepth?.agreement === true).map(({ id }) => id)
+    const undecidedIds = deepEntries.filter(({ requiredDepth }) => requiredDepth?.agreement === true).map(({ id }) =>
+      id
+    )
     return { ...inconclusive, confirm: ids.filter((id) => !undecidedIds.includes(id)), undecidedIds }
   }
   const { hasAllAnswers, readings } = corroboration
@@ -116,7 +123,9 @@ export const decideBlock = (
   const timesOf = (entry: JournalEntry) => transferCounts.get(factKey(entry))?.times ?? 0
   const isMajority = (times: number) => times * 2 > readings.length
   const knownKeys = new Set([...entries, ...deepEntries].map(transferKey))
-  const missing = [...transferCounts].filter(([, { transfer }]) => !knownKeys.has(transferKey(transfer)) && isListed(transfer))
+  const missing = [...transferCounts].filter(([, { transfer }]) =>
+    !knownKeys.has(transferKey(transfer)) && isListed(transfer)
+  )
   // Nobody but the endpoint that it was read from has shown it, where others are configured.
   const isSingleSource = corroboration._tag === "Alone" && !hasAllAnswers
   const unconfirmed = deepEntries.filter((entry) =>
@@ -188,54 +197,69 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
   const corroborate = (point: ChainPoint, isThorough: boolean) => driver.corroborate!(point, watch, isThorough)
 
   /**
-   * Reads a block again, from all endpoints where one reading is not what the journal has. Answers whether it is decided
-   * what is in it.
+   * Reads a block again, from all endpoints where one reading is not what the journal has. Answers whether it is
+   * decided what is in it.
    */
-  const verifyBlock = Effect.fnUntraced(function*(at: FollowerPosition, point: ChainPoint, deepEntries: ReadonlyArray<JournalEntry>) {
-    const direct = deepEntries.filter((entry) => !isOfBalance(entry))
-    const byBalance = deepEntries.filter(isOfBalance).map(({ id }) => id)
-    const entries = (yield* repo.entriesAtHeights(network, environment, [point.height]))
-      .filter((entry) => entry.blockHash === point.hash && !isOfBalance(entry))
-    const first = deepEntries.length > 0 && direct.length === 0 ? null : yield* corroborate(point, deepEntries.length === 0)
-    const firstDecision = first === null ? null : decideBlock(direct, entries, first, deepEntries.length === 0, isListed)
-    const last = first === null || firstDecision !== null ? first : yield* corroborate(point, true)
-    const decision = last === null ? null : firstDecision ?? decideBlock(direct, entries, last, true, isListed)!
-    const time = last !== null && "time" in last ? last.time : deepEntries[0]?.blockTime ?? 0
-    if (decision !== null && (decision.undecidedIds.length > 0 || decision.isInconclusive)) {
-      const isContested = last!._tag === "Agreed" || (last!._tag === "Alone" && last!.hasAllAnswers)
-      yield* wait(point.hash, (yield* Clock.currentTimeMillis) + (isContested ? disagreementMillis : retryMillis))
-      if (isContested) {
-        yield* alert("endpoints_show_different_transfers")
-        yield* Effect.logError(
-          "endpoints show different transfers in one block: its payments wait, and later blocks are not " +
-            "searched. Compare the block's receipts with a third node, and correct or remove the endpoint that is wrong",
-          { network, environment, height: point.height, hash: point.hash, ids: decision.undecidedIds }
-        )
+  const verifyBlock = Effect.fnUntraced(
+    function*(at: FollowerPosition, point: ChainPoint, deepEntries: ReadonlyArray<JournalEntry>) {
+      const direct = deepEntries.filter((entry) => !isOfBalance(entry))
+      const byBalance = deepEntries.filter(isOfBalance).map(({ id }) => id)
+      const entries = (yield* repo.entriesAtHeights(network, environment, [point.height]))
+        .filter((entry) => entry.blockHash === point.hash && !isOfBalance(entry))
+      const first = deepEntries.length > 0 && direct.length === 0
+        ? null
+        : yield* corroborate(point, deepEntries.length === 0)
+      const firstDecision = first === null
+        ? null
+        : decideBlock(direct, entries, first, deepEntries.length === 0, isListed)
+      const last = first === null || firstDecision !== null ? first : yield* corroborate(point, true)
+      const decision = last === null ? null : firstDecision ?? decideBlock(direct, entries, last, true, isListed)!
+      const time = last !== null && "time" in last ? last.time : deepEntries[0]?.blockTime ?? 0
+      if (decision !== null && (decision.undecidedIds.length > 0 || decision.isInconclusive)) {
+        const isContested = last!._tag === "Agreed" || (last!._tag === "Alone" && last!.hasAllAnswers)
+        yield* wait(point.hash, (yield* Clock.currentTimeMillis) + (isContested ? disagreementMillis : retryMillis))
+        if (isContested) {
+          yield* alert("endpoints_show_different_transfers")
+          yield* Effect.logError(
+            "endpoints show different transfers in one block: its payments wait, and later blocks are not " +
+              "searched. Compare the block's receipts with a third node, and correct or remove the endpoint that is wrong",
+            { network, environment, height: point.height, hash: point.hash, ids: decision.undecidedIds }
+          )
+        }
       }
+      const confirm = [...byBalance, ...decision?.confirm ?? []]
+      const revert = decision?.revert ?? []
+      const missing = decision?.missing ?? []
+      if (confirm.length + revert.length + missing.length > 0) {
+        yield* apply({ generation: at.generation, point: { ...point, time }, confirm, revert, missing })
+      }
+      return decision?.isInconclusive !== true
     }
-    const confirm = [...byBalance, ...decision?.confirm ?? []]
-    const revert = decision?.revert ?? []
-    const missing = decision?.missing ?? []
-    if (confirm.length + revert.length + missing.length > 0) {
-      yield* apply({ generation: at.generation, point: { ...point, time }, confirm, revert, missing })
-    }
-    return decision?.isInconclusive !== true
-  })
+  )
 
   const verify = Effect.gen(function*() {
     const at = position()
     if (at === null) return
     const now = yield* Clock.currentTimeMillis
-    const waiting = yield* Ref.updateAndGet(waitUntil, (before) => new Map([...before].filter(([, until]) => until > now)))
-    const deepEntries = yield* repo.entriesDeepEnough(network, environment, at.heights, entriesPerPass, [...waiting.keys()])
+    const waiting = yield* Ref.updateAndGet(
+      waitUntil,
+      (before) => new Map([...before].filter(([, until]) => until > now))
+    )
+    const deepEntries = yield* repo.entriesDeepEnough(network, environment, at.heights, entriesPerPass, [
+      ...waiting.keys()
+    ])
     const blocks = Map.groupBy(deepEntries, ({ blockHash }) => blockHash)
-    yield* Effect.forEach(blocks, ([hash, entries]) =>
-      verifyBlock(at, { height: entries[0]!.height, hash }, entries), { discard: true, concurrency: concurrentBlocks })
+    yield* Effect.forEach(blocks, ([hash, entries]) => verifyBlock(at, { height: entries[0]!.height, hash }, entries), {
+      discard: true,
+      concurrency: concurrentBlocks
+    })
     yield* Metric.update(Metric.withAttributes(waitingForAgreement, attributes), (yield* Ref.get(waitUntil)).size)
   })
 
-  const reportProgress = (at: FollowerPosition, progress: Pick<VerificationResult, "searchedHeight" | "singleSourceFrom">) =>
-    apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], ...progress })
+  const reportProgress = (
+    at: FollowerPosition,
+    progress: Pick<VerificationResult, "searchedHeight" | "singleSourceFrom">
+  ) => apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], ...progress })
 
   /**
    * Searches one range; false when it could not be, or a block in it is not decided yet: no search passes that one. One
@@ -248,12 +272,20 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
     const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
     if (found.some(({ point }) => (ours.get(point.height) ?? point.hash) !== point.hash)) return false
     const moveTo = (height: bigint) =>
-      reportProgress(at, isAgain
-        ? { singleSourceFrom: singleSourceUpTo(height + 1n, at.searchedHeight) }
-        : { searchedHeight: height, singleSourceFrom: isSingleSource ? at.singleSourceFrom ?? from : at.singleSourceFrom })
+      reportProgress(
+        at,
+        isAgain
+          ? { singleSourceFrom: singleSourceUpTo(height + 1n, at.searchedHeight) }
+          : {
+            searchedHeight: height,
+            singleSourceFrom: isSingleSource ? at.singleSourceFrom ?? from : at.singleSourceFrom
+          }
+      )
     const heights = [...new Set(found.map(({ point }) => point.height))]
     const entries = heights.length === 0 ? [] : yield* repo.entriesAtHeights(network, environment, heights)
-    const incomplete = blocksWithMissingTransfers(found, entries).toSorted((one, other) => Number(one.height - other.height))
+    const incomplete = blocksWithMissingTransfers(found, entries).toSorted((one, other) =>
+      Number(one.height - other.height)
+    )
     for (const point of incomplete) {
       const isWaiting = ((yield* Ref.get(waitUntil)).get(point.hash) ?? 0) > (yield* Clock.currentTimeMillis)
       if (isWaiting || !(yield* verifyBlock(at, point, []))) {
@@ -267,7 +299,11 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
 
   const reportUnsearchable = Effect.fnUntraced(function*(height: bigint, reason: string) {
     yield* alert("block_not_searched")
-    yield* Effect.logError("a block could not be searched for transfers that were left out", { network, height, reason })
+    yield* Effect.logError("a block could not be searched for transfers that were left out", {
+      network,
+      height,
+      reason
+    })
   })
 
   /** A range that cannot be searched is tried block by block; a block that cannot for long is passed with an alarm. */
@@ -289,7 +325,10 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
       yield* reportUnsearchable(from, outcome.failure.reason)
       // An outage ends: who could not be asked is asked later.
       const isOutage = outcome.failure.kind === "unanswered" || outcome.failure.kind === "timeout"
-      yield* reportProgress(at, { searchedHeight: from, singleSourceFrom: isOutage ? at.singleSourceFrom ?? from : at.singleSourceFrom })
+      yield* reportProgress(at, {
+        searchedHeight: from,
+        singleSourceFrom: isOutage ? at.singleSourceFrom ?? from : at.singleSourceFrom
+      })
     }
   })
 
@@ -300,7 +339,9 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
   const searchAgain = Effect.gen(function*() {
     for (let done = 0; done < searchesPerPass; done++) {
       const at = position()
-      if (at === null || driver.findTransfers === null || at.searchedHeight === null || at.singleSourceFrom === null) return
+      if (at === null || driver.findTransfers === null || at.searchedHeight === null || at.singleSourceFrom === null) {
+        return
+      }
       const oldest = at.searchedHeight - repeatSearchBlocks
       const isTooOld = at.singleSourceFrom < oldest
       const from = isTooOld ? oldest : at.singleSourceFrom

@@ -10,7 +10,10 @@ import type { WalletRef } from "../Chains.ts"
 import { restoreWatchSeconds } from "./Restores.ts"
 import type { ChainsRepo, WalletAddress } from "./ChainsRepo.ts"
 
-/** Addresses of each wallet that are watched though nobody was given them: fewer may be lost without a word of the operator. */
+/**
+ * Addresses of each wallet that are watched though nobody was given them: fewer may be lost without a word of the
+ * operator.
+ */
 export const watchAheadCount = 20
 
 /** Derived beyond those, so that a wallet in use is looked after once in so many allocations. */
@@ -35,8 +38,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   const queuedWallets = new Set<string>()
   const fillLock = yield* Semaphore.make(1)
   const wakes = yield* Queue.unbounded<string>()
-  const restoreCutoff = Effect.map(Clock.currentTimeMillis, (millis) =>
-    Math.floor(millis / 1000) - restoreWatchSeconds)
+  const restoreCutoff = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000) - restoreWatchSeconds)
   // Those of restored backups whose time is over: they are watched no longer from this start on.
   yield* repo.deleteExpiredRestores(yield* restoreCutoff)
   let total = yield* repo.addressCount
@@ -71,7 +73,9 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     if (counter !== null && counter.nextIndex < wallet.startIndex) {
       yield* repo.moveCounter(wallet.fingerprint, wallet.startIndex)
       yield* Effect.logInfo("startIndex was raised: the addresses before it are passed over", {
-        family, from: counter.nextIndex, to: wallet.startIndex
+        family,
+        from: counter.nextIndex,
+        to: wallet.startIndex
       })
     }
     if (total >= maximumAddresses) {
@@ -108,7 +112,10 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     watch,
     /** The same before it returns. */
     watchNow: (wallet: WalletRef, family: Family) =>
-      Effect.andThen(Effect.sync(() => void wallets.set(wallet.fingerprint, { wallet, family })), fillSafely(wallet, family)),
+      Effect.andThen(
+        Effect.sync(() => void wallets.set(wallet.fingerprint, { wallet, family })),
+        fillSafely(wallet, family)
+      ),
     /** Fills a wallet again whose counter moved, if this instance knows it. */
     refill: (fingerprint: string) =>
       Effect.suspend(() => {
@@ -121,12 +128,14 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     total: () => total,
     /** Fills every wallet this instance knows; false: not all could be filled now. */
     fillAll: Effect.suspend(() =>
-      Effect.forEach([...wallets.values()], ({ family, wallet }) => fill(wallet, family), { discard: true })).pipe(
-        Effect.as(true),
-        Effect.catchCause((cause) =>
-          Effect.as(Effect.logWarning("addresses of a restored backup could not be derived", cause), false)),
-        fillLock.withPermits(1)
+      Effect.forEach([...wallets.values()], ({ family, wallet }) => fill(wallet, family), { discard: true })
+    ).pipe(
+      Effect.as(true),
+      Effect.catchCause((cause) =>
+        Effect.as(Effect.logWarning("addresses of a restored backup could not be derived", cause), false)
       ),
+      fillLock.withPermits(1)
+    ),
     /** Whether a wallet with so few addresses ahead is to be filled. */
     isLow: (unused: number) => unused < watchAheadCount + refillCount / 2
   }

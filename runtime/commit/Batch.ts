@@ -5,7 +5,7 @@ import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
-import { type RollupDelta, deltasOf, type RollupsByObject, deltaRows } from "./RollupDeltas.ts"
+import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
 export const maximumBatch = 256
@@ -87,7 +87,9 @@ export const encode = (
     size += json.length
     return { table: shape.place, json }
   })
-  if (new Set(conflictKeys).size < conflictKeys.length) throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
+  if (new Set(conflictKeys).size < conflictKeys.length) {
+    throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
+  }
   if (append.reply !== undefined) {
     conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
     size += append.reply.sealedBody.length

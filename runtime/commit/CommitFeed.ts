@@ -17,5 +17,7 @@ export class CommitFeed extends Context.Service<CommitFeed, {
    * Calls `listener` after each flush of this instance that holds events, per merchant in commit order. It must return
    * at once and never throw: callers wait for it.
    */
-  readonly listen: (listener: (batches: ReadonlyArray<CommittedBatch>) => void) => Effect.Effect<void, never, Scope.Scope>
+  readonly listen: (
+    listener: (batches: ReadonlyArray<CommittedBatch>) => void
+  ) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/runtime/commit/CommitFeed") {}

@@ -3,9 +3,9 @@ import type { SqlError } from "effect/sql"
 import { conflictState } from "./Statement.ts"
 
 /**
- * `conflict`: some commit of the batch has lost a race. `retryable`: the same call may succeed. `locked`: some commit of it waits
- * for a lock that another session holds; nothing was written. `data`: a row or event of the batch is refused by the database.
- * `unavailable`: the database did not do it and may not be able to do anything.
+ * `conflict`: some commit of the batch has lost a race. `retryable`: the same call may succeed. `locked`: some commit
+ * of it waits for a lock that another session holds; nothing was written. `data`: a row or event of the batch is
+ * refused by the database. `unavailable`: the database did not do it and may not be able to do anything.
  */
 export type FlushError = "conflict" | "retryable" | "locked" | "data" | "unavailable"
 
@@ -23,8 +23,8 @@ const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"])
 const lockedState = "55P03"
 
 /**
- * Classes that blame what was sent: cardinality, data exception, integrity constraint, program limit, and what a trigger
- * raises (PostgreSQL manual, "Error Codes").
+ * Classes that blame what was sent: cardinality, data exception, integrity constraint, program limit, and what a
+ * trigger raises (PostgreSQL manual, "Error Codes").
  */
 const dataClasses: ReadonlySet<string> = new Set(["21", "22", "23", "54", "P0"])
 

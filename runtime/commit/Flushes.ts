@@ -1,7 +1,7 @@
 /** How the last flushes of the commit log ended, kept in memory: health reads it without a query while all is well. */
 import { Context, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
-import { initializeSeries, Health } from "../Telemetry.ts"
+import { Health, initializeSeries } from "../Telemetry.ts"
 import type { Finding } from "../telemetry/HealthReport.ts"
 
 /** The last flushes of this instance. Times are milliseconds of `performance.now()`; null: never. */
@@ -22,7 +22,10 @@ export const noFlushes: FlushHistory = { failures: 0, failedAtMillis: null, stor
 const serverFaults: ReadonlySet<string> = new Set(["53", "58", "XX"])
 
 /** The history after a flush that was stored. */
-export const recordSuccess = (before: FlushHistory, nowMillis: number): FlushHistory => ({ ...before, storedAtMillis: nowMillis })
+export const recordSuccess = (before: FlushHistory, nowMillis: number): FlushHistory => ({
+  ...before,
+  storedAtMillis: nowMillis
+})
 /** The history after a flush that failed with the SQLSTATE `state`; undefined: the server did not answer. */
 export const recordFailure = (before: FlushHistory, nowMillis: number, state: string | undefined): FlushHistory => ({
   ...before,
@@ -41,18 +44,19 @@ export const serverFaultMillis = 10_000
 export const trialTimeoutMillis = 1_500
 
 /**
- * Whether a trial row must be written to find out if this instance can write: only after a failed flush without a stored
- * one since. A healthy or idle instance writes none.
+ * Whether a trial row must be written to find out if this instance can write: only after a failed flush without a
+ * stored one since. A healthy or idle instance writes none.
  */
 export const needsTrial = ({ failedAtMillis, storedAtMillis }: FlushHistory): boolean =>
   failedAtMillis !== null && (storedAtMillis === null || storedAtMillis < failedAtMillis)
 
-const advice = "Look for \"A flush failed\" in the log. Usual causes: a full disk, a database that is down, a session that "
+const advice =
+  "Look for \"A flush failed\" in the log. Usual causes: a full disk, a database that is down, a session that "
   + "holds locks."
 
 /**
- * What is wrong with writing at `nowMillis`. `isTrialStored`: whether the trial row was stored; null: none was needed. A
- * failure is over once a later flush or a trial row was stored; after a server fault, only {@link serverFaultMillis}
+ * What is wrong with writing at `nowMillis`. `isTrialStored`: whether the trial row was stored; null: none was needed.
+ * A failure is over once a later flush or a trial row was stored; after a server fault, only {@link serverFaultMillis}
  * later. Pure.
  */
 export const writeFindings = (
@@ -104,11 +108,18 @@ export const healthLayer: Layer.Layer<never, never, Health | FlushLog | SqlClien
     yield* Metric.update(writable, 1)
     /** One row that all instances overwrite: an instance that waits for another's write waits for the same answer. */
     const trial = sql`INSERT INTO trial_writes (id, written_at, filler)
-        SELECT 1, now(), string_agg(sha256(gen_random_uuid()::text::bytea), '') FROM generate_series(1, ${trialBytes / 32})
+        SELECT 1, now(), string_agg(sha256(gen_random_uuid()::text::bytea), '') FROM generate_series(1, ${
+      trialBytes / 32
+    })
         ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at, filler = excluded.filler`.pipe(
       Effect.timeout(trialTimeoutMillis),
       Effect.as(true),
-      Effect.catchCause((cause) => Effect.as(Effect.logWarning("the trial row was not stored: this instance reports that it cannot write", cause), false))
+      Effect.catchCause((cause) =>
+        Effect.as(
+          Effect.logWarning("the trial row was not stored: this instance reports that it cannot write", cause),
+          false
+        )
+      )
     )
     yield* (yield* Health).register({
       name: "writes",
@@ -118,7 +129,10 @@ export const healthLayer: Layer.Layer<never, never, Health | FlushLog | SqlClien
         const findings = writeFindings(flushes, isTrialStored, now())
         yield* Metric.update(failures, flushes.failures - reportedFailures)
         reportedFailures = flushes.failures
-        yield* Metric.update(sinceFailure, flushes.failedAtMillis === null ? -1 : Math.round((now() - flushes.failedAtMillis) / 1000))
+        yield* Metric.update(
+          sinceFailure,
+          flushes.failedAtMillis === null ? -1 : Math.round((now() - flushes.failedAtMillis) / 1000)
+        )
         yield* Metric.update(writable, findings.some(({ effect }) => effect === "unavailable") ? 0 : 1)
         return findings
       })

@@ -4,28 +4,31 @@
  */
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { Commit, type Append, type CommitResult, type CommittedEvent, Conflict, IdempotentReplay } from "../Commit.ts"
+import { type Append, Commit, type CommitResult, type CommittedEvent, Conflict, IdempotentReplay } from "../Commit.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import {
   committedEvent,
   encode,
   type EncodedCommit,
+  type EventNumberRow,
   type RejectedCommit,
   rejectionArguments,
-  type EventNumberRow,
   takeBatch,
   writeArguments
 } from "./Batch.ts"
 import { prepare } from "./Catalog.ts"
 import { type FlushError, flushErrorOf, sqlState } from "./FlushError.ts"
 import { CommitFeed, type CommittedBatch } from "./CommitFeed.ts"
-import { recordFailure, FlushLog, noFlushes, recordSuccess } from "./Flushes.ts"
+import { FlushLog, noFlushes, recordFailure, recordSuccess } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
 import { databaseMessage } from "../store/StoreError.ts"
 import { groupRollups } from "./RollupDeltas.ts"
 
-/** Flushes under way at once; a merchant's commits all go through the same shard. Two gain a third over one on two cores. */
+/**
+ * Flushes under way at once; a merchant's commits all go through the same shard. Two gain a third over one on two
+ * cores.
+ */
 const shardCount = 2
 
 /** Commits that may wait in a shard; above it callers are refused at once. */
@@ -80,7 +83,10 @@ const failAll = (batch: ReadonlyArray<PendingCommit>, failure: Effect.Effect<nev
 /** The events of a batch in order, and each merchant's part of them. */
 const numberEvents = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<EventNumberRow>) => {
   let next = 0
-  const streams = new Map<number, { readonly previous: CommittedBatch["previous"]; readonly events: Array<CommittedEvent> }>()
+  const streams = new Map<
+    number,
+    { readonly previous: CommittedBatch["previous"]; readonly events: Array<CommittedEvent> }
+  >()
   const answers = batch.map(({ encoded }): CommitResult => ({
     events: encoded.drafts.map((draft) => {
       const row = rows[next++]!
@@ -95,7 +101,10 @@ const numberEvents = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<E
       return event
     })
   }))
-  return { answers, batches: Array.from(streams, ([merchantId, stream]): CommittedBatch => ({ merchantId, ...stream })) }
+  return {
+    answers,
+    batches: Array.from(streams, ([merchantId, stream]): CommittedBatch => ({ merchantId, ...stream }))
+  }
 }
 
 const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
@@ -145,13 +154,16 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 
     const bisect = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries = noTries): Effect.Effect<void> => {
       const middle = Math.ceil(batch.length / 2)
-      return Effect.andThen(flushBatch(shard, batch.slice(0, middle), tries), flushBatch(shard, batch.slice(middle), tries))
+      return Effect.andThen(
+        flushBatch(shard, batch.slice(0, middle), tries),
+        flushBatch(shard, batch.slice(middle), tries)
+      )
     }
 
     /**
-     * Refuses the commits that wait for a lock, and those queued behind them for the same rows, and writes the others: the
-     * batch is halved and tried with a short lock timeout until {@link lockSearchMillis} are over. Nothing of a refused
-     * commit was written.
+     * Refuses the commits that wait for a lock, and those queued behind them for the same rows, and writes the others:
+     * the batch is halved and tried with a short lock timeout until {@link lockSearchMillis} are over. Nothing of a
+     * refused commit was written.
      */
     const refuseLocked = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -167,14 +179,20 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         shard.queue.splice(0, shard.queue.length, ...shard.queue.filter((each) => !blockedCommits.includes(each)))
         const refused = batch.length + blockedCommits.length
         return Effect.andThen(
-          Effect.logWarning("Commits are refused: another session of the database holds a lock they need. Find it in pg_locks and end it", { refused }),
+          Effect.logWarning(
+            "Commits are refused: another session of the database holds a lock they need. Find it in pg_locks and end it",
+            { refused }
+          ),
           failAll([...batch, ...blockedCommits], unavailable)
         )
       })
 
     /** Answers those that lost for good, and tries the others again. */
     const rejectConflicts = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
-      call<RejectedCommit>(statements.rejections, rejectionArguments(batch.map(({ encoded }) => encoded), shapes.length)).pipe(
+      call<RejectedCommit>(
+        statements.rejections,
+        rejectionArguments(batch.map(({ encoded }) => encoded), shapes.length)
+      ).pipe(
         Effect.matchEffect({
           onSuccess: (rejected) => {
             const reasons = new Map<number, Failure>()
@@ -196,7 +214,11 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         })
       )
 
-    const flushBatch = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries = noTries): Effect.Effect<void> => {
+    const flushBatch = (
+      shard: Shard,
+      batch: ReadonlyArray<PendingCommit>,
+      tries: Tries = noTries
+    ): Effect.Effect<void> => {
       if (batch.length === 0) return Effect.void
       const lockMillis = tries.lockSearchUntil === null ? null : briefLockMillis
       const values = [...writeArguments(batch.map(({ encoded }) => encoded), shapes.length), lockMillis]
@@ -206,7 +228,9 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
           const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error)
           if (flushError === "unavailable") return abandon(shard, batch, error)
           if (flushError === "locked") return refuseLocked(shard, batch, tries)
-          if (flushError === "conflict" && tries.conflicts < maximumConflicts) return rejectConflicts(shard, batch, tries)
+          if (flushError === "conflict" && tries.conflicts < maximumConflicts) {
+            return rejectConflicts(shard, batch, tries)
+          }
           if (flushError === "retryable" && tries.retries < maximumRetries) {
             const retry = flushBatch(shard, batch, { ...tries, retries: tries.retries + 1 })
             return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), retry)

@@ -30,7 +30,10 @@ interface EventRow extends EventPosition {
   readonly data: string
 }
 
-/** The last event of each object. Parsed here: PostgreSQL reads no text with half a surrogate pair, and a merchant may send one. */
+/**
+ * The last event of each object. Parsed here: PostgreSQL reads no text with half a surrogate pair, and a merchant may
+ * send one.
+ */
 const newestOf = (events: ReadonlyArray<EventRow>) => {
   const newest = new Map<string, EventRow & { readonly object: string; readonly id: string }>()
   for (const event of events) {
@@ -51,8 +54,8 @@ const cutoffOf = (merchantId: number, beforeMillis: bigint, size: number) =>
       ORDER BY ms DESC, seq DESC LIMIT 1`).pipe(Effect.map(([cut]) => cut))
 
 /**
- * Deletes a merchant's deliveries of events up to a position, with their attempts, in batches. Those that are just written
- * to are passed over: waiting for them could be a deadlock, and they are found again.
+ * Deletes a merchant's deliveries of events up to a position, with their attempts, in batches. Those that are just
+ * written to are passed over: waiting for them could be a deadlock, and they are found again.
  */
 const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
   const sql = yield* SqlClient.SqlClient
@@ -82,8 +85,10 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
     SELECT pg_try_advisory_xact_lock(${lockSpace}, ${advisoryLock.pruning}) AS free`
   if (lock?.free !== true) return 0
   const isPruned = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)`
-  const newest = newestOf(yield* sql<EventRow>`
-    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ${unkeptType} ORDER BY ms, seq`)
+  const newest = newestOf(
+    yield* sql<EventRow>`
+    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ${unkeptType} ORDER BY ms, seq`
+  )
   yield* sql`INSERT INTO event_snapshots AS s (merchant_id, object, id, environment, ms, seq, data)
     SELECT ${merchantId}, r.object, r.id, r.environment, r.ms, r.seq, r.data FROM unnest(
       ${newest.map(({ object }) => object)}::text[], ${newest.map(({ id }) => id)}::text[],
@@ -100,8 +105,8 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
 })
 
 /**
- * Removes a merchant's events from before a moment, epoch milliseconds, at most `size` in a transaction, oldest first, each
- * batch after its deliveries. Answers how many events went.
+ * Removes a merchant's events from before a moment, epoch milliseconds, at most `size` in a transaction, oldest first,
+ * each batch after its deliveries. Answers how many events went.
  */
 export const pruneMerchant = (
   merchantId: number,
@@ -151,9 +156,13 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
     const streams: ReadonlyArray<Stream> = yield* page(after)
     for (const { is_due, merchant_id } of streams) {
       // One merchant's fault leaves the others' to be done.
-      if (is_due) all += yield* pruneMerchant(merchant_id, now!.before).pipe(
-        Effect.catchCause((cause) => Effect.as(Effect.logWarning(`events of merchant ${merchant_id} were not pruned`, cause), 0))
-      )
+      if (is_due) {
+        all += yield* pruneMerchant(merchant_id, now!.before).pipe(
+          Effect.catchCause((cause) =>
+            Effect.as(Effect.logWarning(`events of merchant ${merchant_id} were not pruned`, cause), 0)
+          )
+        )
+      }
     }
     after = streams.length < merchantsPage ? undefined : streams.at(-1)?.merchant_id
   }
@@ -162,5 +171,8 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
 
 /** Prunes for as long as the service runs. */
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
-  Effect.andThen(initializePruned(["events", "webhook_deliveries"]), runPeriodically("events-prune", pause, pruneEventsOnce))
+  Effect.andThen(
+    initializePruned(["events", "webhook_deliveries"]),
+    runPeriodically("events-prune", pause, pruneEventsOnce)
+  )
 )

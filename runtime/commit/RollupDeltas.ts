@@ -24,7 +24,8 @@ export interface RollupDelta {
 /** The sums kept, by the kind of object they are over. */
 export type RollupsByObject = ReadonlyMap<string, ReadonlyArray<Rollup>>
 
-export const groupRollups = (rollups: ReadonlyArray<Rollup>): RollupsByObject => Map.groupBy(rollups, ({ object }) => object)
+export const groupRollups = (rollups: ReadonlyArray<Rollup>): RollupsByObject =>
+  Map.groupBy(rollups, ({ object }) => object)
 
 /** An object over a commit: null before the event that tells of its creation. */
 interface Change {
@@ -37,8 +38,8 @@ const snapshotBefore = ({ object, previousAttributes, type }: RollupEvent): Wire
   type.endsWith(".created") ? null : { ...object, ...previousAttributes }
 
 /**
- * What the events of one commit, in order, say of each object: as it was before the first of them and as it is after the
- * last. `invoice.paid` after `invoice.updated` repeats the same change and so counts for nothing.
+ * What the events of one commit, in order, say of each object: as it was before the first of them and as it is after
+ * the last. `invoice.paid` after `invoice.updated` repeats the same change and so counts for nothing.
  */
 const changesOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>): Iterable<Change> => {
   const changes = new Map<string, Change>()
@@ -59,12 +60,15 @@ export const makeDeltaSum = () => {
   const add = (delta: RollupDelta): void => {
     const id = `${delta.sum}\n${delta.width}\n${delta.bucket}\n${delta.key}`
     const known = rows.get(id)
-    rows.set(id, known === undefined ? delta : {
-      ...known,
-      count: known.count + delta.count,
-      amount: known.amount + delta.amount,
-      amountPaid: known.amountPaid + delta.amountPaid
-    })
+    rows.set(
+      id,
+      known === undefined ? delta : {
+        ...known,
+        count: known.count + delta.count,
+        amount: known.amount + delta.amount,
+        amountPaid: known.amountPaid + delta.amountPaid
+      }
+    )
   }
   /** Adds what a snapshot contributes, or takes it away with sign -1. */
   const contribute = (rollups: RollupsByObject, snapshot: WireObject, sign: 1 | -1): void => {
@@ -106,7 +110,10 @@ export interface RollupOwner {
   readonly environment: Environment
 }
 
-/** Rows for `json_to_recordset`: {@link deltaColumns}. Equal rows of one owner are added up, so that each is written once. */
+/**
+ * Rows for `json_to_recordset`: {@link deltaColumns}. Equal rows of one owner are added up, so that each is written
+ * once.
+ */
 export const deltaRows = (
   deltas: Iterable<{ readonly owner: RollupOwner; readonly deltas: ReadonlyArray<RollupDelta> }>
 ): ReadonlyArray<object> => {

@@ -11,7 +11,7 @@ import type { WireObject } from "../../schemas/WireObject.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Rollup } from "../Rollups.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import { addDeltas, deltasOf, groupRollups, makeDeltaSum, type RollupOwner, deltaRows } from "./RollupDeltas.ts"
+import { addDeltas, deltaRows, deltasOf, groupRollups, makeDeltaSum, type RollupOwner } from "./RollupDeltas.ts"
 
 /** Events read at a time, about a megabyte. */
 const pageSize = 1_000
@@ -118,8 +118,8 @@ const makeEventWalk = (rollups: ReadonlyArray<Rollup>) =>
   })
 
 /**
- * Makes the sums right before the first commit that keeps them, and notes their versions in `rollup_versions`. Sums that
- * are not kept any more are forgotten, so that they are counted anew when they come back.
+ * Makes the sums right before the first commit that keeps them, and notes their versions in `rollup_versions`. Sums
+ * that are not kept any more are forgotten, so that they are counted anew when they come back.
  *
  * An instance of another build that still runs would write past new sums, so the functions it commits through are
  * dropped: its callers are told `SERVICE_UNAVAILABLE`. `own` is the name of this build's. Safe when instances start

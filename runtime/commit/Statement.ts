@@ -34,7 +34,8 @@ export interface Statements {
   readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: {@link lockTimeoutMillis}.
+   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: {@link
+   * lockTimeoutMillis}.
    */
   readonly write: string
   /** Parameters: fences, keys, rows per table, owners of the rows per table. */
@@ -42,8 +43,7 @@ export interface Statements {
 }
 
 const quote = (name: string): string => `"${name.replaceAll("\"", "\"\"")}"`
-const list = (names: ReadonlyArray<string>, prefix = ""): string =>
-  names.map((name) => prefix + quote(name)).join(", ")
+const list = (names: ReadonlyArray<string>, prefix = ""): string => names.map((name) => prefix + quote(name)).join(", ")
 
 /**
  * Rows are upserted in key order, so that two flushes with the same rows lock them in the same order. A row of version
@@ -57,7 +57,9 @@ const writeRows = ({ columns, key, name }: TableShape, index: number): string =>
       insert into ${quote(name)} as t (${list(columns)})
       select ${list(columns, "r.")} 
         from json_populate_recordset(null::${quote(name)}, p_rows[${index}]::json) r order by ${list(key, "r.")}
-      on conflict (${list(key)}) do update set ${rest.map((column) => `${quote(column)} = excluded.${quote(column)}`).join(", ")}
+      on conflict (${list(key)}) do update set ${
+    rest.map((column) => `${quote(column)} = excluded.${quote(column)}`).join(", ")
+  }
         where t.version = excluded.version - 1
       returning (t.xmax = 0) = (t.version = 1) as expected
     )
@@ -180,8 +182,12 @@ end`
 
 /** Plans are made once, for few rows that are found by key: without this a lone caller waits twice as long. */
 const settings = [
-  "enable_hashjoin = off", "enable_mergejoin = off", "enable_seqscan = off", "jit = off",
-  "plan_cache_mode = force_generic_plan", `lock_timeout = ${lockTimeoutMillis}`
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "enable_seqscan = off",
+  "jit = off",
+  "plan_cache_mode = force_generic_plan",
+  `lock_timeout = ${lockTimeoutMillis}`
 ].map((setting) => `set ${setting}`).join(" ")
 
 const define = (name: string, parameters: string, returns: string, body: string): string =>
@@ -191,8 +197,8 @@ as $tillwire$
 $tillwire$`
 
 /**
- * The statements for `tables`; equal shapes and sums give equal names, others never share one: whoever may call a function
- * keeps the sums it is named by.
+ * The statements for `tables`; equal shapes and sums give equal names, others never share one: whoever may call a
+ * function keeps the sums it is named by.
  */
 export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: ReadonlyArray<Rollup> = []): Statements => {
   const write = writeBody(tables)

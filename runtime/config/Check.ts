@@ -50,7 +50,11 @@ const nameProblems = (plugins: ReadonlyArray<SelectedPlugin>): ReadonlyArray<Pro
     }))
   })
 
-const needProblems = (entry: SelectedPlugin, index: number, plugins: ReadonlyArray<SelectedPlugin>): ReadonlyArray<Problem> =>
+const needProblems = (
+  entry: SelectedPlugin,
+  index: number,
+  plugins: ReadonlyArray<SelectedPlugin>
+): ReadonlyArray<Problem> =>
   Object.keys(entry.plugin.needs ?? {}).flatMap((name) => {
     const at = plugins.findIndex((other) => other.plugin.name === name)
     if (at === -1) {
@@ -83,7 +87,9 @@ const environmentProblems = (
   }
   return environments.some((name) => supported.includes(name)) ? [] : [{
     path: use(entry),
-    message: `"${entry.use}" is made for ${supported.join(" and ")} only, and this deployment serves ${servedText}: remove it`
+    message: `"${entry.use}" is made for ${
+      supported.join(" and ")
+    } only, and this deployment serves ${servedText}: remove it`
   }]
 }
 

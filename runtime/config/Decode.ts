@@ -30,7 +30,9 @@ const explain = (issue: SchemaIssue.Issue, path: KeyPath): ReadonlyArray<Problem
     case "Composite":
       return issue.issues.flatMap((part) => explain(part, path))
     case "AnyOf":
-      return issue.issues.length > 0 ? issue.issues.flatMap((part) => explain(part, path)) : [{ path, message: messageOf(issue) }]
+      return issue.issues.length > 0
+        ? issue.issues.flatMap((part) => explain(part, path))
+        : [{ path, message: messageOf(issue) }]
     case "Encoding":
       return explain(issue.issue, path)
     case "UnexpectedKey":
@@ -68,7 +70,8 @@ export const redactedPaths = (ast: SchemaAST.AST, value: JsonValue, path: KeyPat
   }
   if (SchemaAST.isObjects(ast) && isRecord(value)) {
     return Object.entries(value).flatMap(([key, item]) => {
-      const known = ast.propertySignatures.find((property) => property.name === key)?.type ?? ast.indexSignatures[0]?.type
+      const known = ast.propertySignatures.find((property) => property.name === key)?.type ??
+        ast.indexSignatures[0]?.type
       return known === undefined ? [] : redactedPaths(known, item, [...path, key])
     })
   }

@@ -55,7 +55,8 @@ const relax = (node: unknown): unknown => {
   if (typeof node !== "object" || node === null) return node
   const schema = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, relax(value)]))
   if (schema["type"] === "object" && schema["properties"] !== undefined) schema["additionalProperties"] = false
-  const isConstrained = schema["type"] === "string" && Object.keys(schema).some((key) => key !== "type" && key !== "description")
+  const isConstrained = schema["type"] === "string" &&
+    Object.keys(schema).some((key) => key !== "type" && key !== "description")
   return isConstrained ? { anyOf: [schema, { type: "string", pattern: "\\$\\{(env|file):[^}]+\\}" }] } : schema
 }
 
@@ -75,8 +76,10 @@ const pluginsOf = (slot: Slot) =>
 /** The whole schema as text, ending in a newline. */
 export const jsonSchemaText = Effect.gen(function*() {
   const settings = optionsOf(SettingsSchema)
-  const lists = yield* Effect.forEach(slots, (slot) =>
-    Effect.map(pluginsOf(slot), (plugins) => [slot, { type: "array", items: entriesOf(plugins) }] as const))
+  const lists = yield* Effect.forEach(
+    slots,
+    (slot) => Effect.map(pluginsOf(slot), (plugins) => [slot, { type: "array", items: entriesOf(plugins) }] as const)
+  )
   const stores = Object.entries(storeOptions).map(([use, schema]): readonly [string, Json] => [use, optionsOf(schema)])
   const document = {
     $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -23,7 +23,12 @@ export const literalSecrets = (
   ]
   const masters = isRecord(secrets) ? secrets["master"] : undefined
   if (Array.isArray(masters)) {
-    candidates.push(...masters.map((master: JsonValue, index): readonly [KeyPath, JsonValue] => [["secrets", "master", index], master]))
+    candidates.push(
+      ...masters.map((
+        master: JsonValue,
+        index
+      ): readonly [KeyPath, JsonValue] => [["secrets", "master", index], master])
+    )
   }
   const options = isRecord(store) ? store["options"] : undefined
   const url = isRecord(options) ? options["url"] : undefined

@@ -1,7 +1,7 @@
 /**
- * Environment variables named after a key's path: `TILLWIRE__HTTP__PORT=8080`, and one with a name of its own. They win over
- * the file. Key names match whatever their case and underscores: `TILLWIRE__HTTP__PUBLIC_URL` and `…__PUBLICURL` are
- * `http.publicUrl`.
+ * Environment variables named after a key's path: `TILLWIRE__HTTP__PORT=8080`, and one with a name of its own. They win
+ * over the file. Key names match whatever their case and underscores: `TILLWIRE__HTTP__PUBLIC_URL` and `…__PUBLICURL`
+ * are `http.publicUrl`.
  */
 import { Option, SchemaAST } from "effect"
 import { isRecord, keysOf } from "./Decode.ts"
@@ -20,7 +20,9 @@ export interface Override {
 }
 
 /** Variables with a name of their own, and the key they stand for; `TILLWIRE__…` of the same key wins over them. */
-const variableAliases: Readonly<Record<string, ReadonlyArray<string>>> = { WEBHOOK_PROXY_URL: ["WEBHOOKS", "PROXY_URL"] }
+const variableAliases: Readonly<Record<string, ReadonlyArray<string>>> = {
+  WEBHOOK_PROXY_URL: ["WEBHOOKS", "PROXY_URL"]
+}
 
 /** The overrides in an environment, by name; of two for one key the last wins. */
 export const overridesIn = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<Override> => [
@@ -47,7 +49,12 @@ export type Placement =
 const normal = (name: string) => name.replaceAll("_", "").toLowerCase()
 
 /** Finds the key an override names, walking the schema (its encoded side) and the value side by side. */
-export const place = (ast: SchemaAST.AST, value: JsonValue | undefined, override: Override, base: KeyPath): Placement => {
+export const place = (
+  ast: SchemaAST.AST,
+  value: JsonValue | undefined,
+  override: Override,
+  base: KeyPath
+): Placement => {
   let at = ast
   let current = value
   const path: Array<string | number> = [...base]
@@ -126,7 +133,8 @@ export const placeWithoutSchema = (value: JsonValue | undefined, override: Overr
   return { _tag: "Placed", path: keyPath, value: parseJson(override.text) ?? override.text }
 }
 
-const camelCase = (name: string) => name.toLowerCase().replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+const camelCase = (name: string) =>
+  name.toLowerCase().replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
 /** `value` with `item` put at `path`; objects on the way are made. */
 export const putAt = (value: JsonValue | undefined, path: KeyPath, item: JsonValue): JsonValue => {

@@ -36,13 +36,16 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
     const names = yield* filesIn(folder)
     if (slot !== "modules") return driverFiles(names).toSorted()
     const slotFolders = new Set(Object.values(folderOf))
-    const pluginNames = yield* Effect.forEach(names.filter((name) => !slotFolders.has(name)), (name) =>
-      Effect.gen(function*() {
-        const files = yield* filesIn(path.join(folder, name))
-        if (!files.includes("plugin.ts")) return []
-        const drivers = driverFiles(yield* filesIn(path.join(folder, name, "drivers")))
-        return [name, ...drivers.map((driver) => `${name}/${driver}`)]
-      }))
+    const pluginNames = yield* Effect.forEach(
+      names.filter((name) => !slotFolders.has(name)),
+      (name) =>
+        Effect.gen(function*() {
+          const files = yield* filesIn(path.join(folder, name))
+          if (!files.includes("plugin.ts")) return []
+          const drivers = driverFiles(yield* filesIn(path.join(folder, name, "drivers")))
+          return [name, ...drivers.map((driver) => `${name}/${driver}`)]
+        })
+    )
     return pluginNames.flat().toSorted()
   })
 
@@ -104,7 +107,9 @@ export const findPlugin = (
         if (reason !== moduleMissing) return yield* Effect.fail(reason)
         return yield* Effect.fail(
           isBuiltInName(use)
-            ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, yield* builtIns(slot))}`
+            ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${
+              suggestion(use, yield* builtIns(slot))
+            }`
             : `package "${use}" is not installed: npm install ${use}`
         )
       }))
@@ -130,7 +135,7 @@ const reasonOf = (cause: unknown, specifier: string): string => {
   const absent = Predicate.hasProperty(cause, "code") && cause.code === "ERR_MODULE_NOT_FOUND" &&
     message.includes(`'${specifier}'`)
   return absent || /^(Cannot find package|Failed to load url) .*\bimported from\b|^Failed to load url/.test(message) &&
-        message.includes(specifier)
+      message.includes(specifier)
     ? moduleMissing
     : `cannot be loaded: ${message}`
 }

@@ -43,9 +43,12 @@ export const resolveReferences = (
     }
     if (typeof value === "object" && value !== null) {
       const entries = yield* Effect.forEach(Object.entries(value), ([key, item]) =>
-        Effect.map(resolveReferences(item, context, [...path, key]), (resolved) => [key, resolved] as const))
+        Effect.map(resolveReferences(item, context, [...path, key]), (resolved) =>
+          [key, resolved] as const))
       return combine(
-        entries.map(([, resolved]) => resolved),
+        entries.map(([, resolved]) =>
+          resolved
+        ),
         Object.fromEntries(entries.map(([key, resolved]) => [key, resolved.value]))
       )
     }
@@ -99,11 +102,14 @@ const readReferenced = (file: string) =>
     const fs = yield* FileSystem.FileSystem
     const info = yield* Effect.mapError(fs.stat(file), (error) =>
       error.reason._tag === "NotFound" ? `file not found: ${file}` : `file cannot be read: ${file}`)
-    if (info.type !== "File" && info.type !== "FIFO") return yield* Effect.fail(`not a file: ${file}`)
+    if (info.type !== "File" && info.type !== "FIFO") {
+      return yield* Effect.fail(`not a file: ${file}`)
+    }
     if (info.size > maximumReferenceBytes) {
       return yield* Effect.fail(`file has more than ${maximumReferenceBytes} bytes: ${file}`)
     }
-    const text = yield* Effect.mapError(fs.readFileString(file), () => `file cannot be read: ${file}`)
+    const text = yield* Effect.mapError(fs.readFileString(file), () =>
+      `file cannot be read: ${file}`)
     // Editors and `echo` end a file with a newline that no secret has.
     const trimmed = text.replace(/\r?\n$/, "")
     return trimmed === "" ? yield* Effect.fail(`file is empty: ${file}`) : trimmed

@@ -5,7 +5,9 @@ import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseEr
 export type KeyPath = ReadonlyArray<string | number>
 
 /** JSON as the parser gives it, before any schema. */
-export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
+export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | {
+  readonly [key: string]: JsonValue
+}
 
 /** A stretch of the text. Offsets count UTF-16 units from 0. */
 export interface Span {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventsAfter } from "../EventBus.ts"
-import { type EventPosition, eventIdOf } from "../../schemas/Ids.ts"
+import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
 interface EventRow {
@@ -96,7 +96,9 @@ export const makeEventRepo = Effect.gen(function*() {
   /** Up to where a merchant's events have been removed. */
   const prunedTo = (merchantId: number) =>
     Effect.map(
-      sql<EventPosition>`select pruned_ms as ms, pruned_seq as seq from merchant_streams where merchant_id = ${merchantId}`,
+      sql<
+        EventPosition
+      >`select pruned_ms as ms, pruned_seq as seq from merchant_streams where merchant_id = ${merchantId}`,
       ([row]): EventPosition => row ?? { ms: 0n, seq: 0n }
     )
 
@@ -105,7 +107,9 @@ export const makeEventRepo = Effect.gen(function*() {
     Effect.map(
       sql<EventRow>`select e.* from unnest(${streams.map(({ merchantId }) => merchantId)}::integer[],
           ${streams.map(({ position }) => position.ms)}::bigint[],
-          ${streams.map(({ position }) => position.seq)}::bigint[]) with ordinality as known(merchant_id, ms, seq, place)
+          ${
+        streams.map(({ position }) => position.seq)
+      }::bigint[]) with ordinality as known(merchant_id, ms, seq, place)
         cross join lateral (
           select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
             idempotency_key, pending_webhooks, data, payor_data

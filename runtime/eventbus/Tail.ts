@@ -108,7 +108,11 @@ const make = Effect.gen(function*() {
     Effect.suspend(() => {
       readSinceMillis = monotonicMillis()
       return retryForever("Reading the streams' positions", repo.positionsSince(horizon))
-    }).pipe(Effect.tap(() => Effect.sync(() => { readSinceMillis = undefined })))
+    }).pipe(Effect.tap(() =>
+      Effect.sync(() => {
+        readSinceMillis = undefined
+      })
+    ))
 
   const poll = (first: string) =>
     Effect.gen(function*() {
@@ -146,15 +150,18 @@ const make = Effect.gen(function*() {
   }
 
   const receiveNotifications = Effect.scoped(
-    Effect.flatMap(pg.listen(channel), (notifications) =>
-      Effect.forever(Effect.map(Queue.take(notifications), ({ payload }) => onNotification(payload))))
+    Effect.flatMap(
+      pg.listen(channel),
+      (notifications) => Effect.forever(Effect.map(Queue.take(notifications), ({ payload }) => onNotification(payload)))
+    )
   )
 
   const subscribe = (name: string, handler: EventHandler) =>
     Effect.gen(function*() {
       const subscriber = makeSubscriber(name, handler, {
         positionOf,
-        after: (merchantId, position, limit) => retryForever("Reading events", repo.after({ merchantId, position, limit }))
+        after: (merchantId, position, limit) =>
+          retryForever("Reading events", repo.after({ merchantId, position, limit }))
       })
       yield* Effect.acquireRelease(
         Effect.sync(() => void subscribers.add(subscriber)),

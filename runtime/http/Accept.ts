@@ -8,7 +8,9 @@ interface MediaRange {
 
 const weightPattern = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** The ranges of an `Accept` in lower case. A weight that is none counts as 0, and other parameters make no difference. */
+/**
+ * The ranges of an `Accept` in lower case. A weight that is none counts as 0, and other parameters make no difference.
+ */
 const rangesOf = (accept: string): ReadonlyArray<MediaRange> =>
   accept.toLowerCase().split(",").map((entry) => {
     const [range = "", ...parameters] = entry.split(";").map((part) => part.trim())
@@ -26,8 +28,8 @@ const weightOf = (ranges: ReadonlyArray<MediaRange>, names: ReadonlyArray<string
 }
 
 /**
- * Whether a caller with this `Accept` is answered in HTML where JSON is the other choice. Browsers name HTML, and programs
- * that take anything expect JSON: any type at all does not ask for a page.
+ * Whether a caller with this `Accept` is answered in HTML where JSON is the other choice. Browsers name HTML, and
+ * programs that take anything expect JSON: any type at all does not ask for a page.
  *
  * @example
  * prefersHtml("text/html,application/xhtml+xml,application/xml;q=0.9,*\/*;q=0.8") // => true

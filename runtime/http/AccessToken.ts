@@ -8,7 +8,7 @@ import { errors, jwtVerify, SignJWT } from "jose"
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomUUID } from "node:crypto"
 import { type DerivedKey, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
 /** The audience claim: what the token opens. Tickets of sockets have another. */
 export const accessAudience = "api"
@@ -116,7 +116,9 @@ export const makeAccessTokens = Effect.gen(function*() {
     )
   })
 
-  /** What a token says. Fails with `TOKEN_EXPIRED`, or with `TOKEN_INVALID` for everything else that is wrong with it. */
+  /**
+   * What a token says. Fails with `TOKEN_EXPIRED`, or with `TOKEN_INVALID` for everything else that is wrong with it.
+   */
   const check = Effect.fnUntraced(function*(token: string): Effect.fn.Return<AccessClaims, PublicError> {
     if (token.length > maximumTokenLength) return yield* publicError("TOKEN_INVALID")
     const currentDate = yield* Effect.map(DateTime.now, DateTime.toDateUtc)

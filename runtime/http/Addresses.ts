@@ -57,8 +57,8 @@ const prefixName = (groups: ReadonlyArray<number>, bits: number): string =>
 
 /**
  * The ranges that an address counts in, the narrowest first. An IPv4 address counts alone: its neighbours are other
- * subscribers. An IPv6 subscriber picks any address below a /64, so that is the narrowest range; a home may have a whole
- * /56 and a company a /48 (RFC 6177), which may use 4 and 16 times the limit because several people share them.
+ * subscribers. An IPv6 subscriber picks any address below a /64, so that is the narrowest range; a home may have a
+ * whole /56 and a company a /48 (RFC 6177), which may use 4 and 16 times the limit because several people share them.
  */
 export const prefixesOf = (written: string): ReadonlyArray<AddressPrefix> => {
   const address = plain(written)

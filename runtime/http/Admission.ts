@@ -1,6 +1,6 @@
 /**
- * What is checked of every call of the API as soon as its caller may make it, before an idempotency key is looked at: the
- * environment it acts in, and that it names nothing its route does not know.
+ * What is checked of every call of the API as soon as its caller may make it, before an idempotency key is looked at:
+ * the environment it acts in, and that it names nothing its route does not know.
  */
 import { Context, Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -18,7 +18,15 @@ import {
   UnknownParameters
 } from "../Http.ts"
 import { hasBody, jsonBody } from "./Body.ts"
-import { leaf, type Shape, shapeOfSchemas, type UnknownName, unknownFields, unknownParameters, warningOf } from "./KnownNames.ts"
+import {
+  leaf,
+  type Shape,
+  shapeOfSchemas,
+  unknownFields,
+  type UnknownName,
+  unknownParameters,
+  warningOf
+} from "./KnownNames.ts"
 
 /** What a call of an endpoint may name. */
 interface Input {
@@ -50,7 +58,10 @@ const readInput = ({ endpoint, group }: CalledEndpoint): Input => {
   const body = shapeOfSchemas([...endpoint.payload.values()].flatMap(({ schemas }) => schemas))
   const middlewares = new Set([...endpoint.middlewares].map(({ key }) => key))
   const isMerchants = middlewares.has(MerchantAuth.key)
-  const codes = { ...Context.get(group.annotations, ParameterCodes), ...Context.get(endpoint.annotations, ParameterCodes) }
+  const codes = {
+    ...Context.get(group.annotations, ParameterCodes),
+    ...Context.get(endpoint.annotations, ParameterCodes)
+  }
   return {
     isOfApi: endpoint.path.startsWith("/api/"),
     isWrite: endpoint.method !== "GET",
@@ -81,7 +92,8 @@ const environments: ReadonlyArray<unknown> = Environment.literals
 
 const isEnvironment = (value: unknown): value is Environment => environments.includes(value)
 
-const badEnvironment = (code: ErrorCode, message: string): PublicError => publicError(code, { message, param: "environment" })
+const badEnvironment = (code: ErrorCode, message: string): PublicError =>
+  publicError(code, { message, param: "environment" })
 
 /** The environment that a query or a body names, if it names one. */
 const readName = (value: unknown, code: ErrorCode): Environment | PublicError | undefined =>
@@ -90,7 +102,9 @@ const readName = (value: unknown, code: ErrorCode): Environment | PublicError | 
     : badEnvironment(code, "environment must be one of devnet and mainnet, sent once")
 
 const fieldOf = (body: unknown, name: string): unknown =>
-  typeof body === "object" && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined
+  typeof body === "object" && body !== null && Object.hasOwn(body, name)
+    ? (body as Record<string, unknown>)[name]
+    : undefined
 
 /** The environment that a call names, by its query or by the body of a write. */
 const namedEnvironment = (code: ErrorCode, query: Query, body: unknown): Environment | PublicError | undefined => {
@@ -149,7 +163,9 @@ const decide = (
 
 const none: ReadonlyArray<UnknownName> = []
 
-/** Whether somebody refuses a body that cannot be read, after what is checked before it: an idempotency key, for one. */
+/**
+ * Whether somebody refuses a body that cannot be read, after what is checked before it: an idempotency key, for one.
+ */
 const isReadLater = ({ hasPayload, isIdempotent }: Input, { headers }: HttpServerRequest.HttpServerRequest): boolean =>
   hasPayload || (isIdempotent && headers["idempotency-key"] !== undefined)
 
@@ -171,7 +187,9 @@ export const admit = (
     const conclude = (body: unknown): Effect.Effect<Environment | undefined, PublicError> => {
       const decision = decide(input, query, body, principal)
       if (isPublicError(decision)) return Effect.fail(decision)
-      if (decision.warning !== undefined) fiber.getRef(RequestInfo).answerHeaders["x-service-warning"] = decision.warning
+      if (decision.warning !== undefined) {
+        fiber.getRef(RequestInfo).answerHeaders["x-service-warning"] = decision.warning
+      }
       return Effect.succeed(decision.environment)
     }
     if (!input.isWrite || !hasBody(request)) return conclude(undefined)
@@ -182,8 +200,8 @@ export const admit = (
   })
 
 /**
- * `app` after {@link admit}, for middlewares that let in callers who are no merchants. A refusal leaves as a defect: for a
- * failure `HttpApi` would try the next security scheme, and count the caller again.
+ * `app` after {@link admit}, for middlewares that let in callers who are no merchants. A refusal leaves as a defect:
+ * for a failure `HttpApi` would try the next security scheme, and count the caller again.
  */
 export const afterAdmission = <A, E, R>(app: Effect.Effect<A, E, R>, called: CalledEndpoint) =>
   Effect.andThen(Effect.orDie(admit(called)), app)

@@ -9,8 +9,8 @@ import { matchesEtag } from "./Etags.ts"
 const brotliQuality = 6
 
 /**
- * A body in the two encodings that clients accept, one buffer each, shared by all answers so that a slow reader holds no
- * copy of its own. A client that accepts neither gets the unpacked body, whose buffer is shared in the same way.
+ * A body in the two encodings that clients accept, one buffer each, shared by all answers so that a slow reader holds
+ * no copy of its own. A client that accepts neither gets the unpacked body, whose buffer is shared in the same way.
  */
 export interface Asset {
   /** Twelve hexadecimal digits of the body's SHA-256: part of a name that may be kept for ever. */
@@ -31,13 +31,11 @@ type Packed = (error: Error | null, packed: Uint8Array) => void
 
 /** A failure of zlib on bytes in memory is a defect: there is nothing a caller could do. */
 const packed = (run: (done: Packed) => void): Effect.Effect<Uint8Array> =>
-  Effect.callback((resume) =>
-    run((error, bytes) => resume(error === null ? Effect.succeed(bytes) : Effect.die(error)))
-  )
+  Effect.callback((resume) => run((error, bytes) => resume(error === null ? Effect.succeed(bytes) : Effect.die(error))))
 
 /**
- * Unpacks the body once for all answers that need it at the same time. It is held weakly, because most clients accept an
- * encoding: the memory is free again when the last such answer has been sent.
+ * Unpacks the body once for all answers that need it at the same time. It is held weakly, because most clients accept
+ * an encoding: the memory is free again when the last such answer has been sent.
  */
 const makeUnpack = (gzipped: Uint8Array): Effect.Effect<Uint8Array> => {
   let cached: WeakRef<Uint8Array> | undefined
@@ -90,7 +88,9 @@ export const serve = (
   // Weak, because the bytes differ by encoding.
   const etag = `W/"${hash}"`
   const headers = { ...more, etag, "cache-control": cacheControl, vary: "accept-encoding" }
-  if (matchesEtag(asked["if-none-match"], etag)) return Effect.succeed(HttpServerResponse.empty({ status: 304, headers }))
+  if (matchesEtag(asked["if-none-match"], etag)) {
+    return Effect.succeed(HttpServerResponse.empty({ status: 304, headers }))
+  }
   const accepted = asked["accept-encoding"] ?? ""
   const answer = (body: Uint8Array, encoding: Readonly<Record<string, string>> = {}) =>
     HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })

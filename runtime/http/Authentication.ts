@@ -7,7 +7,7 @@ import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect
 import type { Principal } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, RateLimiter } from "../Http.ts"
+import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RateLimiter, RequestInfo } from "../Http.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
@@ -23,15 +23,17 @@ const cacheCapacity = 10_000
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
 const maximumKeyLength = 128
 
-/** Keys of which it is remembered whether they were good when they were last looked up; the oldest is forgotten first. */
+/**
+ * Keys of which it is remembered whether they were good when they were last looked up; the oldest is forgotten first.
+ */
 const standingCapacity = 50_000
 
 type Verify = (key: string) => Effect.Effect<Grant | null>
 type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
 
 /**
- * `ask`, remembered: one look-up per text at a time, in a fiber of its own, so that a caller that goes away takes nobody
- * with it. What is bad is never remembered: it could fill the memory.
+ * `ask`, remembered: one look-up per text at a time, in a fiber of its own, so that a caller that goes away takes
+ * nobody with it. What is bad is never remembered: it could fill the memory.
  */
 const remembering = <E>(
   scope: Scope.Scope,
@@ -129,7 +131,9 @@ export const credentials: Layer.Layer<Credentials> = Layer.effect(
   })
 )
 
-/** Which credential a request is judged by, or why none. Two key headers never mean "the first one wins" by accident. */
+/**
+ * Which credential a request is judged by, or why none. Two key headers never mean "the first one wins" by accident.
+ */
 export type PresentedCredential =
   | { readonly _tag: "Key"; readonly key: string; readonly alias: string | undefined; readonly viaAlias: boolean }
   | { readonly _tag: "Bearer"; readonly token: string }
@@ -172,8 +176,8 @@ export const objectionTo = (
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Judges the key that a request presents: unknown, of the wrong scope or environment, or sent from elsewhere. A key that
- * nothing speaks for counts for the caller's address before it is looked up: 429 beyond that limit.
+ * Judges the key that a request presents: unknown, of the wrong scope or environment, or sent from elsewhere. A key
+ * that nothing speaks for counts for the caller's address before it is looked up: 429 beyond that limit.
  */
 export const makeKeyCheck = Effect.gen(function*() {
   const { verify } = yield* Credentials
@@ -181,7 +185,10 @@ export const makeKeyCheck = Effect.gen(function*() {
   const settings = yield* Settings
   const served = new Set(settings.environments)
   const callerOf = callerBehind(settings.http.trustProxy)
-  return (request: Request, presented: Extract<PresentedCredential, { _tag: "Key" }>): Effect.Effect<Grant, PublicError> =>
+  return (
+    request: Request,
+    presented: Extract<PresentedCredential, { _tag: "Key" }>
+  ): Effect.Effect<Grant, PublicError> =>
     Effect.flatMap(verify(presented.key, rateLimiter.address(request, "anonymous")), (grant) => {
       if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
       const objection = objectionTo(grant, presented, served)
@@ -230,19 +237,30 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
       return Effect.catch(found, (error) => rateLimiter.refuse(request, error))
     }
 
-    const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>, called: CalledEndpoint) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(authenticate(request), (grant) =>
-          Effect.flatMap(RequestInfo, (facts) => {
-            facts.apiVersion = versionOf(request.headers, grant.apiVersion)
-            return rateLimiter.credential(grant, Effect.flatMap(inNamedEnvironment(called, grant), (principal) =>
-              Effect.provideService(app, CurrentPrincipal, principal)))
-          })).pipe(
-            // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
-            Effect.tapError((error) =>
-              Effect.sync(() => error instanceof PublicError ? refused.set(request, error) : undefined)
+    const check = (
+      app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>,
+      called: CalledEndpoint
+    ) =>
+      Effect.flatMap(
+        HttpServerRequest.HttpServerRequest,
+        (request) =>
+          Effect.flatMap(authenticate(request), (grant) =>
+            Effect.flatMap(RequestInfo, (facts) => {
+              facts.apiVersion = versionOf(request.headers, grant.apiVersion)
+              return rateLimiter.credential(
+                grant,
+                Effect.flatMap(
+                  inNamedEnvironment(called, grant),
+                  (principal) => Effect.provideService(app, CurrentPrincipal, principal)
+                )
+              )
+            })).pipe(
+              // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
+              Effect.tapError((error) =>
+                Effect.sync(() => error instanceof PublicError ? refused.set(request, error) : undefined)
+              )
             )
-          ))
+      )
 
     return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never, bearer: check as never })
   })

@@ -22,8 +22,9 @@ const escapedUnit = (text: string, index: number): number =>
   text.charCodeAt(index + 1) === 0x75 ? Number.parseInt(text.slice(index + 2, index + 6), 16) : Number.NaN
 
 /**
- * What is wrong with a JSON text, judged in one pass before it is parsed; null if nothing here is. Malformed JSON is left
- * to the parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked before.
+ * What is wrong with a JSON text, judged in one pass before it is parsed; null if nothing here is. Malformed JSON is
+ * left to the parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked
+ * before.
  */
 export const bodyFault = (text: string): "depth" | "text" | null => {
   let depth = 0
@@ -106,11 +107,14 @@ const parsed = (text: string): Effect.Effect<Schema.Json | undefined, PublicErro
     ? Effect.undefined
     : Effect.fromResult(Result.try({ try: () => JSON.parse(text) as Schema.Json, catch: () => malformed }))
 
-const parsedBodies = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<Schema.Json | undefined, PublicError>>()
+const parsedBodies = new WeakMap<
+  HttpServerRequest.HttpServerRequest,
+  Effect.Effect<Schema.Json | undefined, PublicError>
+>()
 
 /**
- * The body as JSON, parsed once for all middlewares that ask; undefined where it is empty. Fails with `INVALID_JSON`, and
- * as the checked text does.
+ * The body as JSON, parsed once for all middlewares that ask; undefined where it is empty. Fails with `INVALID_JSON`,
+ * and as the checked text does.
  */
 export const jsonBody = (
   request: HttpServerRequest.HttpServerRequest
@@ -155,7 +159,9 @@ const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*("utf
 /** What browsers make of a form: everything else is escaped. */
 const formText = /^[\x21-\x7e]*$/
 
-const malformedForm = publicError("VALIDATION_ERROR", { message: "The form is not well formed UTF-8, or holds the NUL character" })
+const malformedForm = publicError("VALIDATION_ERROR", {
+  message: "The form is not well formed UTF-8, or holds the NUL character"
+})
 
 /**
  * The fields of a form (`application/x-www-form-urlencoded`), for a group that `TakesForms` of `Http.ts` marks. Errors:

@@ -1,6 +1,6 @@
 /** Which module renders the refusals of which addresses. */
 import { Effect, Layer } from "effect"
-import { type RenderErrorPage, type DrawingChoice, ErrorPages } from "../Http.ts"
+import { type DrawingChoice, ErrorPages, type RenderErrorPage } from "../Http.ts"
 import { prefersHtml } from "./Accept.ts"
 
 /** A printable character that needs no escape in a path, escaped all the same. */

@@ -83,7 +83,11 @@ const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
 /** Reasons for which the database may answer again soon. */
 const passing: ReadonlySet<string> = new Set([
-  "ConnectionError", "DeadlockError", "SerializationError", "LockTimeoutError", "StatementTimeoutError"
+  "ConnectionError",
+  "DeadlockError",
+  "SerializationError",
+  "LockTimeoutError",
+  "StatementTimeoutError"
 ])
 
 /**
@@ -123,7 +127,9 @@ export const failureResponse = (
     const error = publicErrorOf(cause, codes)
     const response = respond(error ?? publicError("INTERNAL_ERROR"), family, requestId)
     if (error !== undefined && error.status < 500) return Effect.succeed(response)
-    const log = error === undefined ? Effect.logError("request failed", cause) : Effect.logWarning("request refused", cause)
+    const log = error === undefined
+      ? Effect.logError("request failed", cause)
+      : Effect.logWarning("request refused", cause)
     return Effect.as(Effect.annotateLogs(log, { requestId }), response)
   })
 
@@ -133,7 +139,10 @@ const render = (family: ErrorFamily) =>
     httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>,
     { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
   ) => {
-    const codes = { ...Context.get(group.annotations, ParameterCodes), ...Context.get(endpoint.annotations, ParameterCodes) }
+    const codes = {
+      ...Context.get(group.annotations, ParameterCodes),
+      ...Context.get(endpoint.annotations, ParameterCodes)
+    }
     return Effect.catchCause(httpEffect, (cause) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         failureResponse(cause, family, refusalTo(errorPages, request), codes)))

@@ -3,7 +3,7 @@ import { Context, Effect } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type ErrorPages, merchantCredentials, type RequestFacts, RequestInfo, type RateLimiter } from "../Http.ts"
+import { type ErrorPages, merchantCredentials, type RateLimiter, type RequestFacts, RequestInfo } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
@@ -25,8 +25,8 @@ const hasForeignDelimiter = (url: string): boolean => {
 }
 
 /**
- * Whether a request's URL, as the server hands it on, is a path or the `*` of OPTIONS (RFC 9112, section 3.2). The server
- * removes scheme and host from an absolute URL; one that it cannot parse arrives here unchanged.
+ * Whether a request's URL, as the server hands it on, is a path or the `*` of OPTIONS (RFC 9112, section 3.2). The
+ * server removes scheme and host from an absolute URL; one that it cannot parse arrives here unchanged.
  */
 export const isRequestTarget = (url: string): boolean => url.startsWith("/") || url === "*"
 
@@ -36,12 +36,14 @@ export const malformedRequestTarget = publicError("VALIDATION_ERROR", {
 })
 
 const malformedPath = publicError("VALIDATION_ERROR", {
-  message: "The path is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+  message:
+    "The path is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
 })
 
 /** Each escape that cannot be read would else become U+FFFD, and a filter that nobody meant would select nothing. */
 const malformedQuery = publicError("VALIDATION_ERROR", {
-  message: "The query is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+  message:
+    "The query is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
 })
 
 const nulInUrl = publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
@@ -152,7 +154,9 @@ export const globalMiddleware = (
     const refusal = refusalOf(request, knownPath)
     if (refusal !== undefined) {
       // What is found for an address with a foreign delimiter is not what its sender means.
-      return Effect.succeed(finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal)))
+      return Effect.succeed(
+        finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal))
+      )
     }
     if (hasBody(request)) guardBody(request)
     /** Nobody is known to ask here, so it counts for the address. */

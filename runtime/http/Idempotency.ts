@@ -113,8 +113,10 @@ const make = Effect.gen(function*() {
   })
 
   const answerSealed = (sealed: SealedReply, { fingerprint }: Keyed) =>
-    Effect.flatMap(open(secrets, sealed), (kept) =>
-      Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept })))
+    Effect.flatMap(
+      open(secrets, sealed),
+      (kept) => Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept }))
+    )
 
   /** Stores a reply that no commit of the handler carried. The act is done: a failure to store it is only logged. */
   const keep = (keyed: Keyed, response: HttpServerResponse.HttpServerResponse, carried: StoredReply | undefined) =>
@@ -161,8 +163,10 @@ const make = Effect.gen(function*() {
           if (replayed !== undefined) return answerSealed(replayed, keyed)
           const error = publicErrorOf(cause)
           if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
-          return Effect.flatMap(RequestInfo, ({ requestId }) =>
-            keep(keyed, errorResponse(error, familyOf(endpoint), requestId), carried))
+          return Effect.flatMap(
+            RequestInfo,
+            ({ requestId }) => keep(keyed, errorResponse(error, familyOf(endpoint), requestId), carried)
+          )
         }
       })
     )

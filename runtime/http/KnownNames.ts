@@ -1,6 +1,6 @@
 /**
- * Names in a request that its route does not know. What a route knows is read from the schemas that the reference is made
- * of, so nothing is listed by hand. Pure.
+ * Names in a request that its route does not know. What a route knows is read from the schemas that the reference is
+ * made of, so nothing is listed by hand. Pure.
  */
 import { type JsonSchema, Schema } from "effect"
 import { aliasesOf } from "../../schemas/Alias.ts"
@@ -180,8 +180,8 @@ const sentencesOf = (kind: string, unknown: ReadonlyArray<UnknownName>): Readonl
   })
 
 /**
- * What the header `X-Service-Warning` says: visible ASCII, at most {@link maximumUnknown} names of some 64 characters, each
- * with the name that was meant or, where none is near, with all that are good there if they make a short list.
+ * What the header `X-Service-Warning` says: visible ASCII, at most {@link maximumUnknown} names of some 64 characters,
+ * each with the name that was meant or, where none is near, with all that are good there if they make a short list.
  *
  * @example
  * warningOf([{ name: "statsu", nearest: "status", known: [] }], [])

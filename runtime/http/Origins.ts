@@ -9,11 +9,15 @@ const localHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1
 export const isLocalOrigin = (origin: string): boolean =>
   origin.startsWith("http://") && URL.canParse(origin) && localHosts.has(new URL(origin).hostname)
 
-/** Whether a text is an origin as a browser writes it: https, or http on this very machine. A `*` stands for nothing. */
+/**
+ * Whether a text is an origin as a browser writes it: https, or http on this very machine. A `*` stands for nothing.
+ */
 export const isOrigin = (text: string): boolean =>
   originOf(text) === text && !text.includes("*") && (text.startsWith("https://") || isLocalOrigin(text))
 
-/** Answers whether a page of an origin may open a merchant's stream: the service's own pages, and those of the settings. */
+/**
+ * Answers whether a page of an origin may open a merchant's stream: the service's own pages, and those of the settings.
+ */
 export const makeOriginCheck = (publicUrl: string, allowed: ReadonlyArray<string>): (origin: string) => boolean => {
   const known = new Set([...allowed, originOf(publicUrl)])
   return (origin) => known.has(origin)

@@ -1,12 +1,13 @@
 /**
- * Requests that Node's parser refuses before there is anything to route: too long a URL, too many headers, no HTTP. They
- * get the answers Node gives, which have no body; where refusals are rendered for the address, as far as it came, the page.
+ * Requests that Node's parser refuses before there is anything to route: too long a URL, too many headers, no HTTP.
+ * They get the answers Node gives, which have no body; where refusals are rendered for the address, as far as it came,
+ * the page.
  */
 import { Cookies } from "effect/http"
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { publicError } from "../../schemas/Errors.ts"
-import type { RefusedRequest, ErrorPages } from "../Http.ts"
+import type { ErrorPages, RefusedRequest } from "../Http.ts"
 
 /** Statuses of what Node names by other codes than "not HTTP". */
 const statuses: Readonly<Record<string, number>> = {
@@ -31,8 +32,14 @@ const readRequest = (bytes: string): RefusedRequest | undefined => {
 }
 
 /** The bytes of an answer after which the connection closes. */
-const answerOf = (status: number, request: RefusedRequest | undefined, errorPages: typeof ErrorPages.Service): string => {
-  const page = request === undefined ? undefined : errorPages.choose(request).draw?.(publicError("VALIDATION_ERROR"), request)
+const answerOf = (
+  status: number,
+  request: RefusedRequest | undefined,
+  errorPages: typeof ErrorPages.Service
+): string => {
+  const page = request === undefined
+    ? undefined
+    : errorPages.choose(request).draw?.(publicError("VALIDATION_ERROR"), request)
   const html = page?.html ?? ""
   const headers = {
     connection: "close",

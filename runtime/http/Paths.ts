@@ -1,4 +1,6 @@
-/** How the paths of requests are compared: one resource has one spelling, for routes and idempotency keys alike. Pure. */
+/**
+ * How the paths of requests are compared: one resource has one spelling, for routes and idempotency keys alike. Pure.
+ */
 import { Result } from "effect"
 
 /** Nothing in the path needs an escape, nothing is escaped and no segment is empty; the query is not looked at. */
@@ -7,7 +9,8 @@ const isPlain = /^(?:\/[\w.~-]+)+(?:\?|$)/
 const withEmptySegment = /^[^?]*\/(?:\/|\?|$)/
 
 /**
- * Whether a path has doubled slashes or one at its end, which the router would take for an empty parameter. `/` has none.
+ * Whether a path has doubled slashes or one at its end, which the router would take for an empty parameter. `/` has
+ * none.
  */
 export const hasEmptySegment = (url: string): boolean =>
   !isPlain.test(url) && splitQuery(url)[0] !== "/" && withEmptySegment.test(url)
@@ -18,16 +21,16 @@ const splitQuery = (url: string): readonly [path: string, query: string] => {
 }
 
 /**
- * One spelling of a segment: unreserved characters as they are (RFC 3986, section 2.3), all others escaped. Fails where it
- * is no percent-encoding of UTF-8, the only thing that `decodeURIComponent` throws for.
+ * One spelling of a segment: unreserved characters as they are (RFC 3986, section 2.3), all others escaped. Fails where
+ * it is no percent-encoding of UTF-8, the only thing that `decodeURIComponent` throws for.
  */
 const canonicalSegment = (segment: string): Result.Result<string, unknown> =>
   Result.try(() => encodeURIComponent(decodeURIComponent(segment)))
 
 /**
- * The URL with its path in the one spelling that routes and idempotency keys see: `%69nvoices` is `invoices`, an escaped
- * slash stays escaped. Undefined where the path is no percent-encoding of UTF-8. The query, and a target that is no path,
- * stay as they are.
+ * The URL with its path in the one spelling that routes and idempotency keys see: `%69nvoices` is `invoices`, an
+ * escaped slash stays escaped. Undefined where the path is no percent-encoding of UTF-8. The query, and a target that
+ * is no path, stay as they are.
  */
 export const canonicalUrl = (url: string): string | undefined => {
   if (isPlain.test(url) || !url.startsWith("/")) return url

@@ -9,7 +9,7 @@ export const sliceMillis = 5
 export const runInSlices = <A>(steps: Iterator<unknown, A>): Effect.Effect<A> =>
   Effect.gen(function*() {
     let sinceMillis = yield* monotonicMillis
-    for (let step = steps.next(); ; step = steps.next()) {
+    for (let step = steps.next();; step = steps.next()) {
       if (step.done === true) return step.value
       if ((yield* monotonicMillis) - sinceMillis < sliceMillis) continue
       yield* Effect.yieldNow

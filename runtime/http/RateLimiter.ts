@@ -1,11 +1,21 @@
-/** Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it. */
+/**
+ * Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it.
+ */
 import { Context, Effect, Layer, Metric, Record } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type AddressLimit, AddressLimitOf, Anonymous, type Caller, type RequestFacts, RequestInfo, RateLimiter } from "../Http.ts"
+import {
+  type AddressLimit,
+  AddressLimitOf,
+  Anonymous,
+  type Caller,
+  RateLimiter,
+  type RequestFacts,
+  RequestInfo
+} from "../Http.ts"
 import type { Leases } from "../Leases.ts"
-import { RateLimits, type RateLimitResult, windowMillis } from "../RateLimits.ts"
+import { type RateLimitResult, RateLimits, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
@@ -39,8 +49,9 @@ const windowSeconds = windowMillis / 1000
 const limited = Metric.counter("rate_limited_total", { description: "Calls refused by a limit", incremental: true })
 
 /**
- * Whole seconds, at most {@link windowSeconds}; for a refused caller so many that the wait is over, because the edge itself
- * is not past it. Of a call that was accepted in the same instant, the answer's way to the caller is past the edge.
+ * Whole seconds, at most {@link windowSeconds}; for a refused caller so many that the wait is over, because the edge
+ * itself is not past it. Of a call that was accepted in the same instant, the answer's way to the caller is past the
+ * edge.
  */
 const secondsOf = ({ accepted, resetMillis }: RateLimitResult): number =>
   Math.min(windowSeconds, accepted ? Math.ceil(resetMillis / 1000) : Math.floor(resetMillis / 1000) + 1)
@@ -50,7 +61,9 @@ const inFlightSeconds = 1
 
 const refusal = (name: string, seconds: number): PublicError =>
   publicError("RATE_LIMIT_EXCEEDED", {
-    ...(name === "merchant" ? { message: "Too many requests by all keys of this merchant together: wait as long as Retry-After says" } : {}),
+    ...(name === "merchant"
+      ? { message: "Too many requests by all keys of this merchant together: wait as long as Retry-After says" }
+      : {}),
     details: { retry_after_seconds: seconds },
     retryAfterSeconds: seconds
   })
@@ -77,7 +90,10 @@ const make = Effect.gen(function*() {
   yield* initializeSeries(limited, [...Object.keys(limitTexts), "in_flight"].map((limit) => ({ limit })))
 
   const refuse = (name: string, seconds: number) =>
-    Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(name, seconds)))
+    Effect.andThen(
+      Metric.update(Metric.withAttributes(limited, { limit: name }), 1),
+      Effect.fail(refusal(name, seconds))
+    )
 
   /** Counts a call and goes on with `app`. Few steps: every request of a merchant takes them. */
   const counted = <A, E, R>(
@@ -93,20 +109,24 @@ const make = Effect.gen(function*() {
     })
 
   /**
-   * Counts a call for the key's merchant, after the key's own limit accepted it: a key over its own limit uses up nothing
-   * of the merchant's other keys. The `RateLimit-*` headers show whichever of the two limits leaves fewer calls.
+   * Counts a call for the key's merchant, after the key's own limit accepted it: a key over its own limit uses up
+   * nothing of the merchant's other keys. The `RateLimit-*` headers show whichever of the two limits leaves fewer
+   * calls.
    */
   const countForMerchant = <A, E, R>(
     facts: RequestFacts,
     merchantId: number,
     app: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | PublicError, R> =>
-    Effect.flatMap(windows.take("merchant", String(merchantId), limits.merchant), (verdict): Effect.Effect<A, E | PublicError, R> => {
-      const seconds = secondsOf(verdict)
-      const isTighter = !verdict.accepted || verdict.remaining < Number(facts.answerHeaders["ratelimit-remaining"])
-      if (isTighter) tell(facts, "merchant", verdict.remaining, seconds)
-      return verdict.accepted ? app : refuse("merchant", seconds)
-    })
+    Effect.flatMap(
+      windows.take("merchant", String(merchantId), limits.merchant),
+      (verdict): Effect.Effect<A, E | PublicError, R> => {
+        const seconds = secondsOf(verdict)
+        const isTighter = !verdict.accepted || verdict.remaining < Number(facts.answerHeaders["ratelimit-remaining"])
+        if (isTighter) tell(facts, "merchant", verdict.remaining, seconds)
+        return verdict.accepted ? app : refuse("merchant", seconds)
+      }
+    )
 
   const count = (name: LimitName, who: string): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => counted(fiber.getRef(RequestInfo), name, who, Effect.void))
@@ -139,10 +159,13 @@ const make = Effect.gen(function*() {
   }
 
   /**
-   * Counts in each range that the address belongs to, the narrowest first: a /64 over its own limit uses up nothing of its
-   * neighbours'. The `RateLimit-*` headers show whichever limit leaves the fewest calls.
+   * Counts in each range that the address belongs to, the narrowest first: a /64 over its own limit uses up nothing of
+   * its neighbours'. The `RateLimit-*` headers show whichever limit leaves the fewest calls.
    */
-  const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit): Effect.Effect<void, PublicError> =>
+  const address = (
+    request: HttpServerRequest.HttpServerRequest,
+    limit: AddressLimit
+  ): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => {
       const before = countedAs.get(request)
       if (before?.has(limit) === true) return Effect.void
@@ -189,15 +212,20 @@ const anonymous = Effect.map(
     called: CalledEndpoint
   ) => {
     const limit = addressLimitOf(called)
-    return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      Effect.andThen(rateLimiter.address(request, limit), afterAdmission(app, called)))
+    return Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      (request) => Effect.andThen(rateLimiter.address(request, limit), afterAdmission(app, called))
+    )
   }
 )
 
 /** The windows of the settings' choice. */
 const windows: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases | Settings> = Layer.unwrap(
-  Effect.map(Settings, ({ limits }): Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> =>
-    limits.store === "postgres" ? Database.layer : Memory.layer)
+  Effect.map(
+    Settings,
+    ({ limits }): Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> =>
+      limits.store === "postgres" ? Database.layer : Memory.layer
+  )
 )
 
 /** {@link RateLimiter} over windows of a test's own. */
@@ -208,4 +236,6 @@ export const layerOver = <E, R>(store: Layer.Layer<RateLimits, E, R>) =>
   ) as Layer.Layer<Anonymous | RateLimiter, E, R | Settings>
 
 /** What stands behind `Throttle` and `Anonymous`. */
-export const layer: Layer.Layer<Anonymous | RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(windows)
+export const layer: Layer.Layer<Anonymous | RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(
+  windows
+)

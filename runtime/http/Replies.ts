@@ -109,11 +109,13 @@ export const pruneOnce: Effect.Effect<number, never, SqlClient.SqlClient> = Effe
 })
 
 /** Prunes every hour, on one instance at a time, for as long as the scope lives. A failed round is logged. */
-export const prunePeriodically: Effect.Effect<void, never, SqlClient.SqlClient | Leases | Scope.Scope> = Effect.gen(function*() {
-  const leases = yield* Leases
-  const round = pruneOnce.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("idempotency keys were not pruned", cause)),
-    Effect.andThen(Effect.sleep(pauseWhenDone))
-  )
-  yield* Effect.forkScoped(leases.hold("http-idempotency-prune", leaseMillis, () => Effect.forever(round)))
-})
+export const prunePeriodically: Effect.Effect<void, never, SqlClient.SqlClient | Leases | Scope.Scope> = Effect.gen(
+  function*() {
+    const leases = yield* Leases
+    const round = pruneOnce.pipe(
+      Effect.catchCause((cause) => Effect.logWarning("idempotency keys were not pruned", cause)),
+      Effect.andThen(Effect.sleep(pauseWhenDone))
+    )
+    yield* Effect.forkScoped(leases.hold("http-idempotency-prune", leaseMillis, () => Effect.forever(round)))
+  }
+)

@@ -9,7 +9,8 @@ import { decodablePath, hasEmptySegment } from "./Paths.ts"
 
 /**
  * Routing is exact: another case, doubled slashes and a slash at the end are other paths. Node refuses a URL that is
- * longer than its 16 KiB of headers, so that a parameter needs no limit of its own here: schemas say how long one may be.
+ * longer than its 16 KiB of headers, so that a parameter needs no limit of its own here: schemas say how long one may
+ * be.
  */
 const exactRouting: FindMyWay.RouterConfig = {
   caseSensitive: true,

@@ -9,11 +9,11 @@ import {
   type Credentials,
   ErrorPages,
   type FlatErrors,
-  type Idempotent,
   type IdempotencyRequired,
+  type Idempotent,
   type MerchantAuth,
-  type Revocations,
   RateLimiter,
+  type Revocations,
   type WrappedErrors
 } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
@@ -30,19 +30,31 @@ import * as RateLimiterLayer from "./RateLimiter.ts"
 
 /**
  * The HTTP half of the kernel for the plugins whose `http` are `apis`: the middlewares their groups name, the registry
- * of credentials, the limits of callers, the error pages that modules render, and the global middleware on the router (request
- * ids, versions, 404, 405, 413, 415, 500).
+ * of credentials, the limits of callers, the error pages that modules render, and the global middleware on the router
+ * (request ids, versions, 404, 405, 413, 415, 500).
  *
  * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  Anonymous | Credentials | ErrorPages | FlatErrors | WrappedErrors | MerchantAuth | Idempotent | IdempotencyRequired | Revocations | RateLimiter,
+  | Anonymous
+  | Credentials
+  | ErrorPages
+  | FlatErrors
+  | WrappedErrors
+  | MerchantAuth
+  | Idempotent
+  | IdempotencyRequired
+  | Revocations
+  | RateLimiter,
   never,
   HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
   const global = HttpRouter.use((router) =>
-    Effect.flatMap(Effect.all([RateLimiter, ErrorPages]), ([rateLimiter, errorPages]) =>
-      router.addGlobalMiddleware(globalMiddleware(fromApis(apis), rateLimiter, errorPages) as never))
+    Effect.flatMap(
+      Effect.all([RateLimiter, ErrorPages]),
+      ([rateLimiter, errorPages]) =>
+        router.addGlobalMiddleware(globalMiddleware(fromApis(apis), rateLimiter, errorPages) as never)
+    )
   )
   return Layer.mergeAll(
     ErrorResponses.layer,

@@ -12,7 +12,9 @@ import { Leases } from "../Leases.ts"
 /** How often a lease is renewed within its time, and asked for while another holds it. */
 const renewalsPerTerm = 3
 
-/** Another holder's row as a waiting instance last read it. Each renewal changes `until`, each change of holder `token`. */
+/**
+ * Another holder's row as a waiting instance last read it. Each renewal changes `until`, each change of holder `token`.
+ */
 interface LeaseObservation {
   readonly token: bigint
   /** As PostgreSQL writes it: a `Date` would lose the microseconds. */
@@ -22,7 +24,11 @@ interface LeaseObservation {
 }
 
 /** The observation after `row` was read at `nowMillis`: unchanged values keep the time of their first read. */
-const observationAfter = (before: LeaseObservation | undefined, row: Omit<LeaseObservation, "sinceMillis">, nowMillis: number): LeaseObservation =>
+const observationAfter = (
+  before: LeaseObservation | undefined,
+  row: Omit<LeaseObservation, "sinceMillis">,
+  nowMillis: number
+): LeaseObservation =>
   before !== undefined && before.token === row.token && before.until === row.until
     ? before
     : { token: row.token, until: row.until, sinceMillis: nowMillis }
@@ -43,9 +49,9 @@ const make = Effect.gen(function*() {
   let holds = 0
 
   /**
-   * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A row
-   * that still equals `expired` is taken before its end: nobody has renewed it for its whole duration, so the clock of the
-   * database was set back and the stored end lies too far ahead.
+   * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
+   * row that still equals `expired` is taken before its end: nobody has renewed it for its whole duration, so the clock
+   * of the database was set back and the stored end lies too far ahead.
    */
   const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(
@@ -54,7 +60,9 @@ const make = Effect.gen(function*() {
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
             where l.until <= clock_timestamp()
-              or l.token = ${expiredObservation?.token ?? null}::bigint and l.until = ${expiredObservation?.until ?? null}::timestamptz
+              or l.token = ${expiredObservation?.token ?? null}::bigint and l.until = ${
+        expiredObservation?.until ?? null
+      }::timestamptz
           returning token)
         select token, null as until from taken
         union all select l.token, l.until::text from leases l where l.name = ${name} and not exists (select from taken)`,
@@ -103,7 +111,12 @@ const make = Effect.gen(function*() {
           Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
         )
         if (row !== undefined && row.until === null) {
-          if (isExpired) yield* Effect.logWarning("A lease was not renewed in time and was taken over: was the clock of the database set back?", { name })
+          if (isExpired) {
+            yield* Effect.logWarning(
+              "A lease was not renewed in time and was taken over: was the clock of the database set back?",
+              { name }
+            )
+          }
           record.isHeldHere = true
           record.renewedAtMillis = askedAtMillis
           return { name, token: row.token }
@@ -140,13 +153,22 @@ const make = Effect.gen(function*() {
       )
       const rounds: Effect.Effect<A, E, R> = Effect.flatMap(term, (exit) =>
         exit ?? Effect.andThen(Effect.logWarning("A lease was lost; its work is stopped", { name }), rounds))
-      return yield* Effect.ensuring(rounds, Effect.sync(() => void records.delete(holder)))
+      return yield* Effect.ensuring(
+        rounds,
+        Effect.sync(() =>
+          void records.delete(holder)
+        )
+      )
     })
 
   const statuses = Effect.map(monotonicMillis, (now) =>
     [...records.values()]
-      .map(({ isHeldHere, name, renewedAtMillis, ttlMillis }) =>
-        ({ name, ttlMillis, isHeldHere, ageMillis: Math.max(0, now - renewedAtMillis) }))
+      .map(({ isHeldHere, name, renewedAtMillis, ttlMillis }) => ({
+        name,
+        ttlMillis,
+        isHeldHere,
+        ageMillis: Math.max(0, now - renewedAtMillis)
+      }))
       .toSorted((a, b) => a.name.localeCompare(b.name)))
 
   return Leases.of({ hold, statuses })

@@ -15,7 +15,9 @@ const heldGauge = Metric.gauge("lease_held", { description: "1 where this instan
 
 /** Leases that nobody renews. Pure. */
 export const leaseFindings = (statuses: ReadonlyArray<LeaseStatus>): ReadonlyArray<Finding> =>
-  statuses.filter(({ ageMillis, ttlMillis }) => ageMillis > staleTerms * ttlMillis).map(({ ageMillis, name }): Finding => ({
+  statuses.filter(({ ageMillis, ttlMillis }) => ageMillis > staleTerms * ttlMillis).map((
+    { ageMillis, name }
+  ): Finding => ({
     effect: "degraded",
     message: `No instance was seen to do "${name}" for ${Math.round(ageMillis / 1000)} s: look in the log for that `
       + "name, and check that the database answers."

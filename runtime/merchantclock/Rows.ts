@@ -59,34 +59,38 @@ const make = Effect.gen(function*() {
       SELECT coalesce(sum(version), 0)::bigint AS versions FROM merchant_clocks`
     if (sum!.versions !== versionSum) yield* readAll
   }).pipe(
-    Effect.catch((error: SqlError.SqlError) => Effect.logWarning("Merchants' clocks were not read; they are read again", error))
+    Effect.catch((error: SqlError.SqlError) =>
+      Effect.logWarning("Merchants' clocks were not read; they are read again", error)
+    )
   )
 
-  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: IdempotentCall<number>) {
-    const [row] = yield* sql<Row>`
+  const step = Effect.fnUntraced(
+    function*(merchantId: number, seconds: number, { cause, reply }: IdempotentCall<number>) {
+      const [row] = yield* sql<Row>`
       SELECT merchant_id, version, seconds FROM merchant_clocks WHERE merchant_id = ${merchantId}`.pipe(Effect.orDie)
-    const next = Number(row?.seconds ?? 0n) + seconds
-    if (next > maximumAheadSeconds) return yield* limitError
-    const replyWrite = reply(next)
-    const write: Write = {
-      table: "merchant_clocks",
-      row: { merchant_id: merchantId, version: Number(row?.version ?? 0n) + 1, seconds: next }
+      const next = Number(row?.seconds ?? 0n) + seconds
+      if (next > maximumAheadSeconds) return yield* limitError
+      const replyWrite = reply(next)
+      const write: Write = {
+        table: "merchant_clocks",
+        row: { merchant_id: merchantId, version: Number(row?.version ?? 0n) + 1, seconds: next }
+      }
+      yield* commit.append({
+        merchantId,
+        environment: "devnet",
+        cause,
+        writes: [write],
+        events: [],
+        ...(replyWrite === undefined ? {} : { reply: replyWrite })
+      })
+      yield* advanceRetries(merchantId, seconds).pipe(
+        Effect.provideService(SqlClient.SqlClient, sql),
+        Effect.catch((error) => Effect.logWarning("Webhook retries keep their times though the clock has moved", error))
+      )
+      yield* learn(merchantId, next)
+      return next
     }
-    yield* commit.append({
-      merchantId,
-      environment: "devnet",
-      cause,
-      writes: [write],
-      events: [],
-      ...(replyWrite === undefined ? {} : { reply: replyWrite })
-    })
-    yield* advanceRetries(merchantId, seconds).pipe(
-      Effect.provideService(SqlClient.SqlClient, sql),
-      Effect.catch((error) => Effect.logWarning("Webhook retries keep their times though the clock has moved", error))
-    )
-    yield* learn(merchantId, next)
-    return next
-  })
+  )
 
   const advance = (merchantId: number, seconds: number, call: IdempotentCall<number> = defaultCall) =>
     step(merchantId, seconds, call).pipe(
@@ -122,7 +126,10 @@ const make = Effect.gen(function*() {
 })
 
 /** Clocks of the table `merchant_clocks`; without devnet the system's, at no cost. */
-export const layer: Layer.Layer<MerchantClock, SqlError.SqlError, Commit | Settings | SqlClient.SqlClient> = Layer.unwrap(
-  Effect.map(Settings, ({ environments }) =>
-    environments.includes("devnet") ? Layer.effect(MerchantClock, make) : MerchantClock.system)
-)
+export const layer: Layer.Layer<MerchantClock, SqlError.SqlError, Commit | Settings | SqlClient.SqlClient> = Layer
+  .unwrap(
+    Effect.map(
+      Settings,
+      ({ environments }) => environments.includes("devnet") ? Layer.effect(MerchantClock, make) : MerchantClock.system
+    )
+  )

@@ -1,4 +1,7 @@
-/** What a call can be refused with whoever serves it: the global middleware, the limits and the middlewares of its group. */
+/**
+ * What a call can be refused with whoever serves it: the global middleware, the limits and the middlewares of its
+ * group.
+ */
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { ErrorCode } from "../../schemas/Errors.ts"
 import { authenticationErrors, IdempotencyRequired, Idempotent, MerchantAuth } from "../Http.ts"
@@ -8,13 +11,19 @@ export const hasMiddleware = (endpoint: HttpApiEndpoint.Top, middleware: { reado
   [...endpoint.middlewares].some(({ key }) => key === middleware.key)
 
 const always: ReadonlyArray<ErrorCode> = [
-  "VALIDATION_ERROR", "INVALID_VERSION", "RATE_LIMIT_EXCEEDED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
+  "VALIDATION_ERROR",
+  "INVALID_VERSION",
+  "RATE_LIMIT_EXCEEDED",
+  "INTERNAL_ERROR",
+  "SERVICE_UNAVAILABLE"
 ]
 
 const withBody: ReadonlyArray<ErrorCode> = ["INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"]
 
 const withIdempotencyKey: ReadonlyArray<ErrorCode> = [
-  "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
+  "IDEMPOTENCY_KEY_INVALID",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED"
 ]
 
 /** The codes an endpoint can answer beside those it declares itself. */

@@ -6,7 +6,7 @@
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { apiVersion } from "../../schemas/Event.ts"
-import { codesOf, IdempotencyRequired, Idempotent, MerchantAuth, ConditionalGet, RequiresAllSchemes } from "../Http.ts"
+import { codesOf, ConditionalGet, IdempotencyRequired, Idempotent, MerchantAuth, RequiresAllSchemes } from "../Http.ts"
 import { familyOf } from "../http/ErrorResponses.ts"
 import { endpointsOf } from "../http/Routes.ts"
 import { commonCodes, hasMiddleware } from "./CommonErrors.ts"
@@ -15,7 +15,14 @@ import { discriminateEvents, webhooksOf } from "./Events.ts"
 import { exampleOf } from "./Examples.ts"
 import { operationsPaths, operationsSchemas, operationsSchemes, operationsTag } from "./Operations.ts"
 import {
-  type ResponseTraits, errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions
+  errorSchemas,
+  headers,
+  headersOf,
+  parameters,
+  pathDescriptions,
+  queryDescriptions,
+  type ResponseTraits,
+  schemeDescriptions
 } from "./SharedComponents.ts"
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
@@ -108,7 +115,8 @@ const isNoBound = (key: string, value: unknown) =>
 const isClosing = (key: string, value: unknown) => key === "additionalProperties" && typeof value === "boolean"
 
 /** JSON Schema's patterns are in Unicode mode; half of the tools have none and refuse what only that mode knows. */
-const isUnicodeOnly = (key: string, value: unknown) => key === "pattern" && typeof value === "string" && value.includes("\\p{")
+const isUnicodeOnly = (key: string, value: unknown) =>
+  key === "pattern" && typeof value === "string" && value.includes("\\p{")
 
 /** A choice of one value is that value: generators tell the members of a union apart by a `const`. */
 const asConstant = (value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
@@ -157,8 +165,9 @@ const withPathParameters = (operation: Operation, own: string, path: string): Op
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * What `effect` says of an API, group by group: of all groups at once it takes half a second, during which no request is
- * answered. Where two groups describe different schemas by one name it must be asked of all, because it renames them then.
+ * What `effect` says of an API, group by group: of all groups at once it takes half a second, during which no request
+ * is answered. Where two groups describe different schemas by one name it must be asked of all, because it renames them
+ * then.
  */
 function* specOf(api: HttpApi.Top): Generator<undefined, OpenApi.OpenAPISpec> {
   const paths: Record<string, OpenApi.OpenAPISpecPathItem> = {}
@@ -182,8 +191,8 @@ function* specOf(api: HttpApi.Top): Generator<undefined, OpenApi.OpenAPISpec> {
 }
 
 /**
- * One document of all `apis`, for a service that is reached at `publicUrl`. It is made in steps of a few milliseconds, so
- * that a running service can answer requests between them.
+ * One document of all `apis`, for a service that is reached at `publicUrl`. It is made in steps of a few milliseconds,
+ * so that a running service can answer requests between them.
  */
 export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) {
   const merged = apis.reduce<HttpApi.Top>(

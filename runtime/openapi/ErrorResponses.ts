@@ -42,7 +42,9 @@ const nameOf = (status: string, { content }: ErrorResponse) =>
  */
 export const shareErrors = <A extends WithErrors>(paths: Readonly<Record<string, Readonly<Record<string, A>>>>) => {
   const counts = new Map<string, Map<string, number>>()
-  const errors = Object.values(paths).flatMap((operations) => Object.values<A>(operations)).flatMap(({ errors }) => Object.entries(errors))
+  const errors = Object.values(paths).flatMap((operations) => Object.values<A>(operations)).flatMap(({ errors }) =>
+    Object.entries(errors)
+  )
   for (const [status, response] of errors) {
     const name = nameOf(status, response)
     const texts = counts.get(name) ?? new Map<string, number>()
@@ -67,10 +69,12 @@ export const shareErrors = <A extends WithErrors>(paths: Readonly<Record<string,
     }
   })
   return {
-    paths: Object.fromEntries(Object.entries(paths).map(([path, operations]) => [
-      path,
-      Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, withResponses(operation)]))
-    ])),
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, operations]) => [
+        path,
+        Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, withResponses(operation)]))
+      ])
+    ),
     responses: Object.fromEntries([...commonest].map(([name, text]) => [name, JSON.parse(text) as unknown]))
   }
 }

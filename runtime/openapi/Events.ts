@@ -74,14 +74,16 @@ const membersOf = ({ anyOf }: JsonSchema.JsonSchema): ReadonlyArray<string> =>
 
 /** The schema of each event type, by its type; empty where no schema is an event. */
 const schemasByType = (schemas: Schemas): ReadonlyMap<EventType, string> =>
-  new Map(Object.entries(schemas).flatMap(([name, schema]) => {
-    const type = typeOf(schema)
-    return type === undefined ? [] : [[type, name] as const]
-  }))
+  new Map(
+    Object.entries(schemas).flatMap(([name, schema]) => {
+      const type = typeOf(schema)
+      return type === undefined ? [] : [[type, name] as const]
+    })
+  )
 
 /**
- * `Event` as one of the types that this service sends, with an example of each. The member for types of later versions is
- * for clients that are older than their service, so it is left out.
+ * `Event` as one of the types that this service sends, with an example of each. The member for types of later versions
+ * is for clients that are older than their service, so it is left out.
  */
 export const discriminateEvents = (schemas: Schemas): Schemas => {
   const { Event: event } = schemas
@@ -100,12 +102,14 @@ export const discriminateEvents = (schemas: Schemas): Schemas => {
       mapping: Object.fromEntries([...types].map(([type, name]) => [type, `${pointer}${name}`]))
     }
   }
-  return Object.fromEntries(Object.entries(schemas).flatMap(([name, schema]) => {
-    const type = typeOf(schema)
-    if (type !== undefined) return [[name, withExample(type, schema, schemas)]]
-    if (name === "Event") return [[name, union]]
-    return names.includes(name) ? [] : [[name, schema]]
-  }))
+  return Object.fromEntries(
+    Object.entries(schemas).flatMap(([name, schema]) => {
+      const type = typeOf(schema)
+      if (type !== undefined) return [[name, withExample(type, schema, schemas)]]
+      if (name === "Event") return [[name, union]]
+      return names.includes(name) ? [] : [[name, schema]]
+    })
+  )
 }
 
 interface Header {
@@ -134,7 +138,8 @@ const deliveryHeaders: Readonly<Record<string, Header>> = {
     schema: text("1766320497", { pattern: "^\\d+$" })
   },
   "webhook-signature": {
-    description: "`v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the "
+    description:
+      "`v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the "
       + "endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between.",
     schema: text("v1,dXcWTg1nDbFmdUTV0QH6aPXrbGVmzWvLKpbfkSvfvgA=")
   },
@@ -144,7 +149,8 @@ const deliveryHeaders: Readonly<Record<string, Header>> = {
     schema: text(exampleEventId)
   },
   "X-Service-Timestamp": {
-    description: "When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed.",
+    description:
+      "When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed.",
     schema: text("1766320497123", { pattern: "^\\d+$" })
   },
   "X-Service-Signature": {
@@ -192,7 +198,9 @@ const operationId = (type: string): string => {
 }
 
 const answers = {
-  "2XX": { description: "Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read." },
+  "2XX": {
+    description: "Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read."
+  },
   "410": { description: "The endpoint is gone: it is disabled at once." },
   default: { description: "Not received: the delivery is tried again, four times in all." }
 }
@@ -202,7 +210,8 @@ const webhook = (type: EventType, schemaName: string, schemas: Schemas) => ({
     tags: ["events"],
     operationId: operationId(type),
     summary: `Receive ${type}`,
-    description: `Sent to the endpoints that listen to \`${type}\`: an event with the \`${eventObjects[type]}\` it is about. `
+    description:
+      `Sent to the endpoints that listen to \`${type}\`: an event with the \`${eventObjects[type]}\` it is about. `
       + "May come twice and out of order. Verify either signature over the raw body before anything reads it.",
     parameters: references,
     requestBody: {

@@ -59,4 +59,5 @@ const make = (schema: JsonSchema.JsonSchema, schemas: Schemas, depth: number): u
 }
 
 /** A value of `schema`: its own first example, else one made from its parts, so that every operation shows one. */
-export const exampleOf = (schema: JsonSchema.JsonSchema, schemas: Schemas): unknown => make(schema, schemas, maximumDepth)
+export const exampleOf = (schema: JsonSchema.JsonSchema, schemas: Schemas): unknown =>
+  make(schema, schemas, maximumDepth)

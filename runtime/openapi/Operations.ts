@@ -1,6 +1,6 @@
 /**
- * What probes and scrapers of an operator ask, in the OpenAPI document. The routes are in `runtime/telemetry/Routes.ts`:
- * both listeners have them, so they are no part of a plugin's API.
+ * What probes and scrapers of an operator ask, in the OpenAPI document. The routes are in
+ * `runtime/telemetry/Routes.ts`: both listeners have them, so they are no part of a plugin's API.
  */
 import { type JsonSchema, Schema } from "effect"
 import { HealthReport } from "../telemetry/HealthReport.ts"
@@ -15,7 +15,11 @@ export const operationsSchemas: Readonly<Record<string, JsonSchema.JsonSchema>> 
 
 /** For `components.securitySchemes`. */
 export const operationsSchemes = {
-  opsToken: { description: "The operator's token for metrics, `ops.token` of the config.", type: "http", scheme: "bearer" }
+  opsToken: {
+    description: "The operator's token for metrics, `ops.token` of the config.",
+    type: "http",
+    scheme: "bearer"
+  }
 }
 
 export const operationsTag = { name: "operations", description: "What an operator's probes and metrics ask." }
@@ -57,7 +61,8 @@ export const operationsPaths = {
       ...commonFields,
       operationId: "operations.live",
       summary: "See whether the process runs",
-      description: "200 while the process answers at all. For a liveness probe: it asks neither the database nor a network.",
+      description:
+        "200 while the process answers at all. For a liveness probe: it asks neither the database nor a network.",
       responses: {
         200: {
           description: "The process runs.",
@@ -72,11 +77,16 @@ export const operationsPaths = {
       ...commonFields,
       operationId: "operations.ready",
       summary: "See whether the service can do its work",
-      description: "For a readiness probe: 503 means that this instance should get no requests now, and `unavailable` says why. "
+      description:
+        "For a readiness probe: 503 means that this instance should get no requests now, and `unavailable` says why. "
         + "`degraded` is 200: it serves, and an operator should look.",
       responses: {
         200: { description: "It serves.", headers: unlimitedHeaders(200), content: reportContent(readyExample) },
-        503: { description: "Send it no requests now.", headers: unlimitedHeaders(503), content: reportContent(unreadyExample) }
+        503: {
+          description: "Send it no requests now.",
+          headers: unlimitedHeaders(503),
+          content: reportContent(unreadyExample)
+        }
       }
     }
   },
@@ -85,7 +95,8 @@ export const operationsPaths = {
       ...commonFields,
       operationId: "operations.metrics",
       summary: "Scrape the metrics",
-      description: "All metrics of this instance as Prometheus text, each name prefixed `tillwire_`. Needs `ops.token` on the "
+      description:
+        "All metrics of this instance as Prometheus text, each name prefixed `tillwire_`. Needs `ops.token` on the "
         + "public port; on the internal port, while that listens on loopback, it is open.",
       security: [{ opsToken: [] }],
       responses: {

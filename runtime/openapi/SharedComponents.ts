@@ -31,7 +31,8 @@ export const parameters = {
   IdempotencyKeyRequired: {
     ...idempotencyKey,
     required: true,
-    description: "Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value."
+    description:
+      "Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value."
   },
   ServiceVersion: {
     name: "X-Service-Version",
@@ -86,17 +87,35 @@ export const headers = {
   "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
   "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
   "X-Service-Warning": {
-    description: "Names of the request that this route does not know, which it ignored, each with the one that was meant "
+    description:
+      "Names of the request that this route does not know, which it ignored, each with the one that was meant "
       + "or, where none is near, with those that it knows; only then sent.",
     schema: text(["unknown query parameter \"statsu\", nearest is \"status\""])
   },
-  Deprecation: { description: "When this version was announced to end; only then sent.", schema: text(["@1766320496"]) },
-  Sunset: { description: "When this version ends; sent with `Deprecation`.", schema: text(["Sun, 21 Nov 2027 00:00:00 GMT"]) },
+  Deprecation: {
+    description: "When this version was announced to end; only then sent.",
+    schema: text(["@1766320496"])
+  },
+  Sunset: {
+    description: "When this version ends; sent with `Deprecation`.",
+    schema: text(["Sun, 21 Nov 2027 00:00:00 GMT"])
+  },
   "Retry-After": { ...count("Whole seconds to wait before trying again.", 1, 1), required: true },
   RetryAfterSometimes: count("Whole seconds to wait, where waiting helps.", 1, 1),
-  "WWW-Authenticate": { description: "How to prove who you are.", required: true, schema: text(["ApiKey realm=\"tillwire\""]) },
-  ETag: { description: "Names this state: send it back as `If-None-Match`.", required: true, schema: text([exampleTag]) },
-  "Idempotent-Replayed": { description: "`true` when this is the stored answer of an earlier call.", schema: text(["true"]) }
+  "WWW-Authenticate": {
+    description: "How to prove who you are.",
+    required: true,
+    schema: text(["ApiKey realm=\"tillwire\""])
+  },
+  ETag: {
+    description: "Names this state: send it back as `If-None-Match`.",
+    required: true,
+    schema: text([exampleTag])
+  },
+  "Idempotent-Replayed": {
+    description: "`true` when this is the stored answer of an earlier call.",
+    schema: text(["true"])
+  }
 } as const
 
 const commonHeaders = ["X-Request-Id", "X-Service-Version", "X-Service-Warning", "Deprecation", "Sunset"]

@@ -37,7 +37,8 @@ const unpricedGauge = Metric.gauge("price_assets_unpriced", {
   description: "Assets of offered tokens without a price that may be used now: nothing is quoted in them"
 })
 const lostGauge = Metric.gauge("price_assets_lost", {
-  description: `Of the unpriced assets, those that had a price and lost it: sources were silent for ${holdSeconds} s, or contradict each other`
+  description:
+    `Of the unpriced assets, those that had a price and lost it: sources were silent for ${holdSeconds} s, or contradict each other`
 })
 
 /**
@@ -45,36 +46,52 @@ const lostGauge = Metric.gauge("price_assets_lost", {
  * sources know.
  */
 export const priceFindings = (states: ReadonlyArray<PriceState>): ReadonlyArray<Finding> =>
-  states.flatMap(({ ageSeconds, assets, environment, lostAssets, sources, neverPricedCount }): ReadonlyArray<Finding> => {
-    if (assets === 0 || ageSeconds < firstPriceSeconds) return []
-    const degraded = (message: string): ReadonlyArray<Finding> => [{ effect: "degraded", message: `${environment}: ${message}` }]
-    if (sources === 0) return degraded("no price source is configured, so nothing can be quoted. Add one under prices.")
-    if (lostAssets.length + neverPricedCount === assets) {
-      return degraded("no asset has a price that may be used, so nothing can be quoted. Look in the log for price sources that fail.")
+  states.flatMap(
+    ({ ageSeconds, assets, environment, lostAssets, sources, neverPricedCount }): ReadonlyArray<Finding> => {
+      if (assets === 0 || ageSeconds < firstPriceSeconds) return []
+      const degraded = (
+        message: string
+      ): ReadonlyArray<Finding> => [{ effect: "degraded", message: `${environment}: ${message}` }]
+      if (sources === 0) {
+        return degraded("no price source is configured, so nothing can be quoted. Add one under prices.")
+      }
+      if (lostAssets.length + neverPricedCount === assets) {
+        return degraded(
+          "no asset has a price that may be used, so nothing can be quoted. Look in the log for price sources that fail."
+        )
+      }
+      if (lostAssets.length === 0) return []
+      const names = lostAssets.slice(0, maximumNames).join(", ") +
+        (lostAssets.length > maximumNames ? " and others" : "")
+      return degraded(
+        `${lostAssets.length} of ${assets} assets have lost their price and are not quoted: ${names}. `
+          + "Look in the log for price sources that fail or contradict each other."
+      )
     }
-    if (lostAssets.length === 0) return []
-    const names = lostAssets.slice(0, maximumNames).join(", ") + (lostAssets.length > maximumNames ? " and others" : "")
-    return degraded(`${lostAssets.length} of ${assets} assets have lost their price and are not quoted: ${names}. `
-      + "Look in the log for price sources that fail or contradict each other.")
-  })
+  )
 
 /** Registers the health check of prices, for the served environments only: the catalogue has tokens of both. */
-export const healthLayer: Layer.Layer<never, never, Health | PriceStates | Settings> = Layer.effectDiscard(Effect.gen(function*() {
-  const states = yield* PriceStates
-  const { environments } = yield* Settings
-  yield* (yield* Health).register({
-    name: "prices",
-    run: Effect.gen(function*() {
-      const priceStates = (yield* states.read).filter(({ environment }) => environments.includes(environment))
-      yield* Effect.forEach(priceStates, (state) => {
-        const labels = { environment: state.environment }
-        return Effect.all([
-          Metric.update(Metric.withAttributes(sourcesGauge, labels), state.sources),
-          Metric.update(Metric.withAttributes(unpricedGauge, labels), state.lostAssets.length + state.neverPricedCount),
-          Metric.update(Metric.withAttributes(lostGauge, labels), state.lostAssets.length)
-        ], { discard: true })
-      }, { discard: true })
-      return priceFindings(priceStates)
+export const healthLayer: Layer.Layer<never, never, Health | PriceStates | Settings> = Layer.effectDiscard(
+  Effect.gen(function*() {
+    const states = yield* PriceStates
+    const { environments } = yield* Settings
+    yield* (yield* Health).register({
+      name: "prices",
+      run: Effect.gen(function*() {
+        const priceStates = (yield* states.read).filter(({ environment }) => environments.includes(environment))
+        yield* Effect.forEach(priceStates, (state) => {
+          const labels = { environment: state.environment }
+          return Effect.all([
+            Metric.update(Metric.withAttributes(sourcesGauge, labels), state.sources),
+            Metric.update(
+              Metric.withAttributes(unpricedGauge, labels),
+              state.lostAssets.length + state.neverPricedCount
+            ),
+            Metric.update(Metric.withAttributes(lostGauge, labels), state.lostAssets.length)
+          ], { discard: true })
+        }, { discard: true })
+        return priceFindings(priceStates)
+      })
     })
   })
-}))
+)

@@ -1,6 +1,6 @@
 /**
- * The part of a price driver that is the same whoever is asked: one bounded GET, a pause where the provider asks for one,
- * and numbers read as the text they were sent as, so that no float ever stands between a provider and a price.
+ * The part of a price driver that is the same whoever is asked: one bounded GET, a pause where the provider asks for
+ * one, and numbers read as the text they were sent as, so that no float ever stands between a provider and a price.
  */
 import { Clock, DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
@@ -87,8 +87,9 @@ const pauseSeconds = (header: string | undefined, nowMillis: number): number => 
     ? undefined
     : /^\d{1,9}$/.test(header.trim())
     ? Number.parseInt(header, 10)
-    : Option.getOrUndefined(Option.map(DateTime.make(header), (date) =>
-      Math.ceil((DateTime.toEpochMillis(date) - nowMillis) / 1000)))
+    : Option.getOrUndefined(
+      Option.map(DateTime.make(header), (date) => Math.ceil((DateTime.toEpochMillis(date) - nowMillis) / 1000))
+    )
   return Math.min(Math.max(requestedSeconds ?? defaultPauseSeconds, 1), maximumPauseSeconds)
 }
 
@@ -123,33 +124,36 @@ export const makePriceClient = Effect.fnUntraced(function*(name: string) {
       Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
     )
 
-  const get = Effect.fnUntraced(function*(
-    { headers = {}, params = [], readable = [], url }: PriceRequest
-  ): Effect.fn.Return<PriceResponse, PriceSourceError> {
-    const now = yield* Clock.currentTimeMillis
-    if (now < pausedUntil) {
-      return yield* failure(`left alone for ${Math.ceil((pausedUntil - now) / 1000)} s more, as it asked`)
-    }
-    const response = yield* client.execute(HttpClientRequest.get(url, {
-      urlParams: params,
-      headers: { accept: "application/json", "user-agent": "tillwire", ...headers }
-    })).pipe(Effect.catchTag("HttpClientError", (error) => Effect.fail(failure(error.message))))
-    const { status } = response
-    if (asksForPause(status, response.headers)) {
-      const seconds = status === 451 ? maximumPauseSeconds : pauseSeconds(response.headers["retry-after"], now)
-      pausedUntil = now + seconds * 1000
-      return yield* failure(`HTTP status ${status}: left alone for ${seconds} s`)
-    }
-    if (status !== 200 && !readable.includes(status)) return yield* failure(`HTTP status ${status}`)
-    const text = yield* boundedText(response).pipe(
-      Effect.catchTag("HttpClientError", (error) => Effect.fail(failure(error.message)))
-    )
-    const json = exactJson(text)
-    return Result.isSuccess(json) ? { status, json: json.success } : yield* failure("answer that cannot be read")
-  }, Effect.timeoutOrElse({
-    duration: answerTimeoutMillis,
-    orElse: () => Effect.fail(failure(`no answer in ${answerTimeoutMillis} ms`))
-  }))
+  const get = Effect.fnUntraced(
+    function*(
+      { headers = {}, params = [], readable = [], url }: PriceRequest
+    ): Effect.fn.Return<PriceResponse, PriceSourceError> {
+      const now = yield* Clock.currentTimeMillis
+      if (now < pausedUntil) {
+        return yield* failure(`left alone for ${Math.ceil((pausedUntil - now) / 1000)} s more, as it asked`)
+      }
+      const response = yield* client.execute(HttpClientRequest.get(url, {
+        urlParams: params,
+        headers: { accept: "application/json", "user-agent": "tillwire", ...headers }
+      })).pipe(Effect.catchTag("HttpClientError", (error) => Effect.fail(failure(error.message))))
+      const { status } = response
+      if (asksForPause(status, response.headers)) {
+        const seconds = status === 451 ? maximumPauseSeconds : pauseSeconds(response.headers["retry-after"], now)
+        pausedUntil = now + seconds * 1000
+        return yield* failure(`HTTP status ${status}: left alone for ${seconds} s`)
+      }
+      if (status !== 200 && !readable.includes(status)) return yield* failure(`HTTP status ${status}`)
+      const text = yield* boundedText(response).pipe(
+        Effect.catchTag("HttpClientError", (error) => Effect.fail(failure(error.message)))
+      )
+      const json = exactJson(text)
+      return Result.isSuccess(json) ? { status, json: json.success } : yield* failure("answer that cannot be read")
+    },
+    Effect.timeoutOrElse({
+      duration: answerTimeoutMillis,
+      orElse: () => Effect.fail(failure(`no answer in ${answerTimeoutMillis} ms`))
+    })
+  )
 
   return { get, failure }
 })

@@ -10,10 +10,10 @@ import {
   freshSeconds,
   holdSeconds,
   type PricePoint,
+  Prices,
   type PriceSource,
   PriceSourceError,
   PriceUnavailable,
-  Prices,
   type Spot
 } from "../Prices.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
@@ -43,7 +43,10 @@ export const maximumAheadSeconds = 60
 /** `retry_after_seconds` of a quote without a price (modules/docs/reference/quotes.md#calls). */
 export const priceRetryAfterSeconds = 15
 
-/** Sources that must agree before there is a price, where the config does not say. One that is wrong costs nothing on devnet. */
+/**
+ * Sources that must agree before there is a price, where the config does not say. One that is wrong costs nothing on
+ * devnet.
+ */
 export const defaultQuorum: Readonly<Record<Environment, number>> = { devnet: 1, mainnet: 2 }
 
 /**
@@ -298,7 +301,8 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
       [...new Set(tokenAssets(environment))].flatMap((asset) => {
         const decision = market(asset, environment, nowSeconds)
         return isRefusal(decision) && decision.kind === "contradiction" ? [`${asset}: ${decision.reason}`] : []
-      }))
+      })
+    )
     yield* updateAgeMetrics(nowSeconds)
     if (contradictions.length === 0 || elapsedMillis(contradictionsLoggedAt, now) < logEveryMillis) return
     contradictionsLoggedAt = now
@@ -339,9 +343,11 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
   const askSource = Effect.fnUntraced(function*(state: SourceState, extraAsset: string | null) {
     const { source, askedAt } = state
     const startedAt = yield* Clock.currentTimeMillis
-    const assetsToAsk = new Set([...assetsInUse(source.environments), ...(extraAsset === null ? [] : [extraAsset])].filter(
-      (asset) => elapsedMillis(askedAt.get(asset), startedAt) >= askAgainMillis
-    ))
+    const assetsToAsk = new Set(
+      [...assetsInUse(source.environments), ...(extraAsset === null ? [] : [extraAsset])].filter(
+        (asset) => elapsedMillis(askedAt.get(asset), startedAt) >= askAgainMillis
+      )
+    )
     if (assetsToAsk.size === 0) return
     for (const asset of assetsToAsk) askedAt.set(asset, startedAt)
     yield* source.prices([...assetsToAsk], peersOf(source)(Math.floor(startedAt / 1000))).pipe(
@@ -369,7 +375,9 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
       if (inFlight !== null) {
         const { assets, done } = inFlight
         const awaitCurrent = Deferred.await(done)
-        return extraAsset === null || assets.has(extraAsset) ? awaitCurrent : Effect.andThen(awaitCurrent, refresh(extraAsset))
+        return extraAsset === null || assets.has(extraAsset)
+          ? awaitCurrent
+          : Effect.andThen(awaitCurrent, refresh(extraAsset))
       }
       const done = Deferred.makeUnsafe<void>()
       const assets = new Set([...assetsInUse(environments), ...(extraAsset === null ? [] : [extraAsset])])

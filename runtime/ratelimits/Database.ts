@@ -1,13 +1,13 @@
 /**
- * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. While it does not
- * answer, an instance counts for itself, see {@link LocalWindows}; the calls it accepted then are recorded in the
+ * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. While it does
+ * not answer, an instance counts for itself, see {@link LocalWindows}; the calls it accepted then are recorded in the
  * database before the next call is counted there.
  */
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../Clock.ts"
 import { Leases } from "../Leases.ts"
-import { RateLimits, type RateLimitResult, windowMillis } from "../RateLimits.ts"
+import { type RateLimitResult, RateLimits, windowMillis } from "../RateLimits.ts"
 import { initializeSeries } from "../Telemetry.ts"
 import { LocalWindows } from "./LocalWindows.ts"
 
@@ -66,78 +66,78 @@ interface Options {
   readonly timeoutMillis?: number
 }
 
-const make = ({ timeoutMillis = defaultTimeoutMillis, span = windowMillis }: Options) => Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const refusedUntil = new Map<string, number>()
-  const local = new LocalWindows(span)
-  let pausedUntil = -Infinity
+const make = ({ timeoutMillis = defaultTimeoutMillis, span = windowMillis }: Options) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const refusedUntil = new Map<string, number>()
+    const local = new LocalWindows(span)
+    let pausedUntil = -Infinity
 
-
-  const refuse = (key: string, now: number, resetMillis: number): RateLimitResult => {
-    refusedUntil.delete(key)
-    if (refusedUntil.size >= maximumRefused) refusedUntil.delete(refusedUntil.keys().next().value!)
-    refusedUntil.set(key, now + resetMillis)
-    return { accepted: false, remaining: 0, resetMillis }
-  }
-
-  const takeShared = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
-    const values = [name, who, limit, span]
-    const key = `${name} ${who}`
-    const startMillis = yield* monotonicMillis
-    const unrecorded = local.unrecordedCalls(key, startMillis)
-    if (unrecorded.length > 0) {
-      yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => startMillis - at)])
-      local.markRecorded(key, unrecorded, startMillis)
+    const refuse = (key: string, now: number, resetMillis: number): RateLimitResult => {
+      refusedUntil.delete(key)
+      if (refusedUntil.size >= maximumRefused) refusedUntil.delete(refusedUntil.keys().next().value!)
+      refusedUntil.set(key, now + resetMillis)
+      return { accepted: false, remaining: 0, resetMillis }
     }
-    const [row] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
-    if (row !== undefined) {
-      local.recordAnswer(key, row.used, yield* monotonicMillis)
-      return { accepted: true, remaining: Math.max(0, limit - row.used), resetMillis: Number(row.reset) }
-    }
-    const [wait] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
-    local.recordAnswer(key, limit, yield* monotonicMillis)
-    // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
-    return refuse(key, yield* monotonicMillis, Math.max(0, Number(wait?.reset ?? 0)))
-  })
 
-  /** Counts a call in this instance alone. */
-  const takeAlone = (key: string, limit: number) =>
-    Effect.flatMap(monotonicMillis, (now) => Effect.as(Metric.update(failures, 1), local.take(key, limit, now)))
-
-  const pause = (cause: unknown) =>
-    Effect.flatMap(monotonicMillis, (now) => {
-      pausedUntil = now + pauseMillis
-      return Effect.logWarning("rate limits are counted by this instance alone until the database answers", cause)
-    })
-
-  const take = (name: string, who: string, limit: number): Effect.Effect<RateLimitResult> =>
-    Effect.flatMap(monotonicMillis, (now) => {
-      const until = refusedUntil.get(`${name} ${who}`)
-      if (until !== undefined && now < until) {
-        return Effect.succeed({ accepted: false, remaining: 0, resetMillis: until - now })
-      }
-      if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
+    const takeShared = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
+      const values = [name, who, limit, span]
       const key = `${name} ${who}`
-      if (now < pausedUntil) return takeAlone(key, limit)
-      local.beginCall(key)
-      return takeShared(name, who, limit).pipe(
-        Effect.timeoutOrElse({ duration: timeoutMillis, orElse: () => Effect.fail("no answer in time" as const) }),
-        Effect.ensuring(Effect.sync(() => local.endCall(key))),
-        Effect.catch((cause) => Effect.andThen(pause(cause), takeAlone(key, limit)))
-      )
+      const startMillis = yield* monotonicMillis
+      const unrecorded = local.unrecordedCalls(key, startMillis)
+      if (unrecorded.length > 0) {
+        yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => startMillis - at)])
+        local.markRecorded(key, unrecorded, startMillis)
+      }
+      const [row] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
+      if (row !== undefined) {
+        local.recordAnswer(key, row.used, yield* monotonicMillis)
+        return { accepted: true, remaining: Math.max(0, limit - row.used), resetMillis: Number(row.reset) }
+      }
+      const [wait] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
+      local.recordAnswer(key, limit, yield* monotonicMillis)
+      // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
+      return refuse(key, yield* monotonicMillis, Math.max(0, Number(wait?.reset ?? 0)))
     })
 
-  const pruning = sql.unsafe(pruneSql, [2 * span]).pipe(
-    Effect.catch((error) => Effect.logWarning("idle rate windows were not deleted", error)),
-    Effect.andThen(Effect.sleep(span)),
-    Effect.forever
-  )
-  yield* initializeSeries(failures)
-  const leases = yield* Leases
-  yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
+    /** Counts a call in this instance alone. */
+    const takeAlone = (key: string, limit: number) =>
+      Effect.flatMap(monotonicMillis, (now) => Effect.as(Metric.update(failures, 1), local.take(key, limit, now)))
 
-  return RateLimits.of({ take })
-})
+    const pause = (cause: unknown) =>
+      Effect.flatMap(monotonicMillis, (now) => {
+        pausedUntil = now + pauseMillis
+        return Effect.logWarning("rate limits are counted by this instance alone until the database answers", cause)
+      })
+
+    const take = (name: string, who: string, limit: number): Effect.Effect<RateLimitResult> =>
+      Effect.flatMap(monotonicMillis, (now) => {
+        const until = refusedUntil.get(`${name} ${who}`)
+        if (until !== undefined && now < until) {
+          return Effect.succeed({ accepted: false, remaining: 0, resetMillis: until - now })
+        }
+        if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
+        const key = `${name} ${who}`
+        if (now < pausedUntil) return takeAlone(key, limit)
+        local.beginCall(key)
+        return takeShared(name, who, limit).pipe(
+          Effect.timeoutOrElse({ duration: timeoutMillis, orElse: () => Effect.fail("no answer in time" as const) }),
+          Effect.ensuring(Effect.sync(() => local.endCall(key))),
+          Effect.catch((cause) => Effect.andThen(pause(cause), takeAlone(key, limit)))
+        )
+      })
+
+    const pruning = sql.unsafe(pruneSql, [2 * span]).pipe(
+      Effect.catch((error) => Effect.logWarning("idle rate windows were not deleted", error)),
+      Effect.andThen(Effect.sleep(span)),
+      Effect.forever
+    )
+    yield* initializeSeries(failures)
+    const leases = yield* Leases
+    yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
+
+    return RateLimits.of({ take })
+  })
 
 /** As {@link layer}, with a window, and a patience with the database, of a test's own. */
 export const layerWith = (

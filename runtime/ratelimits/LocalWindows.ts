@@ -63,8 +63,8 @@ export class LocalWindows {
   }
 
   /**
-   * Decides without the database. One instance never accepts more than the limit in a window this way; a window that was
-   * dropped counts as full.
+   * Decides without the database. One instance never accepts more than the limit in a window this way; a window that
+   * was dropped counts as full.
    */
   take(key: string, limit: number, now: number): RateLimitResult {
     const found = this.windows.get(key)

@@ -1,13 +1,13 @@
 /** Windows in the memory of this process: for one instance, about a microsecond a call. */
 import { Clock, Effect, Layer } from "effect"
-import { RateLimits, type RateLimitResult, windowMillis } from "../RateLimits.ts"
+import { type RateLimitResult, RateLimits, windowMillis } from "../RateLimits.ts"
 
 /**
- * Windows of one limit at once. A window takes 341 bytes with one call in it (measured) and 8 for each further one: 17 MB
- * when 50,000 strangers ask once, 55 MB when 50,000 keys all use up 100 calls a minute. An IPv6 address counts in three
- * ranges, and so takes up to three of them. Nothing else of a stranger is kept: after 50,000 addresses had asked the running
- * service once, over a connection each, its live heap was 15 MB larger. The process grew by 185 MB, 40 MB where they came
- * over kept connections: most likely memory of collected connections that V8 had not given back.
+ * Windows of one limit at once. A window takes 341 bytes with one call in it (measured) and 8 for each further one: 17
+ * MB when 50,000 strangers ask once, 55 MB when 50,000 keys all use up 100 calls a minute. An IPv6 address counts in
+ * three ranges, and so takes up to three of them. Nothing else of a stranger is kept: after 50,000 addresses had asked
+ * the running service once, over a connection each, its live heap was 15 MB larger. The process grew by 185 MB, 40 MB
+ * where they came over kept connections: most likely memory of collected connections that V8 had not given back.
  */
 export const maximumWindows = 50_000
 
@@ -49,9 +49,9 @@ class SlidingWindow {
 /**
  * The windows of one limit, least recently accepted first. A window that holds no call any more is forgotten. When all
  * hold some, a newcomer takes over the emptiest one with the calls in it, as in Space-Saving (Metwally, Agrawal, El
- * Abbadi 2005): a count is never too low, so nobody gets more than the limit by filling the memory, and it is too high by
- * at most the calls of the last two windows divided by the capacity. To take a tenth of a limit of 30 from strangers, a
- * flood needs 150,000 accepted calls in two minutes from addresses of their own.
+ * Abbadi 2005): a count is never too low, so nobody gets more than the limit by filling the memory, and it is too high
+ * by at most the calls of the last two windows divided by the capacity. To take a tenth of a limit of 30 from
+ * strangers, a flood needs 150,000 accepted calls in two minutes from addresses of their own.
  */
 class Windows {
   private readonly byCaller = new Map<string, SlidingWindow>()
@@ -67,7 +67,14 @@ class Windows {
   }
 
   /** A call of `who` in `window`, which was `holder`'s until then. A refused call changes nothing. */
-  private takeFrom(window: SlidingWindow, holder: string, who: string, limit: number, now: number, span: number): RateLimitResult {
+  private takeFrom(
+    window: SlidingWindow,
+    holder: string,
+    who: string,
+    limit: number,
+    now: number,
+    span: number
+  ): RateLimitResult {
     const verdict = window.take(limit, now, span)
     if (verdict.accepted) {
       this.remove(holder, window)

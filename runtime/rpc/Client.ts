@@ -23,5 +23,7 @@ export const layer = ({ token, url }: RpcAddress): Layer.Layer<RpcClient.Protoco
   RpcClient.layerProtocolHttp({
     url: new URL(rpcPath, url).href,
     transformClient: (client) =>
-      HttpClient.mapRequest(client, HttpClientRequest.bearerToken(token)).pipe(HttpClient.filterStatusOk) as typeof client
+      HttpClient.mapRequest(client, HttpClientRequest.bearerToken(token)).pipe(
+        HttpClient.filterStatusOk
+      ) as typeof client
   }).pipe(Layer.provide([RpcSerialization.layerNdjson, FetchHttpClient.layer]))

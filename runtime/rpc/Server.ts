@@ -8,7 +8,6 @@ import { bearerMatches } from "./Credential.ts"
 /** Where the internal port answers calls. */
 export const rpcPath = "/rpc"
 
-
 interface RegisteredGroup {
   readonly group: RpcGroup.RpcGroup<Procedure.Any>
   readonly handlers: Context.Context<never>
@@ -42,7 +41,10 @@ const unauthorized = HttpServerResponse.jsonUnsafe(
   { status: 401, headers: { "www-authenticate": "Bearer realm=\"tillwire-internal\"" } }
 )
 
-/** Ends the body of an answer that streams when `closing` is done: an open stream would hold the listener for its grace period. */
+/**
+ * Ends the body of an answer that streams when `closing` is done: an open stream would hold the listener for its grace
+ * period.
+ */
 const endStreamOn = (closing: Deferred.Deferred<void>) => (response: HttpServerResponse.HttpServerResponse) => {
   const { body } = response
   return body._tag !== "Stream" ? response : HttpServerResponse.setBody(
@@ -69,8 +71,10 @@ export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, 
   yield* router.add(
     "POST",
     rpcPath,
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      bearerMatches(headers["authorization"], token) ? response : Effect.succeed(unauthorized))
+    Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      ({ headers }) => bearerMatches(headers["authorization"], token) ? response : Effect.succeed(unauthorized)
+    )
   )
   return Effect.asVoid(Deferred.succeed(closing, undefined))
 })

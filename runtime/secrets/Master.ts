@@ -1,6 +1,6 @@
 /** Secrets from the master keys of the settings, or from a key file in the data directory on devnet. */
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
-import { createSecretKey, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from "node:crypto"
 import { type DerivedKey, type SecretLabel, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 
@@ -31,7 +31,8 @@ export const parseMaster = (text: string): Option.Option<Buffer> => {
 }
 
 /** Tells masters apart in what was made with them: the first byte of a hash of the master, so it is safe to show. */
-const idOf = (master: Buffer): number => createHash("sha256").update("tillwire master id\0").update(master).digest()[0] ?? 0
+const idOf = (master: Buffer): number =>
+  createHash("sha256").update("tillwire master id\0").update(master).digest()[0] ?? 0
 
 const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
   id: idOf(master),
@@ -43,7 +44,8 @@ export type CheckValue = string
 
 /** The {@link CheckValue} of a master: a derived key of its own, hashed once more. */
 export const checkValueOf = (master: Buffer): CheckValue =>
-  createHash("sha256").update(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), "tillwire/check", keyBytes))).digest("hex")
+  createHash("sha256").update(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), "tillwire/check", keyBytes)))
+    .digest("hex")
 
 /** Check values of the master keys in use, for `runtime/secrets/MasterCheck.ts`. */
 export class MasterKeys extends Context.Service<MasterKeys, {
@@ -68,7 +70,9 @@ export const fromMasters = (
   if (duplicate !== -1) {
     return Effect.fail(
       new SecretsError({
-        reason: `secrets.master[${ids.indexOf(ids[duplicate] ?? 0)}] and [${duplicate}] have the same key id: make another key`
+        reason: `secrets.master[${
+          ids.indexOf(ids[duplicate] ?? 0)
+        }] and [${duplicate}] have the same key id: make another key`
       })
     )
   }
@@ -112,12 +116,17 @@ const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, seal
 const masters = Effect.gen(function*() {
   const settings = yield* Settings
   if (settings.secrets !== undefined) {
-    const [first, ...rest] = yield* Effect.forEach(settings.secrets.master, (text, index) =>
-      Option.match(parseMaster(text), {
-        onSome: Effect.succeed,
-        onNone: () =>
-          new SecretsError({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
-      }))
+    const [first, ...rest] = yield* Effect.forEach(
+      settings.secrets.master,
+      (text, index) =>
+        Option.match(parseMaster(text), {
+          onSome: Effect.succeed,
+          onNone: () =>
+            new SecretsError({
+              reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32`
+            })
+        })
+    )
     return { keys: [first, ...rest] as const, keptIn: "secrets.master", isFile: false, keepDraft: undefined }
   }
   if (settings.environments.includes("mainnet")) {
@@ -136,9 +145,9 @@ const masters = Effect.gen(function*() {
 })
 
 /**
- * The text of the key file. Where it is absent, the text of a draft beside it, and how to keep that one: whether a new key
- * may be made is known only once the database was asked, and a start that is refused must not leave a key that does not
- * fit. Processes that start together share the draft; it is removed when it is kept, or when the scope closes.
+ * The text of the key file. Where it is absent, the text of a draft beside it, and how to keep that one: whether a new
+ * key may be made is known only once the database was asked, and a start that is refused must not leave a key that does
+ * not fit. Processes that start together share the draft; it is removed when it is kept, or when the scope closes.
  */
 const keyFile = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
@@ -191,10 +200,11 @@ export const ensureSecretFile = (
     return (yield* fs.readFileString(file)).trim()
   }).pipe(Effect.mapError((error) => new SecretsError({ reason: `${file} cannot be used: ${error.message}` })))
 
-export const layer: Layer.Layer<Secrets | MasterKeys, SecretsError, Settings | FileSystem.FileSystem | Path.Path> = Layer
-  .effectContext(Effect.gen(function*() {
-    const { isFile, keepDraft, keptIn, keys } = yield* masters
-    return Context.make(Secrets, yield* fromMasters(keys)).pipe(
-      Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile, keepDraft })
-    )
-  }))
+export const layer: Layer.Layer<Secrets | MasterKeys, SecretsError, Settings | FileSystem.FileSystem | Path.Path> =
+  Layer
+    .effectContext(Effect.gen(function*() {
+      const { isFile, keepDraft, keptIn, keys } = yield* masters
+      return Context.make(Secrets, yield* fromMasters(keys)).pipe(
+        Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile, keepDraft })
+      )
+    }))

@@ -28,7 +28,9 @@ export interface RememberedKey {
 export interface Evidence {
   /** The key it was last used with; undefined where none is remembered yet. */
   readonly last: RememberedKey | undefined
-  /** Whether a given key opens the sealed values; `none`: there are none, or a key is remembered and they were not read. */
+  /**
+   * Whether a given key opens the sealed values; `none`: there are none, or a key is remembered and they were not read.
+   */
   readonly sealedValues: "none" | "opens" | "closed"
 }
 
@@ -57,7 +59,10 @@ const consequence = "Without it no API key, session or webhook secret in this da
  *
  * The last key must be among the given ones, at any place: a key is replaced by putting the new one before it.
  */
-export const checkKeys = ({ last, sealedValues }: Evidence, givenKeys: GivenKeys): { readonly remember: boolean } | string => {
+export const checkKeys = (
+  { last, sealedValues }: Evidence,
+  givenKeys: GivenKeys
+): { readonly remember: boolean } | string => {
   const newest = givenKeys.values[0]!
   if (last === undefined) {
     if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) return { remember: true }
@@ -96,8 +101,8 @@ const sealedSamples = Effect.gen(function*() {
 })
 
 /**
- * Checks the keys against the database and remembers the newest, in one transaction under a lock. Fails when the database
- * belongs to another master key. Needs the runtime's tables.
+ * Checks the keys against the database and remembers the newest, in one transaction under a lock. Fails when the
+ * database belongs to another master key. Needs the runtime's tables.
  */
 export const checkMaster: Effect.Effect<
   void,
@@ -108,7 +113,11 @@ export const checkMaster: Effect.Effect<
   const secrets = yield* Secrets
   const { secrets: setting } = yield* Settings
   const keys = yield* MasterKeys
-  const givenKeys: GivenKeys = { ...keys, isFileAbsent: keys.keepDraft !== undefined, lostKeys: setting?.lostKeys ?? [] }
+  const givenKeys: GivenKeys = {
+    ...keys,
+    isFileAbsent: keys.keepDraft !== undefined,
+    lostKeys: setting?.lostKeys ?? []
+  }
   yield* sql.withTransaction(Effect.gen(function*() {
     // When two instances start at once on an empty database, the second must have the first one's key.
     yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`
@@ -117,7 +126,10 @@ export const checkMaster: Effect.Effect<
       from master_keys order by place desc limit 1`
     const samples = last === undefined ? yield* sealedSamples : []
     const opens = samples.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
-    const result = checkKeys({ last, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" }, givenKeys)
+    const result = checkKeys(
+      { last, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" },
+      givenKeys
+    )
     if (typeof result === "string") {
       const summary = givenKeys.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
       return yield* new SecretsError({ reason: `${summary}: ${result}` })

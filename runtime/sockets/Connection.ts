@@ -104,7 +104,9 @@ export class Connection {
     this.bytesRead = tcp.bytesRead
   }
 
-  /** Ends the stream from our side, with its last words; the first reason counts. A peer that does not answer is cut. */
+  /**
+   * Ends the stream from our side, with its last words; the first reason counts. A peer that does not answer is cut.
+   */
   end(ending: CloseReason): void {
     if (this.isEnded) return
     this.isEnded = true
@@ -184,7 +186,9 @@ export class Connection {
     if (isPing) this.write(textFrame(heartbeatText(Math.floor(nowMillis / 1000))))
   }
 
-  /** Once a second: ends what is due, pings what is quiet. Any byte from the peer since the last ping is a sign of life. */
+  /**
+   * Once a second: ends what is due, pings what is quiet. Any byte from the peer since the last ping is a sign of life.
+   */
   tick(nowMillis: number, heartbeat: () => Buffer): void {
     if (this.isEnded) return
     if (nowMillis >= this.subscription.expiresAtMillis) return this.end(closeReasons.tokenExpired)

@@ -4,15 +4,15 @@
  */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type Credentials, revocableAs, Revocations, RateLimiter } from "../Http.ts"
-import { makeKeyCheck, credentialOf } from "../http/Authentication.ts"
+import { type Credentials, RateLimiter, revocableAs, Revocations } from "../Http.ts"
+import { credentialOf, makeKeyCheck } from "../http/Authentication.ts"
 import { makeOriginCheck } from "../http/Origins.ts"
 import { queryOf } from "../http/Query.ts"
 import { hasUnknownVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
-import { publicError, PublicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { type EventStreamName, readStreamQuery } from "./Filters.ts"
 import { refuseUpgrade } from "./Hub.ts"
@@ -45,13 +45,16 @@ const environmentOf = (
   { environment: own }: StreamGrant,
   requested: Environment | null
 ): Environment | PublicError =>
-  requested === null || requested === own || stream === "merchant" ? requested ?? own : publicError("ENVIRONMENT_FORBIDDEN")
+  requested === null || requested === own || stream === "merchant"
+    ? requested ?? own
+    : publicError("ENVIRONMENT_FORBIDDEN")
 
 /**
- * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to pages
- * of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with; `TOKEN_INVALID`,
- * `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended; `SCOPE_MISMATCH`
- * for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by nothing before it.
+ * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to
+ * pages of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with;
+ * `TOKEN_INVALID`, `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended;
+ * `SCOPE_MISMATCH` for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by
+ * nothing before it.
  */
 export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
   Effect.gen(function*() {
@@ -71,10 +74,14 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       }
       const grant = yield* checkKey(request, presented)
       const named = revocableAs(grant)
-      return named === null ? yield* publicError("UNAUTHORIZED") : { ...grant, revocableAs: named } satisfies StreamGrant
+      return named === null
+        ? yield* publicError("UNAUTHORIZED")
+        : { ...grant, revocableAs: named } satisfies StreamGrant
     })
 
-    /** A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long. */
+    /**
+     * A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long.
+     */
     const findGrant = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, ticket: string | null) {
       const grant: StreamGrant = yield* ticket === null ? grantByKey(request) : redeem(ticket)
       if (yield* revocations.isGood(grant.revocableAs)) return grant

@@ -1,6 +1,6 @@
 /** What a merchant's stream shows: the parameters of its address, read, and the rule for one event. Pure. */
 import type { CommittedEvent } from "../Commit.ts"
-import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { InvoiceType } from "../../schemas/Invoice.ts"
@@ -36,13 +36,24 @@ export interface StreamQuery {
 /** Where secrets that last would stand in logs and histories: refused, whatever they are. */
 const secretParameters = ["x-api-key", "x-commerce-api-key", "api_key", "access_token", "authorization"]
 
-const commonParameters = ["format", "token", "types", "invoice_id", "invoice_type", "customer_id", "environment", "since"]
+const commonParameters = [
+  "format",
+  "token",
+  "types",
+  "invoice_id",
+  "invoice_type",
+  "customer_id",
+  "environment",
+  "since"
+]
 const commerceParameters = ["order_id", "wallet_address", "wallet_network"]
 
 /** A problem with the parameters as a whole, before any is read. */
 const objectionTo = (stream: EventStreamName, query: URLSearchParams): PublicError | undefined => {
   if (secretParameters.some((name) => query.has(name))) {
-    return publicError("UNAUTHORIZED", { message: "A key never belongs in an address: send x-api-key, or a `token` made for this" })
+    return publicError("UNAUTHORIZED", {
+      message: "A key never belongs in an address: send x-api-key, or a `token` made for this"
+    })
   }
   const twice = [...commonParameters, ...commerceParameters].find((name) => query.getAll(name).length > 1)
   if (twice !== undefined) return publicError("VALIDATION_ERROR", { message: `${twice}: Send it once`, param: twice })
@@ -109,8 +120,8 @@ export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams)
 }
 
 /**
- * Types that a stream never carries, whatever it is asked for: orders are on the commerce stream only, pings go to their
- * endpoint, and quotes are the payor's. The commerce stream carries whatever is told of commerce invoices.
+ * Types that a stream never carries, whatever it is asked for: orders are on the commerce stream only, pings go to
+ * their endpoint, and quotes are the payor's. The commerce stream carries whatever is told of commerce invoices.
  */
 const isCarried = (stream: EventStreamName, type: string): boolean =>
   stream === "commerce" || (!type.startsWith("commerce.") && type !== "test.ping")
@@ -138,7 +149,10 @@ export const filterInputOf = (event: CommittedEvent): FilterInput => {
 }
 
 /** Whether the payer's wallet, or the order's, is the one that is asked for. */
-const hasWallet = ({ walletAddress, walletNetwork }: StreamFilters, object: Readonly<Record<string, unknown>>): boolean => {
+const hasWallet = (
+  { walletAddress, walletNetwork }: StreamFilters,
+  object: Readonly<Record<string, unknown>>
+): boolean => {
   const address = object["payer_wallet_address"] ?? object["wallet_address"]
   const network = object["payer_wallet_network"] ?? object["wallet_network"]
   return (walletAddress === null || isSameAddress(walletAddress, address)) &&

@@ -1,4 +1,7 @@
-/** The websocket hub: maps from invoices and merchants to their listeners, frames made once per event, bounds on everything. */
+/**
+ * The websocket hub: maps from invoices and merchants to their listeners, frames made once per event, bounds on
+ * everything.
+ */
 import { Clock, Effect, Fiber, Layer, Metric, Option, Schedule, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type CommittedEvent } from "../Commit.ts"
@@ -9,10 +12,10 @@ import { type EventStream, type InvoiceStream, Sockets } from "../Sockets.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText, payorEventText } from "../../schemas/Event.ts"
 import { readEventId } from "../../schemas/Ids.ts"
-import { Connection, type Subscription, type ConnectionCounts } from "./Connection.ts"
+import { Connection, type ConnectionCounts, type Subscription } from "./Connection.ts"
 import { type FilterInput, filterInputOf, isShown } from "./Filters.ts"
 import { closeReasons, heartbeatText, readyText, type Subject, textFrame } from "./Frames.ts"
-import { type ReplayQuery, replay, writeTexts } from "./Replay.ts"
+import { replay, type ReplayQuery, writeTexts } from "./Replay.ts"
 import * as Upgrade from "./Upgrade.ts"
 
 /** Sockets per payment session and per key, on one instance (modules/docs/reference/websockets.md#limits). */
@@ -122,11 +125,13 @@ const make = Effect.gen(function*() {
   /** One watch for all streams of a credential. */
   const watch = (id: string) =>
     revocations.awaitEnd(id).pipe(
-      Effect.flatMap((how) => Effect.sync(() => {
-        const revoked = id.startsWith("key_") ? closeReasons.keyEnded : closeReasons.sessionEnded
-        const ending = how === "unknown" ? closeReasons.restart : revoked
-        for (const connection of byRevocable.sets.get(id) ?? []) connection.end(ending)
-      })),
+      Effect.flatMap((how) =>
+        Effect.sync(() => {
+          const revoked = id.startsWith("key_") ? closeReasons.keyEnded : closeReasons.sessionEnded
+          const ending = how === "unknown" ? closeReasons.restart : revoked
+          for (const connection of byRevocable.sets.get(id) ?? []) connection.end(ending)
+        })
+      ),
       Effect.forkIn(scope)
     )
 
@@ -177,7 +182,9 @@ const make = Effect.gen(function*() {
     const frame = frames((version) => eventText(event, event.pendingWebhooks, version))
     for (const connection of listeners) {
       const { apiVersion, audience } = connection.subscription
-      if (audience.stream === "payment" || !isShown(audience.stream, audience.environment, audience.filters, facts)) continue
+      if (audience.stream === "payment" || !isShown(audience.stream, audience.environment, audience.filters, facts)) {
+        continue
+      }
       connection.send(frame(apiVersion), event.position)
     }
   }
@@ -193,7 +200,11 @@ const make = Effect.gen(function*() {
 
   const series = Object.entries(countsByStream).map(([stream, tally]) => {
     const attributes = { stream }
-    return { tally, open: Metric.withAttributes(connections, attributes), slow: Metric.withAttributes(slowConsumers, attributes) }
+    return {
+      tally,
+      open: Metric.withAttributes(connections, attributes),
+      slow: Metric.withAttributes(slowConsumers, attributes)
+    }
   })
   const updateMetrics = Effect.forEach(series, ({ open, slow, tally }) => {
     const newlySlow = tally.slow
@@ -301,7 +312,9 @@ const make = Effect.gen(function*() {
     return serve(listener, { stream: "payment", invoice_id: invoiceId }, since !== null, open)
   }
 
-  const serveEvents = ({ apiVersion, credential, environment, filters, merchantId, revocableAs, since, stream }: EventStream) => {
+  const serveEvents = (
+    { apiVersion, credential, environment, filters, merchantId, revocableAs, since, stream }: EventStream
+  ) => {
     const listener: Subscription = {
       audience: { stream, merchantId, environment, filters },
       holder: credential,
@@ -310,7 +323,9 @@ const make = Effect.gen(function*() {
       expiresAtMillis: neverExpires
     }
     const textOf = (event: CommittedEvent): string | null =>
-      isShown(stream, environment, filters, filterInputOf(event)) ? eventText(event, event.pendingWebhooks, apiVersion) : null
+      isShown(stream, environment, filters, filterInputOf(event))
+        ? eventText(event, event.pendingWebhooks, apiVersion)
+        : null
     const open = (connection: Connection) =>
       since === null ? Effect.void : replay(bus, connection, {
         since: since.id,
@@ -335,7 +350,8 @@ const make = Effect.gen(function*() {
       if (listeners === undefined) return
       const frame = frames(text)
       for (const connection of listeners) {
-        // Whoever was told that the invoice has ended is offered nothing for it any more, however late the offer was made.
+        // Whoever was told that the invoice has ended is offered nothing for it any more, however late the offer was
+        // made.
         if (connection.closeAtMillis === null) connection.send(frame(connection.subscription.apiVersion), null)
       }
     })

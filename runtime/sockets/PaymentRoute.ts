@@ -1,11 +1,11 @@
 /** The route `/ws/payment`: who may listen, and to which invoice (modules/docs/reference/websockets.md#streams). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { merchantCredentials, RequestInfo, RateLimiter } from "../Http.ts"
+import { merchantCredentials, RateLimiter, RequestInfo } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import { queryOf } from "../http/Query.ts"
 import { Sockets } from "../Sockets.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { refuseUpgrade } from "./Hub.ts"
 import { PayorTickets } from "./PayorTicket.ts"
 import { objectionToHandshake } from "./Upgrade.ts"
@@ -66,4 +66,6 @@ export const paymentSocketRoute = <R = never>(
       since: query.get("since"),
       greeting: Effect.provideContext(greeting(invoiceId, merchantId, apiVersion), context)
     })
-  }).pipe(Effect.catch((error: PublicError) => refuseUpgrade(error)))
+  }).pipe(Effect.catch((error: PublicError) =>
+    refuseUpgrade(error)
+  ))

@@ -6,7 +6,7 @@ import { Clock, DateTime, Effect } from "effect"
 import { errors, jwtVerify } from "jose"
 import { createHmac } from "node:crypto"
 import { Secrets } from "../Secrets.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 
 /** The audience claim: what the token opens. */

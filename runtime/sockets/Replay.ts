@@ -75,8 +75,8 @@ export const writeTexts = (connection: Connection, texts: ReadonlyArray<string>)
 
 /**
  * Replays, for a connection that was made to pass live events over. Until the reader has nearly everything, the table
- * alone is read, and live events are dropped, because they are in it; then live frames are kept, what came in between is
- * read, and repeats are told by their positions. So nothing is lost or told twice, and little is ever held.
+ * alone is read, and live events are dropped, because they are in it; then live frames are kept, what came in between
+ * is read, and repeats are told by their positions. So nothing is lost or told twice, and little is ever held.
  */
 export const replay = Effect.fnUntraced(function*(bus: Bus, connection: Connection, query: ReplayQuery) {
   const { maximumEvents, of, onShown, since, textOf } = query

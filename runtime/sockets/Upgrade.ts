@@ -2,8 +2,8 @@
  * The handshake, and the library's own socket behind it. A stream is served by callbacks, not by fibers: the request's
  * fiber ends with the handshake, and an idle connection holds little but what `ws` holds.
  *
- * Measured for 1,000 idle sockets: 30 KB of heap each with a request that lasts as long as its stream, 8.4 KB so, of which
- * the library takes 3.
+ * Measured for 1,000 idle sockets: 30 KB of heap each with a request that lasts as long as its stream, 8.4 KB so, of
+ * which the library takes 3.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"

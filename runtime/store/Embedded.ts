@@ -29,8 +29,8 @@ export const EmbeddedOptions = Schema.Struct({
   maxConnections: maxConnectionsOption(maximumConnections),
   /**
    * Whether root may run it where mainnet is served. PostgreSQL does not run as root, so it then runs as the account
-   * `tillwire`, else `nobody`, whose other processes can read and change its files. Default false: refused. Set true only
-   * on a machine or in a container that runs nothing else.
+   * `tillwire`, else `nobody`, whose other processes can read and change its files. Default false: refused. Set true
+   * only on a machine or in a container that runs nothing else.
    */
   allowRoot: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
 })
@@ -170,8 +170,8 @@ const openStore = Effect.fnUntraced(function*(
  * Starts or adopts the server and holds it; torn down after everything that uses it.
  *
  * Ready in under 2 s on a new directory, 0.1 s on an existing one (measured, 2 cores). Refuses within 2 s when another
- * service holds the directory. Fails with `StoreError` when the directory, the disk, the user or the version do not fit,
- * and where root would run it for mainnet without `allowRoot`.
+ * service holds the directory. Fails with `StoreError` when the directory, the disk, the user or the version do not
+ * fit, and where root would run it for mainnet without `allowRoot`.
  */
 export const layer = (
   options: EmbeddedOptions,

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
 /**
- * Finds rows by the index that has their key or their order and in no other way, until the transaction ends: a plan made
- * for a small table, or without statistics, reads all of a large one.
+ * Finds rows by the index that has their key or their order and in no other way, until the transaction ends: a plan
+ * made for a small table, or without statistics, reads all of a large one.
  */
 export const preferIndexScans: Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,

@@ -64,11 +64,17 @@ export const explainConnection = (error: SqlError.SqlError, where: string): Stor
   const fail = (what: string, hint: string) => new StoreError({ what, hint, cause: error })
   const state = sqlStateOf(error)
   if (state !== undefined && state.startsWith("28")) {
-    return fail(`PostgreSQL at ${where} refused the login: ${message}.`, "Check user and password in store.options.url.")
+    return fail(
+      `PostgreSQL at ${where} refused the login: ${message}.`,
+      "Check user and password in store.options.url."
+    )
   }
   switch (state) {
     case "3D000":
-      return fail(`PostgreSQL at ${where} has no such database: ${message}.`, "Create it, or correct store.options.url.")
+      return fail(
+        `PostgreSQL at ${where} has no such database: ${message}.`,
+        "Create it, or correct store.options.url."
+      )
     case "53300":
       return fail(
         `PostgreSQL at ${where} has no free connection: ${message}.`,

@@ -10,7 +10,9 @@ import { databaseTimeoutMillis, type Finding, type Findings, makeReport } from "
 /** Probes are public and cost a few queries: answers, and the metrics of the checks, are shared for this long. */
 const cacheMillis = 1_000
 
-const build = Metric.gauge("build_info", { description: "1, with the versions of this build, Node and PostgreSQL as labels" })
+const build = Metric.gauge("build_info", {
+  description: "1, with the versions of this build, Node and PostgreSQL as labels"
+})
 
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
@@ -56,7 +58,11 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
         withTimeout,
         Effect.catchCause((cause) =>
           Effect.as(
-            Effect.logWarning("a health check failed and counts as passed until it answers again", { check: name }, cause),
+            Effect.logWarning(
+              "a health check failed and counts as passed until it answers again",
+              { check: name },
+              cause
+            ),
             [] as ReadonlyArray<Finding>
           )
         ),

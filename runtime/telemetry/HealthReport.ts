@@ -27,8 +27,8 @@ export const HealthReport = Schema.Struct({
     /** Every table is at this build's version. */
     migrations: Check,
     /**
-     * How long the oldest webhook delivery could have been sent and was not: what waits for a receiver is not in it. Null
-     * while unknown.
+     * How long the oldest webhook delivery could have been sent and was not: what waits for a receiver is not in it.
+     * Null while unknown.
      */
     deliveries: Schema.Struct({ ok: Schema.Boolean, oldest_due_seconds: Schema.NullOr(Schema.Int) }),
     /** False once a stop was asked for. */
@@ -91,15 +91,22 @@ export interface Findings {
 }
 
 /** The report of `findings`. Pure. */
-export const makeReport = ({ database, isMigrated, outboxLagSeconds, checkFindings, isStopping }: Findings): HealthReport => {
+export const makeReport = (
+  { database, isMigrated, outboxLagSeconds, checkFindings, isStopping }: Findings
+): HealthReport => {
   const isTimely = outboxLagSeconds === null || outboxLagSeconds <= staleDeliverySeconds
   const problems = (effect: Finding["effect"]) =>
-    checkFindings.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({ check, message }))
+    checkFindings.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({
+      check,
+      message
+    }))
   const unavailable: ReadonlyArray<HealthProblem> = [
     ...(isStopping ? [{ check: "accepting", message: "The service is stopping." }] : []),
     ...(database ? [] : [{
       check: "database",
-      message: `The database did not answer in ${databaseTimeoutMillis / 1000} s: nothing can be read or written until it does.`
+      message: `The database did not answer in ${
+        databaseTimeoutMillis / 1000
+      } s: nothing can be read or written until it does.`
     }]),
     ...(isMigrated ? [] : [{ check: "migrations", message: "The service is starting: its tables are not ready yet." }]),
     ...problems("unavailable")
@@ -107,7 +114,8 @@ export const makeReport = ({ database, isMigrated, outboxLagSeconds, checkFindin
   const degraded: ReadonlyArray<HealthProblem> = [
     ...(isTimely ? [] : [{
       check: "deliveries",
-      message: `A webhook delivery could have been sent ${outboxLagSeconds} s ago and was not: see the log for deliveries that fail.`
+      message:
+        `A webhook delivery could have been sent ${outboxLagSeconds} s ago and was not: see the log for deliveries that fail.`
     }]),
     ...problems("degraded")
   ]

@@ -68,7 +68,9 @@ export const formatPretty: Logger.Logger<unknown, string> = Logger.make((options
   const { annotations, cause, level, msg, ts } = entryOf(options)
   const pairs = Object.entries(annotations).map(([name, value]) => ` ${name}=${textOf(value)}`).join("")
   const below = cause === undefined ? "" : `\n  ${cause.replaceAll("\n", "\n  ")}`
-  return redactText(truncate(`${ts.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${msg}${pairs}${below}`))
+  return redactText(
+    truncate(`${ts.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${msg}${pairs}${below}`)
+  )
 })
 
 const levels: Readonly<Record<SettingsValue["telemetry"]["level"], LogLevel.LogLevel>> = {

@@ -5,12 +5,27 @@
 
 /** Headers whose values are secrets, or lead to them. */
 export const secretHeaders: ReadonlyArray<string> = [
-  "authorization", "cookie", "set-cookie", "x-api-key", "x-commerce-api-key", "x-session-token", "x-signature",
-  "x-service-signature", "webhook-signature", "idempotency-key", "proxy-authorization"
+  "authorization",
+  "cookie",
+  "set-cookie",
+  "x-api-key",
+  "x-commerce-api-key",
+  "x-session-token",
+  "x-signature",
+  "x-service-signature",
+  "webhook-signature",
+  "idempotency-key",
+  "proxy-authorization"
 ]
 
 /** Query fields whose values are secrets. */
-export const secretQueryFields: ReadonlyArray<string> = ["session_token", "signature", "token", "access_token", "refresh_token"]
+export const secretQueryFields: ReadonlyArray<string> = [
+  "session_token",
+  "signature",
+  "token",
+  "access_token",
+  "refresh_token"
+]
 
 /** What stands where a secret stood. */
 export const redacted = "<redacted>"
@@ -25,7 +40,10 @@ const names = [...secretHeaders, ...secretQueryFields].join("|")
 const shapes: ReadonlyArray<readonly [RegExp, string]> = [
   [/([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s/@"'\\]+@/gi, `$1:${redacted}@`],
   [
-    new RegExp(`((?:^|[^a-z0-9_-])(?:${names})\\\\*["']?\\s*[:=]\\s*\\\\*["']?)(?!<redacted>)(?:(?:bearer|basic)\\s+)?[^\\s"'&,;}\\\\<>]+`, "gi"),
+    new RegExp(
+      `((?:^|[^a-z0-9_-])(?:${names})\\\\*["']?\\s*[:=]\\s*\\\\*["']?)(?!<redacted>)(?:(?:bearer|basic)\\s+)?[^\\s"'&,;}\\\\<>]+`,
+      "gi"
+    ),
     `$1${redacted}`
   ],
   [/\b(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g, `$1_${redacted}`],

@@ -31,7 +31,8 @@ const scrape = (startedMillis: number) =>
   })
 
 /** A module that writes the prefix itself does not get it twice. */
-const withoutPrefix = (name: string) => name.startsWith(`${metricsPrefix}_`) ? name.slice(metricsPrefix.length + 1) : name
+const withoutPrefix = (name: string) =>
+  name.startsWith(`${metricsPrefix}_`) ? name.slice(metricsPrefix.length + 1) : name
 
 const live = HttpServerResponse.jsonUnsafe({ status: "ok" }, { headers: noStore })
 
@@ -44,13 +45,18 @@ const readiness = Effect.gen(function*() {
 })
 
 /** Told to whoever asks for metrics without the operator's credential. */
-const refusal = publicError("UNAUTHORIZED", { message: "Send the operator's credential: Authorization: Bearer <ops.token>" })
+const refusal = publicError("UNAUTHORIZED", {
+  message: "Send the operator's credential: Authorization: Bearer <ops.token>"
+})
 
-const unauthorized = Effect.map(RequestInfo, ({ requestId }) =>
-  HttpServerResponse.setHeaders(errorResponse(refusal, "wrapped", requestId), {
-    ...noStore,
-    "www-authenticate": "Bearer realm=\"tillwire-ops\""
-  }))
+const unauthorized = Effect.map(
+  RequestInfo,
+  ({ requestId }) =>
+    HttpServerResponse.setHeaders(errorResponse(refusal, "wrapped", requestId), {
+      ...noStore,
+      "www-authenticate": "Bearer realm=\"tillwire-ops\""
+    })
+)
 
 /**
  * Mounts the three routes. `metrics` is open (the internal port, on loopback) or behind a bearer credential; with
@@ -71,7 +77,9 @@ export const mount = Effect.fnUntraced(function*(
   yield* router.add(
     "GET",
     "/metrics",
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      isAllowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized)
+    Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      ({ headers }) => isAllowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized
+    )
   )
 })

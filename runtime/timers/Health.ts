@@ -15,7 +15,9 @@ export class DueTimes extends Context.Service<DueTimes, {
   readonly read: Effect.Effect<ReadonlyArray<DueTime>>
 }>()("tillwire/runtime/timers/DueTimes") {}
 
-/** Milliseconds a row may be overdue before health degrades: another instance takes over within two lease terms, 30 s. */
+/**
+ * Milliseconds a row may be overdue before health degrades: another instance takes over within two lease terms, 30 s.
+ */
 export const staleDueMillis = 60_000
 
 const overdueGauge = Metric.gauge("timer_overdue_seconds", {

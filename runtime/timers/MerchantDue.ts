@@ -1,7 +1,7 @@
 /**
  * Rows that come due by their merchant's clock: those of every merchant by the system's, and those of the few merchants
- * whose devnet time is ahead sooner, by one index probe for each of these: 8 us, 40 ms for 5,000 of them among 1,000,000
- * rows (measured). While nobody is ahead, and on mainnet, the statements are those of a plain due column.
+ * whose devnet time is ahead sooner, by one index probe for each of these: 8 us, 40 ms for 5,000 of them among
+ * 1,000,000 rows (measured). While nobody is ahead, and on mainnet, the statements are those of a plain due column.
  */
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -10,9 +10,9 @@ import { MerchantClock } from "../MerchantClock.ts"
 /**
  * Reads due rows of `table`, which has the columns `merchant_id`, `environment` and `due_at` (bigint: epoch seconds of
  * the merchant's time, null: never), and an index of `(due_at) WHERE due_at IS NOT NULL` and one of
- * `((merchant_id::bigint), due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for.
- * Pairs with the merchant widened are compared and ordered by, which no other index can serve: the planner would else
- * read all that a merchant has, or all that waits.
+ * `((merchant_id::bigint), due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay
+ * for. Pairs with the merchant widened are compared and ordered by, which no other index can serve: the planner would
+ * else read all that a merchant has, or all that waits.
  */
 export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   const sql = yield* SqlClient.SqlClient

@@ -24,9 +24,11 @@ const make = Effect.gen(function*() {
   const latches = new Map<string, Latch.Latch>()
   const sources = new Map<string, DueSource>()
 
-  yield* clock.onAdvance(() => Effect.sync(() => {
-    for (const latch of latches.values()) latch.openUnsafe()
-  }))
+  yield* clock.onAdvance(() =>
+    Effect.sync(() => {
+      for (const latch of latches.values()) latch.openUnsafe()
+    })
+  )
 
   /** Runs until less than a batch was due, then says how long nothing is. */
   const runDue = (source: DueSource) =>
@@ -82,8 +84,11 @@ const make = Effect.gen(function*() {
   const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())
 
   const read = Effect.suspend(() =>
-    Effect.forEach([...sources.values()], ({ name, nextDueMillis }) =>
-      Effect.map(nextDueMillis, (dueMillis) => ({ name, dueMillis }))))
+    Effect.forEach(
+      [...sources.values()],
+      ({ name, nextDueMillis }) => Effect.map(nextDueMillis, (dueMillis) => ({ name, dueMillis }))
+    )
+  )
 
   return Context.make(Timers, { register, wake }).pipe(Context.add(DueTimes, { read }))
 })

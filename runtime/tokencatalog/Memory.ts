@@ -66,7 +66,8 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 const byNetworkSymbolId = (a: Token, b: Token): number =>
   compareText(a.network, b.network) || compareText(a.symbol, b.symbol) || a.id - b.id
 
-const networkKey = ({ environment, network }: Pick<Token, "environment" | "network">): string => `${network}:${environment}`
+const networkKey = ({ environment, network }: Pick<Token, "environment" | "network">): string =>
+  `${network}:${environment}`
 
 /** What contracts said of the decimals of tokens, and the networks on which that counts. */
 class VerifiedDecimals {
@@ -134,7 +135,11 @@ const make = Effect.gen(function*() {
       SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
         photo_uri
       FROM tokens`
-    latest = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, verifiedDecimals)
+    latest = snapshotOf(
+      (yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf),
+      mark,
+      verifiedDecimals
+    )
     isOutdated = false
   })
 
@@ -155,19 +160,21 @@ const make = Effect.gen(function*() {
       typeof verifiedDecimals.decimals.get(token.id) !== "number"
     )
 
-  const recordDecimals: TokenCatalog["Service"]["recordDecimals"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
-    if (verifiedDecimals.decimals.get(id) === decimals) return
-    verifiedDecimals.decimals.set(id, decimals)
-    isOutdated = true
-    const token = latest.listedTokens.find((each) => each.id === id)
-    if (token === undefined || token.decimals === decimals) return
-    const reason = decimals === null
-      ? "there is no token contract at its address"
-      : `its contract says ${decimals} decimals, the list says ${token.decimals}`
-    yield* Effect.logError(`a token is not accepted: ${reason}. Correct the token list`).pipe(
-      Effect.annotateLogs({ token_id: id, symbol: token.symbol, network: token.network, address: token.address })
-    )
-  })
+  const recordDecimals: TokenCatalog["Service"]["recordDecimals"] = Effect.fnUntraced(
+    function*(id: number, decimals: number | null) {
+      if (verifiedDecimals.decimals.get(id) === decimals) return
+      verifiedDecimals.decimals.set(id, decimals)
+      isOutdated = true
+      const token = latest.listedTokens.find((each) => each.id === id)
+      if (token === undefined || token.decimals === decimals) return
+      const reason = decimals === null
+        ? "there is no token contract at its address"
+        : `its contract says ${decimals} decimals, the list says ${token.decimals}`
+      yield* Effect.logError(`a token is not accepted: ${reason}. Correct the token list`).pipe(
+        Effect.annotateLogs({ token_id: id, symbol: token.symbol, network: token.network, address: token.address })
+      )
+    }
+  )
 
   /** Writes one source; leaves alone what `unheard` sources, which come before it, had listed before this start. */
   const write = (source: string, listings: ReadonlyArray<TokenListing>, pendingSources: ReadonlyArray<string>) =>
@@ -218,7 +225,13 @@ const make = Effect.gen(function*() {
         pendingSources.push(source)
         continue
       }
-      if (isReached) yield* write(source, listings.filter((listing) => !takenKeys.has(tokenKey(listing))), pendingSources)
+      if (isReached) {
+        yield* write(
+          source,
+          listings.filter((listing) => !takenKeys.has(tokenKey(listing))),
+          pendingSources
+        )
+      }
       for (const listing of listings) takenKeys.add(tokenKey(listing))
     }
   })

@@ -74,7 +74,10 @@ export interface HealthUpdate {
  * // => { health: { …, openUntilMillis: nowMillis + 30_000, openings: 1 }, disable: false }
  */
 export const updateHealth = (before: EndpointHealth, statistics: AttemptStatistics): HealthUpdate => {
-  const health = updateBreaker(statistics.outcomes.reduce((each, outcome) => withOutcome(each, outcome, statistics.nowMillis), before), statistics)
+  const health = updateBreaker(
+    statistics.outcomes.reduce((each, outcome) => withOutcome(each, outcome, statistics.nowMillis), before),
+    statistics
+  )
   const failedFor = health.failingSinceMillis === null ? 0 : statistics.nowMillis - health.failingSinceMillis
   return { health, disable: failedFor >= disableAfterMillis && statistics.failedEvents >= minimumFailedEvents }
 }
@@ -89,7 +92,10 @@ const withOutcome = (health: EndpointHealth, outcome: AttemptOutcome, nowMillis:
       failingSinceMillis: health.failingSinceMillis ?? nowMillis
     }
 
-const updateBreaker = (health: EndpointHealth, { attempts, failures, nowMillis, outcomes, timeouts }: AttemptStatistics): EndpointHealth => {
+const updateBreaker = (
+  health: EndpointHealth,
+  { attempts, failures, nowMillis, outcomes, timeouts }: AttemptStatistics
+): EndpointHealth => {
   if (health.openUntilMillis !== null) {
     // Attempts that were under way when it opened are no probe.
     if (nowMillis < health.openUntilMillis) return health

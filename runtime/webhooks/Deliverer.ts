@@ -21,7 +21,7 @@ import { initialSchedule, pauseMillis, planClaim, scanMillis } from "./ClaimSche
 import { attemptCounts, type DelivererContext, releaseWaiting, reschedule, sendReady } from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
 import { type FinishedDelivery, makeEndpointQueues } from "./EndpointQueues.ts"
-import { claim, extendLeases, sendWithinMillis, markDelivering } from "./DeliveryRepo.ts"
+import { claim, extendLeases, markDelivering, sendWithinMillis } from "./DeliveryRepo.ts"
 import { makeResultWriter } from "./ResultWriter.ts"
 import { makeTransports } from "./Transports.ts"
 
@@ -128,7 +128,8 @@ const keepRenewing = (deliverer: DelivererContext) => {
 }
 
 /** A transport, for as long as the scope lives. Attempts under way still use it, so it is removed after `halt`. */
-const register = (deliverer: DelivererContext, halt: Effect.Effect<void>) =>
+const register =
+  (deliverer: DelivererContext, halt: Effect.Effect<void>) =>
   (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.sync(() => {

@@ -3,7 +3,7 @@ import { Cause, type Clock, type Context, Effect, type Latch, Metric, MutableRef
 import type { Settings } from "../Settings.ts"
 import { type AttemptOutcome, maximumAttempts, type Outcome } from "./RetryPolicy.ts"
 import { type ClaimSchedule, type ScheduleEvent, step } from "./ClaimSchedule.ts"
-import { outcomeOfAnswer, attemptResult, releaseResult, outcomeOfFailure } from "./DeliveryResults.ts"
+import { attemptResult, outcomeOfAnswer, outcomeOfFailure, releaseResult } from "./DeliveryResults.ts"
 import type { DeliverySender } from "./DeliverySender.ts"
 import type { EndpointQueues } from "./EndpointQueues.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
@@ -123,7 +123,12 @@ const deliver = (deliverer: DelivererContext, delivery: ClaimedDelivery): Effect
     const startedMillis = clock.currentTimeMillisUnsafe()
     return Effect.flatMap(Effect.exit(restore(Effect.suspend(() => send(delivery, startedMillis)))), (exit) => {
       if (exit._tag === "Success") {
-        return recordOutcome(deliverer, delivery, outcomeOfAnswer(exit.value, clock.currentTimeMillisUnsafe()), startedMillis)
+        return recordOutcome(
+          deliverer,
+          delivery,
+          outcomeOfAnswer(exit.value, clock.currentTimeMillisUnsafe()),
+          startedMillis
+        )
       }
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.sync(() => release(deliverer, delivery))
       const failure = Cause.findErrorOption(exit.cause)

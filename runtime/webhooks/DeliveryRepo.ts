@@ -1,4 +1,7 @@
-/** The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through commits. */
+/**
+ * The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through
+ * commits.
+ */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
@@ -7,7 +10,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { timeWidths } from "../Rollups.ts"
 import { attemptsSum } from "../Webhooks.ts"
 import type { AttemptOutcome } from "./RetryPolicy.ts"
-import { type AttemptStatistics, type EndpointHealth, disableAfterMillis, windowMillis } from "./CircuitBreaker.ts"
+import { type AttemptStatistics, disableAfterMillis, type EndpointHealth, windowMillis } from "./CircuitBreaker.ts"
 
 /**
  * In flight per endpoint, over all instances, once it has answered well; one until then
@@ -25,8 +28,8 @@ export const maximumInFlight = 64
 export const maximumFailingInFlight = maximumInFlight / 4
 
 /**
- * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times what
- * an attempt may take, and no longer, because for so long those of an instance that was killed wait.
+ * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times
+ * what an attempt may take, and no longer, because for so long those of an instance that was killed wait.
  */
 export const leaseSeconds = 30
 
@@ -197,7 +200,9 @@ export const extendLeases = (
       WITH held AS MATERIALIZED (
         SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
         JOIN unnest(${leases.map(({ merchantId }) => merchantId)}::integer[],
-          ${leases.map(({ endpointId }) => endpointId)}::text[], ${leases.map(({ token }) => token)}::bigint[]) AS r(m, e, token)
+          ${leases.map(({ endpointId }) => endpointId)}::text[], ${
+      leases.map(({ token }) => token)
+    }::bigint[]) AS r(m, e, token)
           ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token
         JOIN webhook_endpoints w ON w.id = l.endpoint_id AND w.status = 'enabled'
         WHERE l.holder = ${holder} AND l.held_until > now()
@@ -266,9 +271,9 @@ const reportOf = (row: HealthRow): EndpointReport => ({
 })
 
 /**
- * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later ones
- * are dropped silently by the fence. Then releases the leases in `released`, unless one was claimed of again meanwhile,
- * but for those whose health has to be updated, which it answers.
+ * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later
+ * ones are dropped silently by the fence. Then releases the leases in `released`, unless one was claimed of again
+ * meanwhile, but for those whose health has to be updated, which it answers.
  */
 export const writeResults = (
   results: ReadonlyArray<DeliveryResult>,
@@ -291,7 +296,10 @@ export const writeResults = (
       response: each.response
     })))
     const free = JSON.stringify(released.map(({ claims, endpointId, merchantId, token }) => ({
-      m: merchantId, e: endpointId, token: String(token), claims: String(claims)
+      m: merchantId,
+      e: endpointId,
+      token: String(token),
+      claims: String(claims)
     })))
     const healthRows = yield* sql<HealthRow>`
       SELECT * FROM webhook_mark_v1(${rows}::json, ${free}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],

@@ -28,14 +28,19 @@ const makeSigningKeys = (secrets: Secrets["Service"]) => {
 }
 
 /** Sends a delivery. The second argument is the time of the attempt: epoch milliseconds. */
-export type DeliverySender = (delivery: ClaimedDelivery, millis: number) => Effect.Effect<DeliveryAnswer, TransportFailed>
+export type DeliverySender = (
+  delivery: ClaimedDelivery,
+  millis: number
+) => Effect.Effect<DeliveryAnswer, TransportFailed>
 
 export const makeSender = (secrets: Secrets["Service"], transports: Transports): DeliverySender => {
   const keyOf = makeSigningKeys(secrets)
   return (delivery, millis) => {
     const key = keyOf(delivery.sealedSecret)
     if (key === undefined) {
-      return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false }))
+      return Effect.fail(
+        new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false })
+      )
     }
     const overlap = delivery.sealedPreviousSecret !== null && millis / 1000 < (delivery.previousSecretExpiresAt ?? 0)
     const { attempts, body, event: { environment, id: eventId, type: eventType }, merchantId, url } = delivery
@@ -43,10 +48,26 @@ export const makeSender = (secrets: Secrets["Service"], transports: Transports):
     const attempt = attempts + 1
     const previousKey = overlap ? keyOf(delivery.sealedPreviousSecret!) ?? null : null
     const headers = deliveryHeaders({
-      deliveryId, eventId, attempt, eventType, environment, millis, body, key, previousKey
+      deliveryId,
+      eventId,
+      attempt,
+      eventType,
+      environment,
+      millis,
+      body,
+      key,
+      previousKey
     })
     return transports.send({
-      deliveryId, eventId, attempt, merchantId, environment, url, headers, body, timeoutMillis: attemptTimeoutMillis
+      deliveryId,
+      eventId,
+      attempt,
+      merchantId,
+      environment,
+      url,
+      headers,
+      body,
+      timeoutMillis: attemptTimeoutMillis
     })
   }
 }

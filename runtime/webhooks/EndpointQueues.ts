@@ -1,14 +1,19 @@
 /**
- * What this instance has claimed: a queue for each endpoint, rows that wait in it and rows that are on their way. Claiming
- * ahead saves a round trip for each delivery; the limits of sending are kept here, and as one instance leases it at
- * a time, they hold over all of them. No effects.
+ * What this instance has claimed: a queue for each endpoint, rows that wait in it and rows that are on their way.
+ * Claiming ahead saves a round trip for each delivery; the limits of sending are kept here, and as one instance leases
+ * it at a time, they hold over all of them. No effects.
  *
  * A row is held from its claim until its result is written; a slot, and a place in its queue, it takes from its sending
  * until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
  */
 import type { AttemptOutcome } from "./RetryPolicy.ts"
 import {
-  type ClaimedDelivery, type EndpointLease, maximumFailingInFlight, maximumHeldPerEndpoint, maximumInFlight, maximumPerEndpoint
+  type ClaimedDelivery,
+  type EndpointLease,
+  maximumFailingInFlight,
+  maximumHeldPerEndpoint,
+  maximumInFlight,
+  maximumPerEndpoint
 } from "./DeliveryRepo.ts"
 
 /** Rows of all endpoints that an instance holds, one to two megabytes of events. */
@@ -104,7 +109,11 @@ export const makeEndpointQueues = () => {
   }
 
   /** Takes what was claimed for `merchants`, or for everyone with null; it may be sent until `sendByMillis`. */
-  const add = (deliveries: ReadonlyArray<ClaimedDelivery>, merchants: ReadonlyArray<number> | null, sendByMillis: number): void => {
+  const add = (
+    deliveries: ReadonlyArray<ClaimedDelivery>,
+    merchants: ReadonlyArray<number> | null,
+    sendByMillis: number
+  ): void => {
     for (const each of deliveries) {
       const queue = queueOf(each)
       Object.assign(queue, { token: each.token, claims: each.claims, sendByMillis })
@@ -138,7 +147,9 @@ export const makeEndpointQueues = () => {
     return delivery
   }
 
-  /** Whether the queue of a row may be another instance's by now, or was meanwhile: the process stood still for long. */
+  /**
+   * Whether the queue of a row may be another instance's by now, or was meanwhile: the process stood still for long.
+   */
   const isLate = (delivery: ClaimedDelivery, nowMillis: number): boolean => {
     const { sendByMillis, token } = queueOf(delivery)
     return nowMillis > sendByMillis || delivery.token !== token
@@ -149,7 +160,9 @@ export const makeEndpointQueues = () => {
     return queue.pending.splice(0)
   }
 
-  /** A row was answered, or given up with null; but after a success the rest of its queue is given back here, not sent. */
+  /**
+   * A row was answered, or given up with null; but after a success the rest of its queue is given back here, not sent.
+   */
   const finish = (delivery: ClaimedDelivery, outcome: AttemptOutcome | null): ReadonlyArray<ClaimedDelivery> => {
     const queue = queueOf(delivery)
     if (queue.inFlight.delete(delivery)) sending--
@@ -189,7 +202,9 @@ export const makeEndpointQueues = () => {
 
   /** What waits, given back: of a merchant, or all of it. */
   const releaseWaiting = (merchantId?: number): ReadonlyArray<ClaimedDelivery> =>
-    [...queues.values()].filter((queue) => merchantId === undefined || queue.merchantId === merchantId).flatMap(takePending)
+    [...queues.values()].filter((queue) => merchantId === undefined || queue.merchantId === merchantId).flatMap(
+      takePending
+    )
 
   /** Queues whose rows may not be sent any more from `nowMillis` on, unless they are renewed. */
   const leasesExpiringBy = (nowMillis: number): ReadonlyArray<EndpointLease> =>
@@ -212,7 +227,19 @@ export const makeEndpointQueues = () => {
     )
 
   return {
-    add, finish, leasesToRelease, leasesExpiringBy, freeFailingSlots, releaseWaiting, heldDeliveries, isLate, isIdle, next, extendLeases, freeSlots, sentBetween,
+    add,
+    finish,
+    leasesToRelease,
+    leasesExpiringBy,
+    freeFailingSlots,
+    releaseWaiting,
+    heldDeliveries,
+    isLate,
+    isIdle,
+    next,
+    extendLeases,
+    freeSlots,
+    sentBetween,
     markWritten
   }
 }

@@ -6,8 +6,8 @@ import { leaseSeconds } from "./DeliveryRepo.ts"
 /** The queue of all instances. Ages are whole seconds, 0 where nothing waits. */
 export interface Lag {
   /**
-   * How long the oldest delivery could have been sent and was not: what we owe. What waits behind a breaker, for a retry
-   * or for a slow receiver is not in it.
+   * How long the oldest delivery could have been sent and was not: what we owe. What waits behind a breaker, for a
+   * retry or for a slow receiver is not in it.
    */
   readonly outboxLagSeconds: number
   /** How long ago the oldest waiting delivery became due, those of dead endpoints included. */
@@ -52,11 +52,15 @@ const outboxLag = Metric.gauge("outbox_lag_seconds", {
 const oldestPending = Metric.gauge("webhook_oldest_pending_seconds", {
   description: "How long ago the oldest waiting webhook delivery became due, those of dead endpoints included"
 })
-const waiting = Metric.gauge("webhook_endpoints_waiting", { description: "Webhook endpoints with a delivery that is due" })
+const waiting = Metric.gauge("webhook_endpoints_waiting", {
+  description: "Webhook endpoints with a delivery that is due"
+})
 const failing = Metric.gauge("webhook_endpoints_failing", {
   description: "Enabled webhook endpoints whose last attempt failed"
 })
-const breakers = Metric.gauge("webhook_breakers", { description: "Enabled webhook endpoints by the state of their breaker" })
+const breakers = Metric.gauge("webhook_breakers", {
+  description: "Enabled webhook endpoints by the state of their breaker"
+})
 const open = Metric.withAttributes(breakers, { state: "open" })
 const halfOpen = Metric.withAttributes(breakers, { state: "half_open" })
 

@@ -9,7 +9,17 @@ import type { Environment } from "../../schemas/Network.ts"
 import { updateHealth } from "./CircuitBreaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import type { FinishedDelivery } from "./EndpointQueues.ts"
-import { cancelWaiting, type ClaimedDelivery, type EndpointLease, type EndpointReport, leaseSeconds, type DeliveryResult, writeResults, readHealth, writeHealth } from "./DeliveryRepo.ts"
+import {
+  cancelWaiting,
+  type ClaimedDelivery,
+  type DeliveryResult,
+  type EndpointLease,
+  type EndpointReport,
+  leaseSeconds,
+  readHealth,
+  writeHealth,
+  writeResults
+} from "./DeliveryRepo.ts"
 
 /**
  * Results that are written without waiting for more: with twice as many deliveries were a sixth faster (measured), and
@@ -100,7 +110,11 @@ export const makeResultWriter = Effect.fnUntraced(function*(listener: ResultList
   ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
     Effect.gen(function*() {
       if (reports.length === 0) return
-      if (tries === 0) return yield* Effect.logWarning("the health of webhook endpoints was not written: other instances keep changing it")
+      if (tries === 0) {
+        return yield* Effect.logWarning(
+          "the health of webhook endpoints was not written: other instances keep changing it"
+        )
+      }
       const updates = reports.map((report) => ({
         report,
         release: released.get(report.endpointId),
@@ -137,10 +151,14 @@ export const makeResultWriter = Effect.fnUntraced(function*(listener: ResultList
             Effect.catchCause((cause) => Effect.logWarning("the health of webhook endpoints was not updated", cause)),
             Effect.andThen(notify)
           ),
-        // Let go of at once, they would be claimed and sent again at once. What was answered is repeated: at least once.
+        // Let go of at once, they would be claimed and sent again at once. What was answered is repeated: at least
+        // once.
         onFailure: (cause) =>
           Effect.andThen(
-            Effect.logError("webhook results not written, their deliveries are tried again when a lease is over", cause),
+            Effect.logError(
+              "webhook results not written, their deliveries are tried again when a lease is over",
+              cause
+            ),
             Effect.forkIn(Effect.delay(notify, leaseSeconds * 1000), scope)
           )
       })

@@ -30,16 +30,25 @@ interface EndpointKey {
   readonly e: string
 }
 
-/** Calls `act` with every endpoint that `page` finds after the one it is given, a page at a time; adds up the answers. */
+/**
+ * Calls `act` with every endpoint that `page` finds after the one it is given, a page at a time; adds up the answers.
+ */
 const forEachEndpointPage = <R>(
-  page: (after: EndpointKey) => Effect.Effect<{ readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined }, SqlError.SqlError, R>,
+  page: (
+    after: EndpointKey
+  ) => Effect.Effect<
+    { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined },
+    SqlError.SqlError,
+    R
+  >,
   act: (lanes: ReadonlyArray<EndpointKey>) => Effect.Effect<number, SqlError.SqlError, R>
 ): Effect.Effect<number, SqlError.SqlError, R> =>
   Effect.gen(function*() {
     let after: EndpointKey | undefined = { m: -1, e: "" }
     let all = 0
     while (after !== undefined) {
-      const { lanes, last }: { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined } = yield* page(after)
+      const { lanes, last }: { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined } =
+        yield* page(after)
       if (lanes.length > 0) all += yield* act(lanes)
       after = last
     }
@@ -65,13 +74,16 @@ export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlC
       Effect.map(([row]) => row!.failed),
       Effect.tap((failed) => Metric.update(expiredDeliveries, failed))
     )
-  return yield* forEachEndpointPage(openBreakers, (lanes) =>
-    Effect.map(Effect.forEach(lanes, (lane) => inBatches(batch(lane))), (failed) => failed.reduce((a, b) => a + b, 0)))
+  return yield* forEachEndpointPage(
+    openBreakers,
+    (lanes) =>
+      Effect.map(Effect.forEach(lanes, (lane) => inBatches(batch(lane))), (failed) => failed.reduce((a, b) => a + b, 0))
+  )
 })
 
 /**
- * Deletes attempts that ended {@link attemptRetentionDays} ago; answers how many. Endpoints that have any are found by one
- * index probe each, also those that are gone.
+ * Deletes attempts that ended {@link attemptRetentionDays} ago; answers how many. Endpoints that have any are found by
+ * one index probe each, also those that are gone.
  */
 export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient

@@ -16,7 +16,9 @@ export const secretBytes = 32
 /** The secret as shown once to the merchant: `whsec_` and 32 random bytes in base64. */
 export const secretOf = (random: Uint8Array): string => secretPrefix + Buffer.from(random).toString("base64")
 
-/** A secret as it signs: made once, because node:crypto takes five times as long over bytes as over a key (measured). */
+/**
+ * A secret as it signs: made once, because node:crypto takes five times as long over bytes as over a key (measured).
+ */
 export interface SigningKey {
   /** The UTF-8 bytes of the whole secret string. */
   readonly text: KeyObject

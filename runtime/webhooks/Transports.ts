@@ -3,8 +3,14 @@
  * endpoint is made and again in each `send`.
  */
 import { Effect } from "effect"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
-import { type DeliveryAnswer, type DeliveryRequest, type EndpointOwner, type Transport, TransportFailed } from "../Webhooks.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import {
+  type DeliveryAnswer,
+  type DeliveryRequest,
+  type EndpointOwner,
+  type Transport,
+  TransportFailed
+} from "../Webhooks.ts"
 
 /** The transports of this deployment. */
 export interface Transports {

@@ -1,4 +1,6 @@
-/** The PostgreSQL all contestants share: the embedded server's programs, durability on, a database for each contestant. */
+/**
+ * The PostgreSQL all contestants share: the embedded server's programs, durability on, a database for each contestant.
+ */
 import { Effect, type Scope } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"

@@ -67,10 +67,12 @@ const numeric = new Set([2, 4])
 export const table = (lines: ReadonlyArray<ReportLine>): string => {
   const rows = [header, ...lines.map(cells)]
   const widths = header.map((_, column) =>
-    Math.max(...rows.map((row) => row[2] === "" && column === 1 ? 0 : row[column]!.length)))
+    Math.max(...rows.map((row) => row[2] === "" && column === 1 ? 0 : row[column]!.length))
+  )
   const rule = widths.map((width) => "-".repeat(width)).join("  ")
   const text = rows.map((row) =>
     row.map((cell, column) => numeric.has(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))
-      .join("  ").trimEnd())
+      .join("  ").trimEnd()
+  )
   return [text[0], rule, ...text.slice(1)].join("\n")
 }

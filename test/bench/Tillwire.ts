@@ -23,7 +23,9 @@ const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelea
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** A new deployment on an empty database, or on a copy of one; receivers are trusted with the tests' own certificate. */
+/**
+ * A new deployment on an empty database, or on a copy of one; receivers are trusted with the tests' own certificate.
+ */
 export const deploy = (
   server: DatabaseServer,
   database: string,
@@ -71,9 +73,15 @@ export const makeShops = (
   count: number,
   url: (n: number) => string
 ): Effect.Effect<ReadonlyArray<Merchant>> =>
-  Effect.tap(makeMerchants(service, count), (merchants) =>
-    Effect.forEach(merchants, ({ key }, n) =>
-      service.call("/api/v1/webhooks", { headers: { "x-api-key": key }, body: { url: url(n), enabled_events: ["*"] } }), {
-      concurrency: 8,
-      discard: true
-    }))
+  Effect.tap(
+    makeMerchants(service, count),
+    (merchants) =>
+      Effect.forEach(merchants, ({ key }, n) =>
+        service.call("/api/v1/webhooks", {
+          headers: { "x-api-key": key },
+          body: { url: url(n), enabled_events: ["*"] }
+        }), {
+        concurrency: 8,
+        discard: true
+      })
+  )

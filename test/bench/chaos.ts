@@ -18,8 +18,7 @@ export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect
     const directory = yield* temporaryDirectory
     const ports = { http: yield* freePort, rpc: yield* freePort }
     const report = yield* run({
-      start: (endpoints) =>
-        startService({ directory, ports, ...chaosDeployment(urlOf(server, database), endpoints) }),
+      start: (endpoints) => startService({ directory, ports, ...chaosDeployment(urlOf(server, database), endpoints) }),
       database,
       query: (name, text) => onDatabase(server, name, async (client) => (await client.query(text)).rows),
       seed,
@@ -43,12 +42,22 @@ export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect
     for (const [call, reason] of report.refused) progress(`${call} was refused: ${reason}`)
     const counted = [...byPromise].map(([promise, faults]) => `${faults.length} ${promise}`).join(", ")
     const section = "chaos"
-    const row = (what: string, value: number, note: string, unit = ""): ReportLine => ({ section, what, value, unit, note })
+    const row = (what: string, value: number, note: string, unit = ""): ReportLine => ({
+      section,
+      what,
+      value,
+      unit,
+      note
+    })
     return [
       row("invoices", report.invoices, `${report.sent} payments sent, ${report.events} events`),
       row("payments on the chain in the end", report.payments, `$${(report.worth / 1000).toFixed(3)}`),
-      row("faults made", report.acts, `${report.kills} kills, ${report.restores} restores, ` +
-        `${report.reorganisations} reorganisations`),
+      row(
+        "faults made",
+        report.acts,
+        `${report.kills} kills, ${report.restores} restores, ` +
+          `${report.reorganisations} reorganisations`
+      ),
       row("until all was right again", report.calmMillis / 1000, "", "s"),
       {
         section,

@@ -1,7 +1,7 @@
 /**
- * Customers of a shop as a process of its own: estimate, address and invoice one after the other, or the invoice alone of
- * what was estimated and addressed before. Keep-alive sockets, one request at a time on each; an answer is only searched
- * for the id that the next call needs.
+ * Customers of a shop as a process of its own: estimate, address and invoice one after the other, or the invoice alone
+ * of what was estimated and addressed before. Keep-alive sockets, one request at a time on each; an answer is only
+ * searched for the id that the next call needs.
  */
 import { Agent, request } from "node:http"
 import { cpuMicros, say, specification } from "../support/Process.ts"
@@ -60,7 +60,14 @@ const serve = async (spec: CheckoutSpec): Promise<CheckoutResult> => {
         "x-api-key": key,
         "idempotency-key": `c-${process.pid}-${sent++}`
       }
-      const asked = request({ agent, port: spec.port, host: "127.0.0.1", path: `/api/commerce/merchant/checkout/${path}`, method: "POST", headers }, (response) => {
+      const asked = request({
+        agent,
+        port: spec.port,
+        host: "127.0.0.1",
+        path: `/api/commerce/merchant/checkout/${path}`,
+        method: "POST",
+        headers
+      }, (response) => {
         let answer = ""
         response.setEncoding("utf8").on("data", (chunk: string) => answer += chunk).once("end", () =>
           response.statusCode === 200 ? resolve(answer) : reject(new Error(answer.slice(0, 800))))
@@ -75,7 +82,8 @@ const serve = async (spec: CheckoutSpec): Promise<CheckoutResult> => {
     const address = idOf("address_id", await post("address", key, { estimate_id: estimate, address: spec.address }))
     return { key, estimate, address }
   }
-  const buy = ({ address, estimate, key }: Purchase) => post("invoice", key, { estimate_id: estimate, address_id: address })
+  const buy = ({ address, estimate, key }: Purchase) =>
+    post("invoice", key, { estimate_id: estimate, address_id: address })
 
   /** All callers do `next` again and again until it says that there is no more. */
   const rate = async (next: () => Promise<unknown> | undefined): Promise<CheckoutRate> => {

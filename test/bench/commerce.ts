@@ -1,6 +1,6 @@
 /**
- * A checkout of three calls and its last one alone, beside the plain invoice in the same process; and the list of orders
- * with its total over a million rows, beside the same over ten thousand, filter by filter.
+ * A checkout of three calls and its last one alone, beside the plain invoice in the same process; and the list of
+ * orders with its total over a million rows, beside the same over ten thousand, filter by filter.
  */
 import { Effect } from "effect"
 import { makeMerchants } from "../support/Merchants.ts"
@@ -11,7 +11,7 @@ import { invoiceBody, merchantCount } from "./create.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { measure, type Questions, type Side, type Size, sizeNames, sizes, spanSeconds } from "./list.ts"
 import { drive } from "./load.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const callers = 64
@@ -22,13 +22,29 @@ const prepared = 2_000
 const item = { product_id: "B08N5WRWNW", retailer: "amazon", quantity: 2, price: 9.99 }
 
 const address = {
-  first_name: "Ada", last_name: "Lovelace", street_address: "12 Analytical Way", city: "Miami", state: "FL",
-  zip_code: "33101", country: "US", phone: "+1 305 555 0100", email: "ada@example.com"
+  first_name: "Ada",
+  last_name: "Lovelace",
+  street_address: "12 Analytical Way",
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada@example.com"
 }
 
 const checkoutOf = (pid: number, port: number, keys: ReadonlyArray<string>, more: Partial<CheckoutSpec> = {}) =>
   runRole<CheckoutResult>(new URL("checkout.ts", import.meta.url), {
-    port, pid, callers, seconds, prepared, keys, address, estimate: { items: [item] }, customer: { customer_id: "customer-42" }, ...more
+    port,
+    pid,
+    callers,
+    seconds,
+    prepared,
+    keys,
+    address,
+    estimate: { items: [item] },
+    customer: { customer_id: "customer-42" },
+    ...more
   })
 
 /** One fresh process: whole checkouts, their last call alone, and the plain invoice. */
@@ -37,7 +53,16 @@ const checkoutRound = (deployment: Tillwire.Deployment, keys: ReadonlyArray<stri
     const { pid, ports: { http: port } } = yield* Tillwire.start(deployment)
     yield* checkoutOf(pid, port, keys, { seconds: warmUpSeconds, prepared: callers })
     const { invoice, whole } = yield* checkoutOf(pid, port, keys)
-    const load = { port, callers, seconds, method: "POST", paths: ["/api/v1/invoices"], keys, body: invoiceBody, keyed: true } as const
+    const load = {
+      port,
+      callers,
+      seconds,
+      method: "POST",
+      paths: ["/api/v1/invoices"],
+      keys,
+      body: invoiceBody,
+      keyed: true
+    } as const
     yield* drive(pid, { ...load, seconds: 2 })
     return { whole, invoice, plain: yield* drive(pid, load) }
   }))
@@ -45,16 +70,22 @@ const checkoutRound = (deployment: Tillwire.Deployment, keys: ReadonlyArray<stri
 const checkout = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "commerce_checkout")
-    const keys = yield* Tillwire.prepare(deployment, (service) =>
-      Effect.map(makeMerchants(service, merchantCount, "commerce"), (merchants) => merchants.map(({ key }) => key)))
+    const keys = yield* Tillwire.prepare(
+      deployment,
+      (service) =>
+        Effect.map(makeMerchants(service, merchantCount, "commerce"), (merchants) => merchants.map(({ key }) => key))
+    )
     const found: Array<Effect.Success<ReturnType<typeof checkoutRound>>> = []
     for (let round = 1; round <= rounds; round++) {
       found.push(yield* checkoutRound(deployment, keys))
       const { invoice, plain, whole } = found.at(-1)!
       const [orders, last, invoices] = [whole, invoice, plain].map(({ perSecond }) => Math.round(perSecond))
-      progress(`commerce ${round}/${rounds}: ${orders} checkouts/s, ${last} orders/s by the last call, ${invoices} plain invoices/s`)
+      progress(
+        `commerce ${round}/${rounds}: ${orders} checkouts/s, ${last} orders/s by the last call, ${invoices} plain invoices/s`
+      )
     }
-    const of = (name: "whole" | "invoice" | "plain", figure: keyof CheckoutRate) => median(found.map((round) => round[name][figure]))
+    const of = (name: "whole" | "invoice" | "plain", figure: keyof CheckoutRate) =>
+      median(found.map((round) => round[name][figure]))
     const line = (what: string, name: "whole" | "invoice" | "plain"): ReportLine => ({
       section: "commerce",
       what: `${what}, ${callers} callers`,
@@ -80,8 +111,8 @@ const checkout = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyAr
 const ordersEach = 100
 
 /**
- * Copies of one real order, a hundred days of them: seven tenths delivered, a thousandth cancelled, none failed, of three
- * retailers and several, half of them by a wallet on one of two networks, a tenth on mainnet.
+ * Copies of one real order, a hundred days of them: seven tenths delivered, a thousandth cancelled, none failed, of
+ * three retailers and several, half of them by a wallet on one of two networks, a tenth on mainnet.
  */
 const replaced = (count: number): Readonly<Record<string, string>> => ({
   id: `overlay(overlay(lpad(to_hex(t.at * 1000 + n % 1000), 12, '0') || '7' || substr(md5(n::text), 1, 19)
@@ -107,7 +138,9 @@ const sums = `
 
 const fill = (server: DatabaseServer, database: string, count: number, first: number) =>
   onDatabase(server, database, async (client) => {
-    const { rows } = await client.query("select column_name as name from information_schema.columns where table_name = 'orders' order by ordinal_position")
+    const { rows } = await client.query(
+      "select column_name as name from information_schema.columns where table_name = 'orders' order by ordinal_position"
+    )
     const values = rows.map(({ name }) => replaced(count)[name] ?? `o.${name}`)
     await client.query(`insert into orders select ${values.join(", ")}
       from (select * from orders limit 1) o, generate_series(0, ${count - 1}) n

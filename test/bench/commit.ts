@@ -37,7 +37,16 @@ const server = Effect.acquireRelease(
       cwd: root
     })
     const child = spawn(join(bin, "postgres"), [
-      "-D", data, "-k", root, "-c", "listen_addresses=", "-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"
+      "-D",
+      data,
+      "-k",
+      root,
+      "-c",
+      "listen_addresses=",
+      "-c",
+      "shared_buffers=256MB",
+      "-c",
+      "max_wal_size=4GB"
     ], { ...user, cwd: root, stdio: "ignore" })
     const pid = join(data, "postmaster.pid")
     while (!existsSync(pid) || readFileSync(pid, "utf8").split("\n")[7]?.trim() !== "ready") {
@@ -79,7 +88,14 @@ const commitFor = (merchant: number): Append => {
     cause: { requestId: "req_bench", idempotencyKey: id },
     writes: [{
       table: "bench_invoices",
-      row: { merchant_id: merchant, id, version: 1, status: "unpaid", amount: "50000", details: { note: "n".repeat(100) } }
+      row: {
+        merchant_id: merchant,
+        id,
+        version: 1,
+        status: "unpaid",
+        amount: "50000",
+        details: { note: "n".repeat(100) }
+      }
     }],
     events: [{ type: "invoice.created", object: snapshot(id, merchant), previousAttributes: {} }],
     reply: {

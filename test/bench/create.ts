@@ -1,4 +1,6 @@
-/** Creating an invoice over HTTP, beside the twin that commits one by one and beside what pgbench makes of the same SQL. */
+/**
+ * Creating an invoice over HTTP, beside the twin that commits one by one and beside what pgbench makes of the same SQL.
+ */
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
@@ -12,7 +14,7 @@ import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import type { Service } from "../support/Service.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import { serveRole } from "../support/Process.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 import { baselineHash, type BaselineSpec } from "./fastifyBaseline.ts"
 
@@ -75,7 +77,11 @@ commit;
 export const findPgbench = (): string | undefined => {
   const debian = "/usr/lib/postgresql"
   const versions = existsSync(debian) ? readdirSync(debian).toSorted().toReversed() : []
-  return [...versions.map((version) => join(debian, version, "bin", "pgbench")), "/usr/bin/pgbench", "/usr/local/bin/pgbench"]
+  return [
+    ...versions.map((version) => join(debian, version, "bin", "pgbench")),
+    "/usr/bin/pgbench",
+    "/usr/local/bin/pgbench"
+  ]
     .find((path) => existsSync(path))
 }
 
@@ -164,7 +170,9 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
         bare.push(yield* pgbench(program, server, "create_pgbench", pgbenchScript(Math.min(...ids), Math.max(...ids))))
       }
       const rates = [ours, twins].map((side) => side.at(-1)!.map(({ perSecond }) => Math.round(perSecond)).join(" / "))
-      progress(`create ${round}/${rounds}: tillwire ${rates[0]}, twin ${rates[1]}, pgbench ${bare.at(-1)?.toFixed(0) ?? "-"}`)
+      progress(
+        `create ${round}/${rounds}: tillwire ${rates[0]}, twin ${rates[1]}, pgbench ${bare.at(-1)?.toFixed(0) ?? "-"}`
+      )
     }
 
     const lines: Array<ReportLine> = []
@@ -194,7 +202,12 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     if (program === undefined) lines.push({ section: "create", skipped: "no pgbench on this machine" })
     else {
       lines.push(
-        { section: "create", what: `pgbench -c${pgbenchClients}, same SQL one by one`, value: median(bare), unit: "/s" },
+        {
+          section: "create",
+          what: `pgbench -c${pgbenchClients}, same SQL one by one`,
+          value: median(bare),
+          unit: "/s"
+        },
         {
           section: "create",
           what: `rate against pgbench -c${pgbenchClients}`,

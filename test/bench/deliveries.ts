@@ -1,6 +1,7 @@
 /**
- * A queue of webhooks drained over https, beside the least anybody could do (sign and POST by undici, no queue) and beside
- * graphile-worker doing the same job on the same server. All three send the same body under the same two signatures.
+ * A queue of webhooks drained over https, beside the least anybody could do (sign and POST by undici, no queue) and
+ * beside graphile-worker doing the same job on the same server. All three send the same body under the same two
+ * signatures.
  */
 import { Effect, type Scope } from "effect"
 import { Logger, run, runMigrations } from "graphile-worker"
@@ -13,7 +14,7 @@ import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { createDatabase, type DatabaseServer, onDatabase, urlOf } from "./Database.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import { makeSink, type Sink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -164,10 +165,13 @@ const startGraphile = (server: DatabaseServer, name: string, spec: RoleSpec) =>
     const { pid } = yield* roleOf({ ...spec, database })
     const queue = (count: number) =>
       onDatabase(server, name, (client) =>
-        client.query(`select count(*) from graphile_worker.add_jobs(array(
+        client.query(
+          `select count(*) from graphile_worker.add_jobs(array(
           select row('send', json_build_object('path', '/hook/' || n % ${endpoints}, 'id', 'evt_1-' || n, 'body', $1::text),
             null, null, null, null, null, null)::graphile_worker.job_spec
-          from generate_series(1, $2::int) n))`, [spec.body, count]))
+          from generate_series(1, $2::int) n))`,
+          [spec.body, count]
+        ))
     const left = numberOf(server, name, "select count(*) as n from graphile_worker.jobs")
     return { pid, queue, left } satisfies Contestant
   })
@@ -196,7 +200,10 @@ const prepare = (server: DatabaseServer, database: string, sink: Sink) =>
               headers: { "x-api-key": key },
               body: { url: sink.url(`/hook/${merchant * endpointsEach + at}`), enabled_events: ["*"] }
             })))
-        return { body: JSON.stringify(json.data.data[0]), ids: merchants.map(({ id }) => id) }
+        return {
+          body: JSON.stringify(json.data.data[0]),
+          ids: merchants.map(({ id }) => id)
+        }
       }))
     yield* onDatabase(server, database, async (client) => {
       await client.query(copies, [made.ids])
@@ -211,9 +218,12 @@ const startTillwire = (server: DatabaseServer, name: string, sink: Sink) =>
     const { pid }: Service = yield* Tillwire.start(deployment)
     const queue = (count: number) =>
       onDatabase(server, name, (client) =>
-        client.query(`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+        client.query(
+          `insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
           select e.merchant_id, w.id, e.ms, e.seq from events e join webhook_endpoints w on w.merchant_id = e.merchant_id
-          where e.request_id like 'copy-%' and substr(e.request_id, 6)::int <= $1`, [count / endpoints]))
+          where e.request_id like 'copy-%' and substr(e.request_id, 6)::int <= $1`,
+          [count / endpoints]
+        ))
     const left = numberOf(server, name, "select count(*) as n from webhook_deliveries where finished_at is null")
     return { pid, queue, left } satisfies Contestant
   })
@@ -226,8 +236,10 @@ export const deliveries = ({ progress, rounds, server }: Bench): Effect.Effect<R
     const contestants = [
       ["tillwire: claim, sign, POST, mark", (round: number) => startTillwire(server, `deliveries_till_${round}`, sink)],
       ["bare undici: sign, POST", () => startBare(spec)],
-      ["graphile-worker: fetch, sign, POST, complete", (round: number) =>
-        startGraphile(server, `deliveries_graphile_${round}`, spec)]
+      [
+        "graphile-worker: fetch, sign, POST, complete",
+        (round: number) => startGraphile(server, `deliveries_graphile_${round}`, spec)
+      ]
     ] as const
     const seen = contestants.map((): Array<Measured> => [])
     for (let round = 1; round <= rounds; round++) {

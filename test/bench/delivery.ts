@@ -1,10 +1,12 @@
-/** Two instances killed, paused and stopped under load, before receivers of every kind: the long form of the journey. */
+/**
+ * Two instances killed, paused and stopped under load, before receivers of every kind: the long form of the journey.
+ */
 import { Effect } from "effect"
 import { anvil } from "../support/Anvil.ts"
-import { runDelivery, deliveryRunConfig } from "../support/Delivery.ts"
+import { deliveryRunConfig, runDelivery } from "../support/Delivery.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { freePort } from "../support/Ports.ts"
-import { receiverKinds, makeReceivers } from "../support/Receivers.ts"
+import { makeReceivers, receiverKinds } from "../support/Receivers.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
@@ -22,7 +24,10 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
     const receivers = yield* makeReceivers({ slowMillis: 5_000 })
     yield* createDatabase(server, database)
     const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const
-    const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
+    const ports = [{ http: yield* freePort, rpc: yield* freePort }, {
+      http: yield* freePort,
+      rpc: yield* freePort
+    }] as const
     const config = {
       ...configOf({ database: urlOf(server, database), chains: [] }),
       ...deliveryRunConfig({ node, receivers, retry }),
@@ -49,7 +54,13 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
       progress
     })
     report.faults.forEach(progress)
-    const row = (what: string, value: number, unit: string, note: string): ReportLine => ({ section: "delivery", what, value, unit, note })
+    const row = (what: string, value: number, unit: string, note: string): ReportLine => ({
+      section: "delivery",
+      what,
+      value,
+      unit,
+      note
+    })
     return [
       row("committed", report.events, "events", `${report.invoices} invoices, ${report.payments} payments`),
       row("delivered", report.delivered, "", `to ${report.endpoints} endpoints, ${report.arrivals} arrivals`),

@@ -5,7 +5,7 @@ import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
 import { drive } from "./load.ts"
 import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const stored = 50_000
@@ -59,7 +59,8 @@ const bare = async ({ cursors, database, host, merchant }: BareSpec) => {
 }
 
 /** Copies of one real event, so that every text is as long as it is in service. */
-const copies = `insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
+const copies =
+  `insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
     idempotency_key, pending_webhooks, data, payor_data)
   select merchant_id, ms + n, nextval('event_seq'), environment, type, invoice_id, customer_id, commerce, request_id,
     idempotency_key, 0, data, payor_data

@@ -4,7 +4,7 @@ import { until } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const due = 10_000
@@ -16,7 +16,8 @@ const idleSeconds = 5
 const busySeconds = 12
 
 /** Copies of one real invoice, due at second `at`. */
-const copies = (at: string) => `insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid,
+const copies = (at: string) =>
+  `insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid,
     customer_id, expires_at, created_at, metadata, policy, details, grace_ended, due_at)
   select merchant_id, gen_random_uuid(), 1, environment, 'unpaid', type, amount, 0, customer_id, ${at}, created_at,
     metadata, policy, details, false, ${at}
@@ -110,7 +111,9 @@ export const expiry = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       ))
     yield* createDatabase(server, "expiry_limit", deployment.database)
     const sizes = yield* onDatabase(server, "expiry_limit", async (client) => {
-      const { rows: [row] } = await client.query("select length(data) as d, length(payor_data) as p from events limit 1")
+      const { rows: [row] } = await client.query(
+        "select length(data) as d, length(payor_data) as p from events limit 1"
+      )
       return [row.d, row.p] as const
     })
     const limits: Array<number> = []
@@ -119,12 +122,19 @@ export const expiry = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       seen.push(yield* ours(server, deployment, key, id))
       limits.push(yield* limit(server, "expiry_limit", sizes))
       const { busyP99, idleP99, perSecond } = seen.at(-1)!
-      progress(`expiry ${round}/${rounds}: tillwire ${perSecond.toFixed(0)}/s, SQL ${limits.at(-1)!.toFixed(0)}/s, `
-        + `reads p99 ${idleP99.toFixed(1)} -> ${busyP99.toFixed(1)} ms`)
+      progress(
+        `expiry ${round}/${rounds}: tillwire ${perSecond.toFixed(0)}/s, SQL ${limits.at(-1)!.toFixed(0)}/s, `
+          + `reads p99 ${idleP99.toFixed(1)} -> ${busyP99.toFixed(1)} ms`
+      )
     }
     const section = "expiry"
     return [
-      { section, what: `tillwire, ${due} due at once`, value: median(seen.map(({ perSecond }) => perSecond)), unit: "/s" },
+      {
+        section,
+        what: `tillwire, ${due} due at once`,
+        value: median(seen.map(({ perSecond }) => perSecond)),
+        unit: "/s"
+      },
       { section, what: `SQL alone, batches of ${batch}`, value: median(limits), unit: "/s" },
       {
         section,

@@ -1,7 +1,7 @@
 /**
- * The service most engineers would write: fastify, `pg`, one transaction of one statement after another for each request.
- * It does the work of creating an invoice, no more and no less, on a copy of the service's own database: key look-up,
- * idempotency row, invoice with its due time, stream row, event, deliveries of the endpoints that match.
+ * The service most engineers would write: fastify, `pg`, one transaction of one statement after another for each
+ * request. It does the work of creating an invoice, no more and no less, on a copy of the service's own database: key
+ * look-up, idempotency row, invoice with its due time, stream row, event, deliveries of the endpoints that match.
  */
 import fastify from "fastify"
 import { createHash, createHmac, randomUUID } from "node:crypto"
@@ -117,20 +117,55 @@ const serve = async ({ database, host }: BaselineSpec) => {
       await client.query("begin")
       const won = await client.query({ name: "key", text: insertKey, values: [merchant, scope, fingerprint, reply] })
       if (won.rowCount === 0) throw new Error("the key was used")
-      await client.query({ name: "invoice", text: insertInvoice, values: [
-        merchant, invoice.id, invoice.amount, invoice.customer_id, invoice.expires_at, invoice.created_at,
-        JSON.stringify(invoice.metadata), policy, JSON.stringify({ description: body.description ?? null })
-      ] })
+      await client.query({
+        name: "invoice",
+        text: insertInvoice,
+        values: [
+          merchant,
+          invoice.id,
+          invoice.amount,
+          invoice.customer_id,
+          invoice.expires_at,
+          invoice.created_at,
+          JSON.stringify(invoice.metadata),
+          policy,
+          JSON.stringify({ description: body.description ?? null })
+        ]
+      })
       const { rows: [at] } = await client.query({ name: "stream", text: moveStream, values: [merchant] })
-      const { rows: endpoints } = await client.query({ name: "endpoints", text: findEndpoints, values: [merchant, filters] })
+      const { rows: endpoints } = await client.query({
+        name: "endpoints",
+        text: findEndpoints,
+        values: [merchant, filters]
+      })
       const data = JSON.stringify({ object: invoice, previous_attributes: {} })
       const payor = JSON.stringify({ object: { ...invoice, metadata: {}, customer_id: null }, previous_attributes: {} })
-      await client.query({ name: "event", text: insertEvent, values: [
-        merchant, at.ms, at.seq, invoice.id, invoice.customer_id, "req_twin", key, endpoints.length, data, payor
-      ] })
-      await client.query({ name: "deliveries", text: insertDeliveries, values: [
-        merchant, at.ms, at.seq, endpoints.map(({ id }) => id)
-      ] })
+      await client.query({
+        name: "event",
+        text: insertEvent,
+        values: [
+          merchant,
+          at.ms,
+          at.seq,
+          invoice.id,
+          invoice.customer_id,
+          "req_twin",
+          key,
+          endpoints.length,
+          data,
+          payor
+        ]
+      })
+      await client.query({
+        name: "deliveries",
+        text: insertDeliveries,
+        values: [
+          merchant,
+          at.ms,
+          at.seq,
+          endpoints.map(({ id }) => id)
+        ]
+      })
       await client.query("commit")
     } catch (error) {
       await client.query("rollback")

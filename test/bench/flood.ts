@@ -10,7 +10,7 @@ import { configOf, type Service, startService, temporaryDirectory, until } from 
 import { sendFakeTransfers } from "../support/FakeTransfers.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 
 const fakes = 16_000
 const database = "flood_till"
@@ -34,7 +34,9 @@ const opened = (service: Service, key: string) =>
     return { id: json.invoice_id as string, address: shown.json.temp_address as string }
   })
 
-/** Milliseconds from the honest payment's block to the paid invoice, with the flood at `target` in it or the one before. */
+/**
+ * Milliseconds from the honest payment's block to the paid invoice, with the flood at `target` in it or the one before.
+ */
 const credited = (
   node: Anvil,
   query: (text: string) => Effect.Effect<ReadonlyArray<any>>,
@@ -83,8 +85,7 @@ export const flood = ({ progress, rounds, server }: Bench): Effect.Effect<Readon
         telemetry: { logs: "json", level: "info" }
       }
     })
-    const query = (text: string) =>
-      onDatabase(server, database, async (client) => (await client.query(text)).rows)
+    const query = (text: string) => onDatabase(server, database, async (client) => (await client.query(text)).rows)
     const { merchant_key: key } = yield* service.keys
     const floods = [
       { where: "its own address", isOwn: true, isBefore: false, times: [] as Array<number> },
@@ -98,9 +99,13 @@ export const flood = ({ progress, rounds, server }: Bench): Effect.Effect<Readon
         const contract = `0x${(0xbad000 + round * floods.length + place).toString(16).padStart(40, "0")}`
         const { millis, transactions } = yield* credited(node, query, honest, target.address, contract, isBefore)
         times.push(millis)
-        const [rows] = yield* query("select count(*)::int as n, count(*) filter (where handled <> status)::int as left from transfers")
-        progress(`flood ${round}/${rounds}, at ${where}: ${millis.toFixed(0)} ms, ${transactions} transactions, `
-          + `journal ${rows.n} rows, ${rows.left} of them waiting`)
+        const [rows] = yield* query(
+          "select count(*)::int as n, count(*) filter (where handled <> status)::int as left from transfers"
+        )
+        progress(
+          `flood ${round}/${rounds}, at ${where}: ${millis.toFixed(0)} ms, ${transactions} transactions, `
+            + `journal ${rows.n} rows, ${rows.left} of them waiting`
+        )
       }
     }
     const section = "flood"

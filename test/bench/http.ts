@@ -1,7 +1,7 @@
 /**
- * CPU of the server per request, against raw node:http. The database is a stub that answers
- * at once, so what is measured is the door, the middlewares, the schemas and nothing else. The client is a process of its
- * own that keeps a fixed number of connections busy with prepared bytes.
+ * CPU of the server per request, against raw node:http. The database is a stub that answers at once, so what is
+ * measured is the door, the middlewares, the schemas and nothing else. The client is a process of its own that keeps a
+ * fixed number of connections busy with prepared bytes.
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Schema, Scope } from "effect"
@@ -15,13 +15,20 @@ import type { AddressInfo } from "node:net"
 import "effect/schema/SchemaJITCompiler/enable"
 import { Commit } from "../../runtime/Commit.ts"
 import {
-  Credentials, CurrentPrincipal, Idempotency, IdempotencyRequired, jsonText, MerchantAuth, RequestInfo, WrappedErrors
+  Credentials,
+  CurrentPrincipal,
+  Idempotency,
+  IdempotencyRequired,
+  jsonText,
+  MerchantAuth,
+  RequestInfo,
+  WrappedErrors
 } from "../../runtime/Http.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { secretsLayer, settingsLayer } from "../support/Api.ts"
 import type { Bench } from "./Bench.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import { newestVersion } from "../../schemas/Version.ts"
 
 const connections = 32
@@ -29,8 +36,13 @@ const warmUp = 6_000
 const measured = 30_000
 
 const body = JSON.stringify({
-  amount: 49_990, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1" },
-  expires_in: 43_200_000, customer_email: "a@example.com", locale: "en"
+  amount: 49_990,
+  description: "Starter plan",
+  customer_id: "cust_123",
+  metadata: { order_id: "ORD-1" },
+  expires_in: 43_200_000,
+  customer_email: "a@example.com",
+  locale: "en"
 })
 
 const Payload = Schema.Struct({
@@ -45,7 +57,10 @@ const Payload = Schema.Struct({
 
 class Group extends HttpApiGroup.make("bench")
   .add(
-    HttpApiEndpoint.get("read", "/:id", { params: { id: Schema.String }, success: Schema.Struct({ id: Schema.String }) }),
+    HttpApiEndpoint.get("read", "/:id", {
+      params: { id: Schema.String },
+      success: Schema.Struct({ id: Schema.String })
+    }),
     HttpApiEndpoint.post("post", "/", { payload: Payload, success: Schema.Struct({ id: Schema.String }) }),
     HttpApiEndpoint.post("create", "/keyed", { payload: Payload, success: Schema.Struct({ id: Schema.String }) })
       .middleware(IdempotencyRequired)
@@ -58,23 +73,35 @@ class BenchApi extends HttpApi.make("bench-api").add(Group) {}
 
 const reply = JSON.stringify({ id: "550e8400-e29b-41d4-a716-446655440000", amount: 49_990, padding: "x".repeat(600) })
 
-const handlers = HttpApiBuilder.group(BenchApi, "bench", Effect.fnUntraced(function*(group) {
-  const commit = yield* Commit
-  return group
-    .handle("read", () => Effect.as(CurrentPrincipal, jsonText(reply)))
-    .handle("post", () => Effect.as(CurrentPrincipal, jsonText(reply)))
-    .handle("create", Effect.fnUntraced(function*() {
-      const { merchantId, environment } = yield* CurrentPrincipal
-      const idempotency = yield* Idempotency
-      const { requestId } = yield* RequestInfo
-      const cause = { requestId, idempotencyKey: idempotency.key }
-      const kept = idempotency.reply(200, reply)
-      yield* Effect.orDie(commit.append({
-        merchantId, environment, cause, writes: [], events: [], ...(kept === undefined ? {} : { reply: kept })
-      }))
-      return jsonText(reply)
-    }))
-}))
+const handlers = HttpApiBuilder.group(
+  BenchApi,
+  "bench",
+  Effect.fnUntraced(function*(group) {
+    const commit = yield* Commit
+    return group
+      .handle("read", () => Effect.as(CurrentPrincipal, jsonText(reply)))
+      .handle("post", () => Effect.as(CurrentPrincipal, jsonText(reply)))
+      .handle(
+        "create",
+        Effect.fnUntraced(function*() {
+          const { merchantId, environment } = yield* CurrentPrincipal
+          const idempotency = yield* Idempotency
+          const { requestId } = yield* RequestInfo
+          const cause = { requestId, idempotencyKey: idempotency.key }
+          const kept = idempotency.reply(200, reply)
+          yield* Effect.orDie(commit.append({
+            merchantId,
+            environment,
+            cause,
+            writes: [],
+            events: [],
+            ...(kept === undefined ? {} : { reply: kept })
+          }))
+          return jsonText(reply)
+        })
+      )
+  })
+)
 
 const stubs = Layer.mergeAll(
   Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.succeed([]) } as never),
@@ -84,8 +111,21 @@ const stubs = Layer.mergeAll(
   secretsLayer
 )
 
-const key = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
-  register(() => Effect.succeed({ merchantId: 1, environment: "devnet", scope: "merchant", kind: "key", credential: "key_1", apiVersion: newestVersion } as never))))
+const key = Layer.effectDiscard(
+  Effect.flatMap(Credentials, ({ register }) =>
+    register(() =>
+      Effect.succeed(
+        {
+          merchantId: 1,
+          environment: "devnet",
+          scope: "merchant",
+          kind: "key",
+          credential: "key_1",
+          apiVersion: newestVersion
+        } as never
+      )
+    ))
+)
 
 const application = (server: NodeServer) =>
   HttpRouter.serve(
@@ -102,7 +142,9 @@ const application = (server: NodeServer) =>
 const raw = createServer((request, response) => {
   const answer = () => {
     response.writeHead(200, {
-      "content-type": "application/json", "content-length": Buffer.byteLength(reply), "x-request-id": "req_x"
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(reply),
+      "x-request-id": "req_x"
     })
     response.end(reply)
   }

@@ -7,7 +7,7 @@ import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type ReportLine, median, quantile } from "./Report.ts"
+import { median, quantile, type ReportLine } from "./Report.ts"
 import { makeSink, type Sink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -90,15 +90,19 @@ export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<Re
     const beside = yield* Tillwire.deploy(server, "isolation_beside", [sink.host], "isolation_alone")
     yield* onDead(server, beside.database, ids, queue)
     // As in service for long: a database that knows its tables.
-    for (const { database } of [alone, beside]) yield* onDatabase(server, database, (client) => client.query("vacuum analyze"))
+    for (const { database } of [alone, beside]) {
+      yield* onDatabase(server, database, (client) => client.query("vacuum analyze"))
+    }
     yield* onDatabase(server, "postgres", (client) => client.query("checkpoint"))
     const seen: Array<Record<"alone" | "beside", Effect.Success<ReturnType<typeof measure>>>> = []
     for (let round = 1; round <= rounds; round++) {
       yield* onDead(server, beside.database, ids, forget)
       seen.push({ alone: yield* measure(sink, alone, keys), beside: yield* measure(sink, beside, keys) })
       const { alone: a, beside: b } = seen.at(-1)!
-      progress(`isolation ${round}/${rounds}: alone p50 ${a.p50.toFixed(1)}, p99 ${a.p99.toFixed(1)} ms; beside dead ones `
-        + `p50 ${b.p50.toFixed(1)}, p99 ${b.p99.toFixed(1)} ms, ${b.tarpits} attempts on them`)
+      progress(
+        `isolation ${round}/${rounds}: alone p50 ${a.p50.toFixed(1)}, p99 ${a.p99.toFixed(1)} ms; beside dead ones `
+          + `p50 ${b.p50.toFixed(1)}, p99 ${b.p99.toFixed(1)} ms, ${b.tarpits} attempts on them`
+      )
     }
     const p99 = (side: "alone" | "beside") => median(seen.map((round) => round[side].p99))
     return [
@@ -109,7 +113,9 @@ export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<Re
         value: p99("beside"),
         unit: "ms",
         goal: { atMost: p99Millis },
-        note: `${queuedEach.toLocaleString("en")} queued for each; ${median(seen.map(({ beside }) => beside.tarpits))} attempts on them`
+        note: `${queuedEach.toLocaleString("en")} queued for each; ${
+          median(seen.map(({ beside }) => beside.tarpits))
+        } attempts on them`
       },
       {
         section: "isolation",

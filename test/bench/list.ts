@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Bench } from "./Bench.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 export const sizes = { few: 10_000, many: 1_000_000 } as const
@@ -21,8 +21,9 @@ const turns = 3
 const seconds = 0.3
 
 /**
- * Copies of one real invoice, a hundred days of them: four fifths paid, on two networks, a thousandth canceled, a fiftieth
- * of commerce, a tenth on mainnet. Ids begin with the milliseconds of their creation, as those of the service do.
+ * Copies of one real invoice, a hundred days of them: four fifths paid, on two networks, a thousandth canceled, a
+ * fiftieth of commerce, a tenth on mainnet. Ids begin with the milliseconds of their creation, as those of the service
+ * do.
  */
 const copies = (count: number, first: number) => `
   insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid, customer_id,
@@ -102,22 +103,35 @@ export interface Side {
 export type Questions = ReadonlyArray<readonly [name: string, paths: ReadonlyArray<string>]>
 
 /**
- * Milliseconds at the median of a lone caller's answers, by question and size. Both services run, and are asked in turns of
- * a fraction of a second, so that whatever else the machine does is felt by both.
+ * Milliseconds at the median of a lone caller's answers, by question and size. Both services run, and are asked in
+ * turns of a fraction of a second, so that whatever else the machine does is felt by both.
  */
 export const measure = (sides: Readonly<Record<Size, Side>>, asked: Questions) =>
   Effect.scoped(Effect.gen(function*() {
     const started = yield* Effect.forEach(sizeNames, (size) =>
       Effect.map(Tillwire.start(sides[size].deployment), (service) => ({ size, service, key: sides[size].key })))
     const ask = ({ key, service }: typeof started[number], more: Partial<LoadSpec>) =>
-      drive(service.pid, { port: service.ports.http, callers: 1, seconds, method: "GET", paths: [], keys: [key], ...more })
-    const everything = asked.flatMap(([, paths]) => paths)
-    yield* Effect.forEach(started, (side) => ask(side, { paths: everything, callers: 4, seconds: 8, count: warmUpRequests }))
+      drive(service.pid, {
+        port: service.ports.http,
+        callers: 1,
+        seconds,
+        method: "GET",
+        paths: [],
+        keys: [key],
+        ...more
+      })
+    const everything = asked.flatMap(([, paths]) =>
+      paths
+    )
+    yield* Effect.forEach(started, (side) =>
+      ask(side, { paths: everything, callers: 4, seconds: 8, count: warmUpRequests }))
     const found = new Map<string, Readonly<Record<Size, number>>>()
     for (const [name, paths] of asked) {
       const waits: Record<Size, Array<number>> = { few: [], many: [] }
       for (let turn = 0; turn < turns; turn++) {
-        for (const side of started) waits[side.size].push((yield* ask(side, { paths })).p50)
+        for (const side of started) {
+          waits[side.size].push((yield* ask(side, { paths })).p50)
+        }
       }
       found.set(name, { few: median(waits.few), many: median(waits.many) })
     }
@@ -128,8 +142,12 @@ export const list = ({ progress, rounds, server }: Bench): Effect.Effect<Readonl
   Effect.scoped(Effect.gen(function*() {
     const at = Math.floor(Date.now() / 1000 / 86_400) * 86_400 - spanSeconds / 2 + 4_321
     const asked: Questions = [
-      ...Object.entries(questions(at)).map(([name, some]) => [name, some.map((query) => `/api/v1/invoices?${query}`)] as const),
-      ...Object.entries(totals(at)).map(([name, some]) => [name, some.map((query) => `/api/v1/invoices/totals?${query}`)] as const)
+      ...Object.entries(questions(at)).map(([name, some]) =>
+        [name, some.map((query) => `/api/v1/invoices?${query}`)] as const
+      ),
+      ...Object.entries(totals(at)).map(([name, some]) =>
+        [name, some.map((query) => `/api/v1/invoices/totals?${query}`)] as const
+      )
     ]
     const sides = {} as Record<Size, Side>
     for (const size of sizeNames) {

@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
- * tokens, signin, quotes, page, commerce, crash, delivery, chaos, flood; none means all.
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--json file]`: every figure with its
+ * goal, both sides measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation,
+ * sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos, flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -86,7 +86,13 @@ const main = Effect.gen(function*() {
     bench.progress(`# ${name}`)
     lines.push(...yield* run(bench))
   }
-  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version, rounds: bench.rounds, seed: bench.seed }
+  const machine = {
+    cpu: cpus()[0]?.model,
+    cores: cpus().length,
+    node: process.version,
+    rounds: bench.rounds,
+    seed: bench.seed
+  }
   console.log(`\n${table(lines)}\n\n${JSON.stringify(machine)}`)
   if (values.json !== undefined) writeFileSync(values.json, JSON.stringify({ machine, lines }, null, 2))
   return lines

@@ -1,7 +1,7 @@
 /**
- * The payment page: pages a second and CPU of the service for each view, beside a bare node:http server that answers the
- * same bytes, compressed already; and how soon an open page shows what was committed. The views are of many invoices in
- * turn, so that nothing drawn for one serves the next.
+ * The payment page: pages a second and CPU of the service for each view, beside a bare node:http server that answers
+ * the same bytes, compressed already; and how soon an open page shows what was committed. The views are of many
+ * invoices in turn, so that nothing drawn for one serves the next.
  */
 import { Effect } from "effect"
 import { request } from "node:http"
@@ -10,7 +10,7 @@ import type { Service } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import type { PlainServerSpec } from "./plainServer.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import { screen } from "./screen.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -48,10 +48,12 @@ interface Answer {
 
 const ask = ({ ports }: Service, path: string, more = ""): Effect.Effect<Answer> =>
   Effect.callback<Answer>((resume) => {
-    const headers = Object.fromEntries((accept + more).split("\r\n").filter((line) => line !== "").map((line) => {
-      const colon = line.indexOf(": ")
-      return [line.slice(0, colon), line.slice(colon + 2)]
-    }))
+    const headers = Object.fromEntries(
+      (accept + more).split("\r\n").filter((line) => line !== "").map((line) => {
+        const colon = line.indexOf(": ")
+        return [line.slice(0, colon), line.slice(colon + 2)]
+      })
+    )
     request({ port: ports.http, host: "127.0.0.1", path, headers, agent: false }, (response) => {
       const chunks: Array<Buffer> = []
       response.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -131,38 +133,50 @@ const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray
     const deployment: Tillwire.Deployment = { ...deployed, config: { ...config, chains: everyNetwork } }
     const key = yield* Tillwire.prepare(deployment, (_, key) => Effect.succeed(key))
 
-    const seen: Array<Readonly<Record<"link" | "check" | "list" | "pay" | "state" | "plainList" | "plainPay", Driven>>> = []
+    const seen: Array<
+      Readonly<Record<"link" | "check" | "list" | "pay" | "state" | "plainList" | "plainPay", Driven>>
+    > = []
     const bytes = { list: 0, pay: 0 }
     for (let round = 1; round <= rounds; round++) {
-      seen.push(yield* Effect.scoped(Effect.gen(function*() {
-        const service = yield* Tillwire.start(deployment)
-        const visits = yield* Effect.forEach(
-          Array.from({ length: invoiceCount }),
-          (_, n) => newVisit(service, key, n),
-          { concurrency: 8 }
-        )
-        const paths = visits.map(({ path }) => path)
-        const heads = visits.map(({ head }) => head)
-        const ours = (load: Load) => measure(service.pid, service.ports.http, { ...load, first: 0 })
-        const sample = () => Effect.flatMap(ask(service, paths[0]!, heads[0]!), (answer) => expected(200, answer))
+      seen.push(
+        yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* Tillwire.start(deployment)
+          const visits = yield* Effect.forEach(
+            Array.from({ length: invoiceCount }),
+            (_, n) => newVisit(service, key, n),
+            { concurrency: 8 }
+          )
+          const paths = visits.map(({ path }) => path)
+          const heads = visits.map(({ head }) => head)
+          const ours = (load: Load) => measure(service.pid, service.ports.http, { ...load, first: 0 })
+          const sample = () => Effect.flatMap(ask(service, paths[0]!, heads[0]!), (answer) => expected(200, answer))
 
-        const link = yield* ours({ paths: visits.map(({ link }) => link), status: 303 })
-        const check = yield* ours({ paths: visits.map(({ check }) => check), heads, status: 303 })
-        const listSample = yield* sample()
-        const list = yield* ours({ paths, heads })
-        yield* Effect.forEach(visits, (visit) => chooseUsdc(service, visit), { concurrency: 8, discard: true })
-        const paySample = yield* sample()
-        const pay = yield* ours({ paths, heads })
-        const tagged = yield* Effect.forEach(visits, ({ head, path }) =>
-          Effect.map(
-            Effect.flatMap(ask(service, `${path}/state`, head), (answer) => expected(200, answer)),
-            ({ headers }) => `${head}if-none-match: ${String(headers["etag"])}\r\n`
-          ), { concurrency: 8 })
-        const state = yield* ours({ paths: paths.map((path) => `${path}/state`), heads: tagged, status: 304 })
-        bytes.list = listSample.body.length
-        bytes.pay = paySample.body.length
-        return { link, check, list, pay, state, plainList: yield* plain(listSample), plainPay: yield* plain(paySample) }
-      })))
+          const link = yield* ours({ paths: visits.map(({ link }) => link), status: 303 })
+          const check = yield* ours({ paths: visits.map(({ check }) => check), heads, status: 303 })
+          const listSample = yield* sample()
+          const list = yield* ours({ paths, heads })
+          yield* Effect.forEach(visits, (visit) => chooseUsdc(service, visit), { concurrency: 8, discard: true })
+          const paySample = yield* sample()
+          const pay = yield* ours({ paths, heads })
+          const tagged = yield* Effect.forEach(visits, ({ head, path }) =>
+            Effect.map(
+              Effect.flatMap(ask(service, `${path}/state`, head), (answer) => expected(200, answer)),
+              ({ headers }) => `${head}if-none-match: ${String(headers["etag"])}\r\n`
+            ), { concurrency: 8 })
+          const state = yield* ours({ paths: paths.map((path) => `${path}/state`), heads: tagged, status: 304 })
+          bytes.list = listSample.body.length
+          bytes.pay = paySample.body.length
+          return {
+            link,
+            check,
+            list,
+            pay,
+            state,
+            plainList: yield* plain(listSample),
+            plainPay: yield* plain(paySample)
+          }
+        }))
+      )
       const { check, link, list, pay, state } = seen.at(-1)!
       const cpu = [link, check, list, pay, state].map(({ cpuEach }) => cpuEach.toFixed(0)).join(" / ")
       progress(`page ${round}/${rounds}: link, cookie, list, pay, 304: ${cpu} us CPU`)

@@ -1,11 +1,11 @@
 /**
- * What a payor with a weak phone on a slow line waits for: from the opening of `payment_url` to the first and the largest
- * thing painted, and how far the page jumps meanwhile. Each load is a browser's first one: nothing is cached, both
- * redirects count.
+ * What a payor with a weak phone on a slow line waits for: from the opening of `payment_url` to the first and the
+ * largest thing painted, and how far the page jumps meanwhile. Each load is a browser's first one: nothing is cached,
+ * both redirects count.
  */
 import { Effect } from "effect"
 import type { Browser } from "playwright-core"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 
 /** A slow 4G line, and a processor four times slower than this machine's (experience, budgets). */
 const line = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 }
@@ -77,7 +77,13 @@ export const paint = Effect.fnUntraced(function*(
         goal: { atMost: firstPaintMillis },
         note: `from payment_url, both redirects; largest ${of(({ largest }) => largest).toFixed(0)} ms`
       },
-      { section: "page", what: "the same, layout shift", value: of(({ shift }) => shift), unit: "", goal: { atMost: 0 } }
+      {
+        section: "page",
+        what: "the same, layout shift",
+        value: of(({ shift }) => shift),
+        unit: "",
+        goal: { atMost: 0 }
+      }
     )
   }
   return lines

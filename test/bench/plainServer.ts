@@ -1,4 +1,6 @@
-/** The least anybody could do for a page: a bare node:http server that answers bytes it was given, compressed already. */
+/**
+ * The least anybody could do for a page: a bare node:http server that answers bytes it was given, compressed already.
+ */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { say, specification } from "../support/Process.ts"

@@ -8,7 +8,7 @@ import type { Bench } from "./Bench.ts"
 import { findPgbench, pgbench, pgbenchClients } from "./create.ts"
 import { createDatabase, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const widths = [64, 256] as const
@@ -25,7 +25,9 @@ const perRound = warmUpRequests + widths.length * measuredRequests
 const copies = (ids: ReadonlyArray<number>, count: number) => `
   insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid, customer_id, expires_at,
     created_at, metadata, policy, details, grace_ended, due_at)
-  select (array[${ids.join(",")}])[1 + n % ${ids.length}], ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+  select (array[${
+  ids.join(",")
+}])[1 + n % ${ids.length}], ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
     1, environment, 'unpaid', type, amount, 0, customer_id, expires_at, created_at, metadata, policy, details, false, due_at
   from (select * from invoices order by created_at limit 1) i, generate_series(0, ${count - 1}) n`
 
@@ -62,7 +64,9 @@ export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     const tokenId = yield* onDatabase(server, "quotes_till", async (client) => {
       await client.query(copies(ids, count))
       await client.query("vacuum analyze invoices")
-      const found = await client.query("select id from tokens where network = 'base' and environment = 'devnet' and symbol = 'USDC'")
+      const found = await client.query(
+        "select id from tokens where network = 'base' and environment = 'devnet' and symbol = 'USDC'"
+      )
       return found.rows[0].id as number
     })
     yield* createDatabase(server, "quotes_pgbench", "quotes_till")
@@ -86,8 +90,13 @@ export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
         })
         const first = round * perRound
         yield* drive(service.pid, load(widths[1], first, warmUpRequests))
-        seen.push(yield* Effect.forEach(widths, (width, at) =>
-          drive(service.pid, load(width, first + warmUpRequests + at * measuredRequests, measuredRequests))))
+        seen.push(
+          yield* Effect.forEach(
+            widths,
+            (width, at) =>
+              drive(service.pid, load(width, first + warmUpRequests + at * measuredRequests, measuredRequests))
+          )
+        )
       }))
       if (program !== undefined) {
         bare.push(yield* pgbench(program, server, "quotes_pgbench", pgbenchScript(count, tokenId)))

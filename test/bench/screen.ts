@@ -1,6 +1,7 @@
 /**
- * From a commit to the changed screen: a real browser has the payment page open, parts of the invoice are paid, and what
- * is timed is from the millisecond in the event's id to the page's first DOM with the new amount. One machine, one clock.
+ * From a commit to the changed screen: a real browser has the payment page open, parts of the invoice are paid, and
+ * what is timed is from the millisecond in the event's id to the page's first DOM with the new amount. One machine, one
+ * clock.
  */
 import { Effect, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
@@ -9,7 +10,7 @@ import { findBrowser, launch } from "../support/Browser.ts"
 import type { Service } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { paint } from "./paint.ts"
-import { type ReportLine, quantile } from "./Report.ts"
+import { quantile, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 /** Payments that warm up the service and the page, and payments that are timed. */
@@ -55,7 +56,9 @@ const watch = (page: Page): Effect.Effect<void> =>
 
 const shownAt = (page: Page, amount: number): Effect.Effect<number> =>
   Effect.promise(async () => {
-    const shown = await page.waitForFunction((wanted) => window.shownAt.get(wanted), amount, { timeout: patienceMillis })
+    const shown = await page.waitForFunction((wanted) => window.shownAt.get(wanted), amount, {
+      timeout: patienceMillis
+    })
     return await shown.jsonValue() as number
   })
 
@@ -74,9 +77,14 @@ const newBill = Effect.fnUntraced(function*(service: Service, key: string) {
   })
   const headers = made.payment_session_headers
   const choose = Effect.gen(function*() {
-    const { json: tokens } = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", { headers })
+    const { json: tokens } = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", {
+      headers
+    })
     const token = tokens.find((each: { readonly token_symbol: string }) => each.token_symbol === "USDC")
-    yield* service.call("/api/v1/payments/payment-addresses", { headers, body: { network: "base", token_id: token.id } })
+    yield* service.call("/api/v1/payments/payment-addresses", {
+      headers,
+      body: { network: "base", token_id: token.id }
+    })
   })
   const bill: Bill = { id: made.invoice_id, url: made.payment_url, choose }
   return bill
@@ -87,8 +95,7 @@ const openInvoice = Effect.fnUntraced(function*(service: Service, key: string, p
   const { choose, id, url } = yield* newBill(service, key)
   yield* choose
   yield* Effect.promise(async () => {
-    const greeted = new Promise((resolve) =>
-      page.once("websocket", (socket) => socket.once("framereceived", resolve)))
+    const greeted = new Promise((resolve) => page.once("websocket", (socket) => socket.once("framereceived", resolve)))
     await page.goto(url)
     await greeted
   })
@@ -131,7 +138,14 @@ export const screen = ({ progress, server }: Bench): Effect.Effect<ReadonlyArray
     const paints = yield* paint(browser, newBill(service, key))
     return [
       { section: "page", what: "commit to changed screen in Chromium, p50", value: p50, unit: "ms" },
-      { section: "page", what: "the same, p99", value: p99, unit: "ms", goal: { atMost: goalMillis }, note: `${measured} events` },
+      {
+        section: "page",
+        what: "the same, p99",
+        value: p99,
+        unit: "ms",
+        goal: { atMost: goalMillis },
+        note: `${measured} events`
+      },
       ...paints
     ]
   }))

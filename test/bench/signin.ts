@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto"
 import { Agent, request } from "node:http"
 import type { Bench } from "./Bench.ts"
 import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const callers = 32
@@ -103,7 +103,9 @@ const recover = () => {
   const once = () => {
     for (const { bytes, message } of signed) {
       const parts = secp256k1.Signature.fromBytes(bytes, "recovered")
-      if (addressOf(parts.recoverPublicKey(hashOf(message)).toBytes(false)) !== wallet.address) throw new Error("not the signer")
+      if (addressOf(parts.recoverPublicKey(hashOf(message)).toBytes(false)) !== wallet.address) {
+        throw new Error("not the signer")
+      }
     }
   }
   for (const from = performance.now(); performance.now() - from < 1_000;) once()

@@ -1,6 +1,6 @@
 /**
- * A receiver of webhooks as a process of its own, cheap enough not to be what is measured: raw sockets, the least parsing,
- * one answer of fixed bytes. What is sent to a path that begins with `/tarpit` is never answered.
+ * A receiver of webhooks as a process of its own, cheap enough not to be what is measured: raw sockets, the least
+ * parsing, one answer of fixed bytes. What is sent to a path that begins with `/tarpit` is never answered.
  */
 import { Effect, type Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -92,7 +92,9 @@ const listen = () => {
       case "reached":
         return count >= question.count
           ? arrived()
-          : new Promise((tell) => { wanted = { count: question.count, tell } })
+          : new Promise((tell) => {
+            wanted = { count: question.count, tell }
+          })
       case "delays":
         return delays
       case "tarpits":

@@ -1,6 +1,7 @@
 /**
  * Frames to many sockets, and what an idle one holds: the hub behind a real door, told of events by a bus without a
- * database, beside bare `ws` that sends the same texts to as many. Commits are not in it: they are measured by `create`.
+ * database, beside bare `ws` that sends the same texts to as many. Commits are not in it: they are measured by
+ * `create`.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
@@ -17,7 +18,7 @@ import { payorEventText } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { answerQuestions, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import type { Bench } from "./Bench.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 
 const [few, many] = [1_000, 5_000] as const
 
@@ -45,7 +46,9 @@ interface Serving {
   readonly frame: number
 }
 
-type ServerQuestion = { readonly ask: "tell"; readonly groups: number; readonly frames: number } | { readonly ask: "memory" }
+type ServerQuestion = { readonly ask: "tell"; readonly groups: number; readonly frames: number } | {
+  readonly ask: "memory"
+}
 
 const groupOf = (url: string | undefined): string => url!.slice(url!.indexOf("?") + 1)
 
@@ -100,7 +103,11 @@ const hub = Effect.gen(function*() {
     nextPosition: () => Effect.succeed({ ms: 0n, seq: 0n }),
     staleMillis: () => 0
   })
-  const revocations = Revocations.of({ register: () => Effect.void, awaitEnd: () => Effect.never, isGood: () => Effect.succeed(true) })
+  const revocations = Revocations.of({
+    register: () => Effect.void,
+    awaitEnd: () => Effect.never,
+    isGood: () => Effect.succeed(true)
+  })
   const sockets = Context.get(
     yield* Layer.build(Hub.layer.pipe(
       Layer.provide(Layer.succeed(EventBus, bus)),
@@ -110,16 +117,20 @@ const hub = Effect.gen(function*() {
   )
   const router = yield* HttpRouter.make
   let sessions = 0
-  yield* router.add("GET", "/ws", Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-    sockets.serveInvoice({
-      merchantId: 1,
-      invoiceId: groupOf(url),
-      sessionKey: String(sessions++),
-      expiresAt: 9_000_000_000,
-      apiVersion: "2026-01-15",
-      since: null,
-      greeting: Effect.succeed([])
-    })))
+  yield* router.add(
+    "GET",
+    "/ws",
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
+      sockets.serveInvoice({
+        merchantId: 1,
+        invoiceId: groupOf(url),
+        sessionKey: String(sessions++),
+        expiresAt: 9_000_000_000,
+        apiVersion: "2026-01-15",
+        since: null,
+        greeting: Effect.succeed([])
+      }))
+  )
   const { port } = yield* Doors.listen(router, { host: "127.0.0.1", port: 0 }, "http")
   answerQuestions<ServerQuestion>(async (question) => {
     if (question.ask === "memory") return await memory()
@@ -151,7 +162,11 @@ const bare = () => {
     }
     return {}
   })
-  server.listen(0, "127.0.0.1", () => say({ port: (server.address() as { readonly port: number }).port, frame: frameBytes }))
+  server.listen(
+    0,
+    "127.0.0.1",
+    () => say({ port: (server.address() as { readonly port: number }).port, frame: frameBytes })
+  )
 }
 
 type ClientQuestion =
@@ -186,20 +201,26 @@ const clients = () => {
         })
         resolve(socket)
       })
-      socket.once("close", () => { throw new Error("a socket was closed") })
+      socket.once("close", () => {
+        throw new Error("a socket was closed")
+      })
     })
   answerQuestions<ClientQuestion>(async (question) => {
     switch (question.ask) {
       case "connect":
         while (count < question.count) {
-          await Promise.all(Array.from({ length: Math.min(opening, question.count - count) }, () => open(question.port)))
+          await Promise.all(
+            Array.from({ length: Math.min(opening, question.count - count) }, () => open(question.port))
+          )
         }
         return {}
       case "reset":
         bytes = 0
         return {}
       case "reached":
-        return bytes >= question.bytes ? {} : new Promise<object>((tell) => { wanted = { bytes: question.bytes, tell } })
+        return bytes >= question.bytes ? {} : new Promise<object>((tell) => {
+          wanted = { bytes: question.bytes, tell }
+        })
     }
   })
   say({})
@@ -222,7 +243,9 @@ interface Measured {
   readonly held: number
 }
 
-/** One fresh server and so many sockets. What one holds is resident memory, with what the first handshakes made grow. */
+/**
+ * One fresh server and so many sockets. What one holds is resident memory, with what the first handshakes made grow.
+ */
 const measure = (role: "hub" | "bare", size: number): Effect.Effect<Measured> =>
   Effect.scoped(Effect.gen(function*() {
     const server = yield* roleOf<Serving>(role)

@@ -6,7 +6,7 @@ import { freePort } from "../support/Ports.ts"
 import { exchange, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { residentMegabytes } from "../support/Process.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 
 const root = new URL("../..", import.meta.url).pathname
 const lookMillis = 10
@@ -16,7 +16,9 @@ const idleSeconds = 10
 const [, ...words] = (JSON.parse(readFileSync(`${root}package.json`, "utf8")).scripts.start as string).split(" ")
 
 /** As `npm start` does it, but for the ports and the data directory. */
-const started = (directory: string): Effect.Effect<{ readonly seconds: number; readonly pid: number }, never, Scope.Scope> =>
+const started = (
+  directory: string
+): Effect.Effect<{ readonly seconds: number; readonly pid: number }, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
     const began = performance.now()
@@ -31,7 +33,8 @@ const started = (directory: string): Effect.Effect<{ readonly seconds: number; r
             TILLWIRE__HTTP__PORT: String(port),
             TILLWIRE__RPC__PORT: "0"
           }
-        })),
+        })
+      ),
       (child) =>
         Effect.promise(async () => {
           const gone = new Promise((resolve) => child.once("exit", resolve))
@@ -66,12 +69,26 @@ export const start = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<
     for (let at = 1; at <= rounds; at++) {
       seen.push(yield* round)
       const { again, first, megabytes } = seen.at(-1)!
-      progress(`start ${at}/${rounds}: first ${first.toFixed(1)} s, again ${again.toFixed(1)} s, ${megabytes.toFixed(0)} MB`)
+      progress(
+        `start ${at}/${rounds}: first ${first.toFixed(1)} s, again ${again.toFixed(1)} s, ${megabytes.toFixed(0)} MB`
+      )
     }
     const section = "start"
     return [
-      { section, what: "very first start", value: median(seen.map(({ first }) => first)), unit: "s", goal: { atMost: 8 } },
-      { section, what: "start on existing data", value: median(seen.map(({ again }) => again)), unit: "s", goal: { atMost: 3 } },
+      {
+        section,
+        what: "very first start",
+        value: median(seen.map(({ first }) => first)),
+        unit: "s",
+        goal: { atMost: 8 }
+      },
+      {
+        section,
+        what: "start on existing data",
+        value: median(seen.map(({ again }) => again)),
+        unit: "s",
+        goal: { atMost: 3 }
+      },
       {
         section,
         what: `resident after ${idleSeconds} s idle`,

@@ -5,7 +5,7 @@ import { TokenId } from "../../schemas/Ids.ts"
 import { networks } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import type { Bench } from "./Bench.ts"
-import { type ReportLine, median } from "./Report.ts"
+import { median, type ReportLine } from "./Report.ts"
 
 const catalogue = 10_000
 const page = 50
@@ -46,7 +46,15 @@ const tokensOf = (seed: number): ReadonlyArray<Token> => {
   }))
 }
 
-const nothing = { network: null, type: null, active: null, stable: null, accepts: null, offset: 0, limit: page } as const
+const nothing = {
+  network: null,
+  type: null,
+  active: null,
+  stable: null,
+  accepts: null,
+  offset: 0,
+  limit: page
+} as const
 
 /** The least anybody could do: postings of three characters, verified; a scan of lower-cased texts below three. */
 const bareSearch = (tokens: ReadonlyArray<Token>) => {
@@ -61,7 +69,10 @@ const bareSearch = (tokens: ReadonlyArray<Token>) => {
     }
   })
   return (query: string) => {
-    const runs = Array.from({ length: Math.max(0, query.length - 2) }, (_, from) => postings.get(query.slice(from, from + 3)) ?? [])
+    const runs = Array.from(
+      { length: Math.max(0, query.length - 2) },
+      (_, from) => postings.get(query.slice(from, from + 3)) ?? []
+    )
     const places = runs.length === 0 ? texts.keys() : runs.reduce((a, b) => b.length < a.length ? b : a)
     const found: Array<Token> = []
     let total = 0
@@ -139,7 +150,9 @@ export const tokens = ({ progress, rounds, seed }: Bench): Effect.Effect<Readonl
         value: of(({ bareLong, oursLong }) => oursLong / bareLong),
         unit: "times",
         goal: { atMost: 2 },
-        note: `${of(({ oursLong }) => oursLong).toFixed(1)} us a query, bare ${of(({ bareLong }) => bareLong).toFixed(1)} us`
+        note: `${of(({ oursLong }) => oursLong).toFixed(1)} us a query, bare ${
+          of(({ bareLong }) => bareLong).toFixed(1)
+        } us`
       },
       {
         section: "tokens",
@@ -147,7 +160,9 @@ export const tokens = ({ progress, rounds, seed }: Bench): Effect.Effect<Readonl
         value: of(({ bare, filtered }) => filtered / bare),
         unit: "times",
         goal: { atMost: 2 },
-        note: `${of(({ filtered }) => filtered).toFixed(1)} us a query; indexing once ${indexing.toFixed(0)} ms in slices`
+        note: `${of(({ filtered }) => filtered).toFixed(1)} us a query; indexing once ${
+          indexing.toFixed(0)
+        } ms in slices`
       }
     ]
   })

@@ -1,4 +1,6 @@
-/** From the commit of an event to the first byte of its webhook: while nothing else happens, and at 500 events a second. */
+/**
+ * From the commit of an event to the first byte of its webhook: while nothing else happens, and at 500 events a second.
+ */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { makeReceiver } from "../support/Receiver.ts"
@@ -6,7 +8,7 @@ import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type ReportLine, median, quantile } from "./Report.ts"
+import { median, quantile, type ReportLine } from "./Report.ts"
 import { makeSink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -53,7 +55,9 @@ const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<
         }
         seen.push({ p50: quantile(delays, 0.5), p95: quantile(delays, 0.95) })
       }))
-      progress(`webhook, idle ${round}/${rounds}: p50 ${seen.at(-1)!.p50.toFixed(1)} ms, p95 ${seen.at(-1)!.p95.toFixed(1)} ms`)
+      progress(
+        `webhook, idle ${round}/${rounds}: p50 ${seen.at(-1)!.p50.toFixed(1)} ms, p95 ${seen.at(-1)!.p95.toFixed(1)} ms`
+      )
     }
     return [{
       section: "webhook",
@@ -69,9 +73,13 @@ const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
     const deployment = yield* Tillwire.deploy(server, "webhook_load", [sink.host])
-    const merchants = yield* Tillwire.prepare(deployment, (service) =>
-      Tillwire.makeShops(service, shops, (n) => sink.url(`/hook/${n}`)))
-    const seen: Array<{ readonly p50: number; readonly p99: number; readonly cores: number; readonly perSecond: number }> = []
+    const merchants = yield* Tillwire.prepare(
+      deployment,
+      (service) => Tillwire.makeShops(service, shops, (n) => sink.url(`/hook/${n}`))
+    )
+    const seen: Array<
+      { readonly p50: number; readonly p99: number; readonly cores: number; readonly perSecond: number }
+    > = []
     for (let round = 1; round <= rounds; round++) {
       yield* Effect.scoped(Effect.gen(function*() {
         const service = yield* Tillwire.start(deployment)
@@ -99,8 +107,10 @@ const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
         seen.push({ p50: quantile(delays, 0.5), p99: quantile(delays, 0.99), cores, perSecond })
       }))
       const { cores, p50, p99, perSecond } = seen.at(-1)!
-      progress(`webhook, ${perSecond.toFixed(0)}/s ${round}/${rounds}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, `
-        + `${cores.toFixed(2)} cores`)
+      progress(
+        `webhook, ${perSecond.toFixed(0)}/s ${round}/${rounds}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, `
+          + `${cores.toFixed(2)} cores`
+      )
     }
     const row = (what: string, values: ReadonlyArray<number>, atMost: number, note: string): ReportLine => ({
       section: "webhook",

@@ -41,7 +41,8 @@ export const axeViolations = async (page: Page): Promise<ReadonlyArray<string>> 
     observer.disconnect()
     const { incomplete, violations } = found
     return [...violations, ...incomplete].map(({ id, nodes }: any) =>
-      `${id}: ${nodes.map(({ any, html }: any) => `${html.slice(0, 160)} ${any[0]?.message ?? ""}`).join(" | ")}`)
+      `${id}: ${nodes.map(({ any, html }: any) => `${html.slice(0, 160)} ${any[0]?.message ?? ""}`).join(" | ")}`
+    )
   })
 }
 
@@ -100,7 +101,11 @@ export const appearances: ReadonlyArray<Appearance> = [1280, 320].flatMap((width
 )
 
 /** Holds an open page against axe, its width and the size of its controls; `what` names it in a failure. */
-export const checkPage = async (page: Page, what: string, ways: ReadonlyArray<Appearance> = appearances): Promise<void> => {
+export const checkPage = async (
+  page: Page,
+  what: string,
+  ways: ReadonlyArray<Appearance> = appearances
+): Promise<void> => {
   for (const { theme, width } of ways) {
     await page.emulateMedia({ colorScheme: theme })
     await page.setViewportSize({ width, height: 900 })

@@ -1,7 +1,7 @@
 /** How every screen of the payment page comes about: by what merchants, payors and chains do. */
 import { Effect } from "effect"
 import type { Screen } from "../../modules/checkout/rules.ts"
-import { assertStatus, type PayableInvoice, mainUsdc, strangeToken, PaymentPageService } from "./PaymentPageService.ts"
+import { assertStatus, mainUsdc, type PayableInvoice, PaymentPageService, strangeToken } from "./PaymentPageService.ts"
 
 const dollars = (amount: number): bigint => BigInt(amount) * 1_000_000n
 
@@ -37,7 +37,9 @@ export const reachScreen: Readonly<Record<Screen, Effect.Effect<PayableInvoice, 
     const { payableInvoice, choose, sql } = yield* PaymentPageService
     const made = yield* payableInvoice()
     yield* choose(made, "ETH")
-    yield* Effect.orDie(sql`UPDATE quotes SET valid_until = created_at - 5, created_at = created_at - 305 WHERE invoice_id = ${made.id}`)
+    yield* Effect.orDie(
+      sql`UPDATE quotes SET valid_until = created_at - 5, created_at = created_at - 305 WHERE invoice_id = ${made.id}`
+    )
     return made
   }),
   // What has no price has no quote: it is chosen on the page, whose address then says so.

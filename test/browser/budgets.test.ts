@@ -36,37 +36,44 @@ const bytesOf = async (url: string, encoding: "br" | "gzip", headers: Record<str
 
 /** A browser that notes in `window.shifts` what jumps without the payor's doing. */
 const watching = (width: number) =>
-  Effect.tap(openContext({ mobile: width < 1_000, width }), (context) =>
-    Effect.promise(() =>
-      context.addInitScript(() => {
-        window.shifts = []
-        new PerformanceObserver((list: any) => {
-          for (const { hadRecentInput, value, sources } of list.getEntries()) {
-            if (!hadRecentInput) window.shifts.push(`${value} ${sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80))}`)
-          }
-        }).observe({ type: "layout-shift", buffered: true })
-      })
-    ))
+  Effect.tap(
+    openContext({ mobile: width < 1_000, width }),
+    (context) =>
+      Effect.promise(() =>
+        context.addInitScript(() => {
+          window.shifts = []
+          new PerformanceObserver((list: any) => {
+            for (const { hadRecentInput, value, sources } of list.getEntries()) {
+              if (!hadRecentInput) {
+                window.shifts.push(`${value} ${sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80))}`)
+              }
+            }
+          }).observe({ type: "layout-shift", buffered: true })
+        })
+      )
+  )
 
 /** A page that is sent by the test, piece by piece. */
 const byHand = Effect.acquireRelease(
-  Effect.callback<{ readonly asked: Promise<ServerResponse>; readonly port: number; readonly close: () => void }>((resume) => {
-    const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>()
-    const server = createServer((request, response) => {
-      response.setHeader("content-type", "text/html; charset=utf-8")
-      if (request.url === "/") resolve(response)
-      else response.writeHead(404).end()
-    })
-    server.listen(0, "127.0.0.1", () =>
-      resume(Effect.succeed({
-        asked,
-        port: (server.address() as AddressInfo).port,
-        close: () => {
-          server.closeAllConnections()
-          server.close()
-        }
-      })))
-  }),
+  Effect.callback<{ readonly asked: Promise<ServerResponse>; readonly port: number; readonly close: () => void }>(
+    (resume) => {
+      const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>()
+      const server = createServer((request, response) => {
+        response.setHeader("content-type", "text/html; charset=utf-8")
+        if (request.url === "/") resolve(response)
+        else response.writeHead(404).end()
+      })
+      server.listen(0, "127.0.0.1", () =>
+        resume(Effect.succeed({
+          asked,
+          port: (server.address() as AddressInfo).port,
+          close: () => {
+            server.closeAllConnections()
+            server.close()
+          }
+        })))
+    }
+  ),
   ({ close }) => Effect.sync(close)
 )
 
@@ -78,7 +85,8 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const first = yield* visit(url)
         const { context } = first
         const clean = first.page.url()
-        const cookies = (yield* Effect.promise(() => context.cookies())).map(({ name, value }) => `${name}=${value}`).join("; ")
+        const cookies = (yield* Effect.promise(() => context.cookies())).map(({ name, value }) => `${name}=${value}`)
+          .join("; ")
         const opened = yield* openPage(context)
         const session = yield* Effect.promise(() => context.newCDPSession(opened.page))
         let wire = 0
@@ -95,14 +103,20 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const script = opened.requests.find((each) => each.endsWith(".js"))!
         const island = yield* Effect.promise(() => bytesOf(script, "gzip"))
         const text = brotliDecompressSync(html.bytes).toString()
-        const style = gzipSync([...text.matchAll(/<style[^>]*>([\s\S]*?)<\/style>/g)].map(([, css]) => css).join("")).length
+        const style = gzipSync(
+          [...text.matchAll(/<style[^>]*>([\s\S]*?)<\/style>/g)].map(([, css]) => css).join("")
+        ).length
         console.log(
           `${screen}: ${wire} bytes and ${opened.requests.length} requests; HTML ${html.bytes.length} br, ` +
             `script ${island.bytes.length} gz, style ${style} gz`
         )
         assert.deepStrictEqual([html.encoding, island.encoding], ["br", "gzip"])
         assert.isAtMost(wire, mostBytes)
-        assert.isAtMost(opened.requests.filter((each) => !each.startsWith("data:")).length, mostRequests, opened.requests.join())
+        assert.isAtMost(
+          opened.requests.filter((each) => !each.startsWith("data:")).length,
+          mostRequests,
+          opened.requests.join()
+        )
         assert.isAtMost(html.bytes.length, mostHtml)
         assert.isAtMost(island.bytes.length, mostScript)
         assert.isAtMost(style, mostStyle)

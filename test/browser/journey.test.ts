@@ -11,15 +11,22 @@ import { PaymentPageService } from "./PaymentPageService.ts"
 /** Does what an EIP-681 link asks for, and nothing else; answers the transaction's hash. */
 const walletPays = Effect.fnUntraced(function*(uri: string) {
   const { node } = yield* PaymentPageService
-  const { chain, target, to, units, value } = /^ethereum:(?<target>0x[0-9a-fA-F]{40})@(?<chain>\d+)(?:\/transfer\?address=(?<to>0x[0-9a-fA-F]{40})&uint256=(?<units>\d+)|\?value=(?<value>\d+))$/
-    .exec(uri)?.groups ?? assert.fail(`no wallet reads ${uri}`)
+  const { chain, target, to, units, value } =
+    /^ethereum:(?<target>0x[0-9a-fA-F]{40})@(?<chain>\d+)(?:\/transfer\?address=(?<to>0x[0-9a-fA-F]{40})&uint256=(?<units>\d+)|\?value=(?<value>\d+))$/
+      .exec(uri)?.groups ?? assert.fail(`no wallet reads ${uri}`)
   assert.strictEqual(Number(chain), node.chainId)
   const wallet = createWalletClient({ account: node.accounts[0] as Hex, transport: http(node.url) })
   const data = to === undefined
     ? {}
     : { data: encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to as Hex, BigInt(units!)] }) }
   return yield* Effect.promise(() =>
-    wallet.sendTransaction({ chain: null, to: target as Hex, ...value === undefined ? {} : { value: BigInt(value) }, ...data }))
+    wallet.sendTransaction({
+      chain: null,
+      to: target as Hex,
+      ...value === undefined ? {} : { value: BigInt(value) },
+      ...data
+    })
+  )
 })
 
 layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("a customer", (it) => {
@@ -39,7 +46,10 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         yield* Effect.promise(async () => {
           await page.getByRole("heading", { name: "Payment complete" }).waitFor()
           assert.include(await page.content(), hash)
-          await page.route("https://shop.example/**", (route) => route.fulfill({ contentType: "text/html", body: "<title>thanks</title>" }))
+          await page.route(
+            "https://shop.example/**",
+            (route) => route.fulfill({ contentType: "text/html", body: "<title>thanks</title>" })
+          )
           const asked = page.waitForRequest("https://shop.example/**")
           await page.getByRole("link", { name: /^Return to/ }).click()
           const request = await asked

@@ -13,7 +13,9 @@ declare const document: any
 
 const assets = { script: "/assets/pay.js", style: { css }, languages }
 
-/** What a reader sees cut: all that is wider than its place, or ends beyond the card. The banner is brought out first. */
+/**
+ * What a reader sees cut: all that is wider than its place, or ends beyond the card. The banner is brought out first.
+ */
 const cut = (): ReadonlyArray<string> => {
   document.getElementById("offline").hidden = false
   const card = document.querySelector(".card").getBoundingClientRect()

@@ -48,17 +48,22 @@ const shows = (page: Page, screen: string) => Effect.promise(() => page.locator(
 /** What the browser itself says of a line that fails. */
 const ofTheBrowser = /^error: (?:Failed to load resource|WebSocket connection to)/
 
-/** A deployment: starts its service, again and again; `database` is where it finds its own, unless it is told another. */
-const deploy = (database: string) => Effect.gen(function*() {
-  const directory = yield* temporaryDirectory
-  const config = configOf({ database, chains: [{ use: "simulated" }] })
-  const owner = yield* Effect.scope
-  return Effect.fnUntraced(function*(ports?: Service["ports"]) {
-    const scope = yield* Scope.fork(owner)
-    const service = yield* startService({ directory, config, ...ports === undefined ? {} : { ports } }).pipe(Scope.provide(scope))
-    return { service, close: Scope.close(scope, Exit.void) }
+/**
+ * A deployment: starts its service, again and again; `database` is where it finds its own, unless it is told another.
+ */
+const deploy = (database: string) =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const config = configOf({ database, chains: [{ use: "simulated" }] })
+    const owner = yield* Effect.scope
+    return Effect.fnUntraced(function*(ports?: Service["ports"]) {
+      const scope = yield* Scope.fork(owner)
+      const service = yield* startService({ directory, config, ...ports === undefined ? {} : { ports } }).pipe(
+        Scope.provide(scope)
+      )
+      return { service, close: Scope.close(scope, Exit.void) }
+    })
   })
-})
 
 const start = Effect.flatMap(freshDatabase, ({ url }) => deploy(url))
 
@@ -73,11 +78,13 @@ const bill = Effect.fnUntraced(function*(service: Service) {
 })
 
 /** Pays by the simulator; answers the ids of the events, which say when they were committed. */
-const pay = Effect.fnUntraced(function*(service: Service, { id, key }: { readonly id: string; readonly key: string }, body: object) {
-  const found = yield* service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body })
-  assert.strictEqual(found.status, 200, found.text)
-  return found.json.data.event_ids as ReadonlyArray<string>
-})
+const pay = Effect.fnUntraced(
+  function*(service: Service, { id, key }: { readonly id: string; readonly key: string }, body: object) {
+    const found = yield* service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body })
+    assert.strictEqual(found.status, 200, found.text)
+    return found.json.data.event_ids as ReadonlyArray<string>
+  }
+)
 
 /** A tab at the payment page with a route chosen, once its socket is open. */
 const tabAt = Effect.fnUntraced(function*(context: Parameters<typeof openPage>[0], url: string) {
@@ -86,11 +93,17 @@ const tabAt = Effect.fnUntraced(function*(context: Parameters<typeof openPage>[0
   yield* Effect.promise(async () => {
     await page.addInitScript(watching)
     await page.goto(url)
-    if (await page.locator("[data-screen=choose]").count() === 1) await page.getByRole("button", { name: "Continue" }).click()
+    if (await page.locator("[data-screen=choose]").count() === 1) {
+      await page.getByRole("button", { name: "Continue" }).click()
+    }
     await page.locator("[data-screen=waiting]").waitFor()
     await page.waitForLoadState("networkidle")
   })
-  yield* until("the socket is open", Effect.sync(() => opened.requests.some((each) => each.startsWith("ws"))), (is) => is)
+  yield* until(
+    "the socket is open",
+    Effect.sync(() => opened.requests.some((each) => each.startsWith("ws"))),
+    (is) => is
+  )
   return opened
 })
 

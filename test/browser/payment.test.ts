@@ -1,7 +1,7 @@
 /**
- * Goal: anyone pays the right amount to the right address, and sees it arrive: with a keyboard alone, without JavaScript,
- * without cookies, through restarts; and what merchants and payors write is never more than text.
- * Method: a real browser, the real service, and a token transfer on a real EVM node.
+ * Goal: anyone pays the right amount to the right address, and sees it arrive: with a keyboard alone, without
+ * JavaScript, without cookies, through restarts; and what merchants and payors write is never more than text. Method: a
+ * real browser, the real service, and a token transfer on a real EVM node.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -33,7 +33,8 @@ const tabTo = async (page: Page, selector: string) => {
 }
 
 /** What the payor's API says to the same session. */
-const addressOf = (bill: PayableInvoice, symbol = "USDC") => Effect.flatMap(PaymentPageService, ({ choose }) => choose(bill, symbol))
+const addressOf = (bill: PayableInvoice, symbol = "USDC") =>
+  Effect.flatMap(PaymentPageService, ({ choose }) => choose(bill, symbol))
 
 /** A door before the service that lets no cookie through, as an in-app browser without storage. */
 const withoutCookies = (service: string) =>
@@ -41,12 +42,20 @@ const withoutCookies = (service: string) =>
     Effect.callback<{ readonly url: string; readonly stop: () => void }>((resume) => {
       const server = createServer((asked, answer) => {
         const { cookie: _, ...headers } = asked.headers
-        asked.pipe(request(service + asked.url, { method: asked.method ?? "GET", headers: { ...headers, host: new URL(service).host } }, (got) => {
-          const { "set-cookie": _, location, ...rest } = got.headers
-          const own = `http://${asked.headers.host}`
-          answer.writeHead(got.statusCode ?? 0, location === undefined ? rest : { ...rest, location: location.replace(service, own) })
-          got.pipe(answer)
-        }))
+        asked.pipe(
+          request(service + asked.url, {
+            method: asked.method ?? "GET",
+            headers: { ...headers, host: new URL(service).host }
+          }, (got) => {
+            const { "set-cookie": _, location, ...rest } = got.headers
+            const own = `http://${asked.headers.host}`
+            answer.writeHead(
+              got.statusCode ?? 0,
+              location === undefined ? rest : { ...rest, location: location.replace(service, own) }
+            )
+            got.pipe(answer)
+          })
+        )
       })
       server.listen(0, "127.0.0.1", () =>
         resume(Effect.succeed({
@@ -101,7 +110,9 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const { page } = yield* visit(made.url, { theme, mobile: true, width: 390 })
         yield* Effect.promise(async () => {
           assert.strictEqual(await readQr(page), payment_uri)
-          const links = await page.locator("#state a[href]").evaluateAll((all) => all.map((one: any) => one.getAttribute("href")))
+          const links = await page.locator("#state a[href]").evaluateAll((all) =>
+            all.map((one: any) => one.getAttribute("href"))
+          )
           assert.include(links, payment_uri)
           const copied = await page.locator("[data-copy]").evaluateAll((all) => all.map((one: any) => one.dataset.copy))
           assert.include(copied, temp_address)
@@ -196,10 +207,14 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
       const { payment_uri, temp_address } = yield* addressOf(made)
       assert.strictEqual(yield* Effect.promise(() => readQr(page)), payment_uri)
       yield* pay(temp_address, 25_000_000n)
-      yield* until("the payment is shown", Effect.promise(async () => {
-        await page.getByRole("button", { name: "Check payment" }).click()
-        return screenOf(page)
-      }), (screen) => screen === "paid")
+      yield* until(
+        "the payment is shown",
+        Effect.promise(async () => {
+          await page.getByRole("button", { name: "Check payment" }).click()
+          return screenOf(page)
+        }),
+        (screen) => screen === "paid"
+      )
       assert.deepStrictEqual(complaints, [])
     }).pipe(Effect.scoped))
 
@@ -222,10 +237,14 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         yield* pay(temp_address, 25_000_000n)
         if (javaScript) yield* Effect.promise(() => shows(page, "paid"))
         else {
-          yield* until("the payment is shown", Effect.promise(async () => {
-            await page.getByRole("button", { name: "Check payment" }).click()
-            return screenOf(page)
-          }), (screen) => screen === "paid")
+          yield* until(
+            "the payment is shown",
+            Effect.promise(async () => {
+              await page.getByRole("button", { name: "Check payment" }).click()
+              return screenOf(page)
+            }),
+            (screen) => screen === "paid"
+          )
         }
       }).pipe(Effect.scoped))
   }
@@ -247,7 +266,10 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
   it.effect("107: is shown in the frame of an origin the merchant allows, and of no other", () =>
     Effect.gen(function*() {
       const { payableInvoice, merchant } = yield* PaymentPageService
-      const made = yield* payableInvoice({}, yield* merchant({ branding: { frame_ancestors: ["https://shop.example"] } }))
+      const made = yield* payableInvoice(
+        {},
+        yield* merchant({ branding: { frame_ancestors: ["https://shop.example"] } })
+      )
       const framed = (origin: string) =>
         Effect.gen(function*() {
           const { complaints, context, page } = yield* openPage(yield* openContext())
@@ -255,7 +277,10 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
             // Only that the service is on this machine would make the browser ask.
             await context.grantPermissions(["local-network-access"], { origin })
             await page.route(`${origin}/`, (route) =>
-              route.fulfill({ contentType: "text/html", body: `<iframe title=pay width=600 height=900 src="${made.url.replaceAll("&", "&amp;")}"></iframe>` }))
+              route.fulfill({
+                contentType: "text/html",
+                body: `<iframe title=pay width=600 height=900 src="${made.url.replaceAll("&", "&amp;")}"></iframe>`
+              }))
             await page.goto(`${origin}/`)
           })
           return { complaints, page, frame: page.frameLocator("iframe") }
@@ -267,7 +292,11 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         await allowed.frame.locator("[data-screen=waiting]").waitFor()
       })
       const refused = yield* framed("https://evil.example")
-      yield* until("the browser refuses", Effect.sync(() => refused.complaints.join()), (said) => said.includes("frame-ancestors"))
+      yield* until(
+        "the browser refuses",
+        Effect.sync(() => refused.complaints.join()),
+        (said) => said.includes("frame-ancestors")
+      )
       assert.strictEqual(yield* Effect.promise(() => refused.frame.locator("[data-screen]").count()), 0)
     }).pipe(Effect.scoped))
 
@@ -302,7 +331,14 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
             await opened.page.goto(`${opened.page.url().split("?")[0]}?${name}=${encodeURIComponent(all)}`)
           }
           const { status } = await opened.page.evaluate(async ([path, value]) => {
-            const body = new URLSearchParams({ action: value!, token: value!, lang: value!, network: value!, address: value!, what: value! })
+            const body = new URLSearchParams({
+              action: value!,
+              token: value!,
+              lang: value!,
+              network: value!,
+              address: value!,
+              what: value!
+            })
             const answer = await fetch(path!, { method: "POST", body })
             return { status: answer.status, text: await answer.text() }
           }, [`/pay/${made.id}`, all])

@@ -27,15 +27,21 @@ const within = ({ url = "" }: IncomingMessage): string | undefined =>
 const proxy = Effect.acquireRelease(
   Effect.callback<{ readonly url: string; readonly target: { port: number }; readonly stop: () => void }>((resume) => {
     const target = { port: 0 }
-    const headersOf = ({ headers, socket }: IncomingMessage) => ({ ...headers, "x-forwarded-for": socket.remoteAddress })
+    const headersOf = ({ headers, socket }: IncomingMessage) => ({
+      ...headers,
+      "x-forwarded-for": socket.remoteAddress
+    })
     const server = createServer({ cert: pem("cert"), key: pem("key") }, (asked, answer) => {
       const path = within(asked)
       if (path === undefined) return void answer.writeHead(404).end()
       const { method = "GET" } = asked
-      const passed = request({ host: "127.0.0.1", port: target.port, path, method, headers: headersOf(asked) }, (answered) => {
-        answer.writeHead(answered.statusCode ?? 502, answered.headers)
-        answered.pipe(answer)
-      })
+      const passed = request(
+        { host: "127.0.0.1", port: target.port, path, method, headers: headersOf(asked) },
+        (answered) => {
+          answer.writeHead(answered.statusCode ?? 502, answered.headers)
+          answered.pipe(answer)
+        }
+      )
       passed.once("error", () => answer.writeHead(502).end())
       asked.pipe(passed)
     })
@@ -52,7 +58,9 @@ const proxy = Effect.acquireRelease(
       server.closeAllConnections()
     }
     server.listen(0, "127.0.0.1", () => {
-      resume(Effect.succeed({ url: `https://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`, target, stop }))
+      resume(
+        Effect.succeed({ url: `https://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`, target, stop })
+      )
     })
   }),
   ({ stop }) => Effect.sync(stop)
@@ -94,11 +102,22 @@ describe("the payment page behind a proxy", () => {
       })
       const cookies = yield* Effect.promise(() => context.cookies())
       const session = cookies.find(({ name }) => name === "till_pay")
-      assert.deepInclude(session, { path: `${prefix}/pay/${made.invoice_id}`, secure: true, httpOnly: true, sameSite: "Lax" })
-      assert.isTrue(cookies.every(({ path, secure }) => secure && path.startsWith(`${prefix}/pay`)), JSON.stringify(cookies))
+      assert.deepInclude(session, {
+        path: `${prefix}/pay/${made.invoice_id}`,
+        secure: true,
+        httpOnly: true,
+        sameSite: "Lax"
+      })
+      assert.isTrue(
+        cookies.every(({ path, secure }) => secure && path.startsWith(`${prefix}/pay`)),
+        JSON.stringify(cookies)
+      )
       const sockets = requests.filter((each) => /^wss?:/.test(each))
       assert.isNotEmpty(sockets)
-      assert.isTrue(sockets.every((each) => each.startsWith(`wss${url.slice("https".length)}/ws/payment?`)), sockets.join())
+      assert.isTrue(
+        sockets.every((each) => each.startsWith(`wss${url.slice("https".length)}/ws/payment?`)),
+        sockets.join()
+      )
       // Paid elsewhere: what changes the screen is the socket.
       yield* service.call(`/api/v1/devnet/invoices/${made.invoice_id}/simulate`, {
         headers: { "x-api-key": (yield* service.keys).merchant_key },

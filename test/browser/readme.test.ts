@@ -21,7 +21,12 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const { height, width, x, y } = (await page.locator(".card").boundingBox())!
         const session = await page.context().newCDPSession(page)
         const clip = { x, y, width, height, scale: 1 }
-        const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 70, clip, captureBeyondViewport: true })
+        const { data } = await session.send("Page.captureScreenshot", {
+          format: "webp",
+          quality: 70,
+          clip,
+          captureBeyondViewport: true
+        })
         if (process.env["WRITE_PICTURE"] !== undefined) writeFileSync(picture, data, "base64")
       })
       assert.isTrue(existsSync(picture))
@@ -32,7 +37,9 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
     Effect.gen(function*() {
       const { payableInvoice } = yield* PaymentPageService
       const text = readFileSync(new URL("../../README.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ")
-      const pressed = [...(/Or be the customer:(.*?)!\[/.exec(text)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name]) => name!)
+      const pressed = [...(/Or be the customer:(.*?)!\[/.exec(text)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map((
+        [, name]
+      ) => name!)
       assert.deepStrictEqual(pressed, ["Continue", "Simulate payment", "Pay", "Payment complete"])
       const [proceed, drawer, pay, complete] = pressed as [string, string, string, string]
       const { page } = yield* visit((yield* payableInvoice()).url)

@@ -22,8 +22,11 @@ const labelRules = ["label", "button-name", "link-name", "select-name", "role-im
 
 /** A visitor's context. Who listens has the price renewed in time: an ended one is seen by those who cannot listen. */
 const watched = (screen: Screen, visitor: Visitor = {}) =>
-  Effect.tap(openContext(visitor), (context) =>
-    screen === "quote_ended" ? Effect.promise(() => context.routeWebSocket(/payment/, () => undefined)) : Effect.void)
+  Effect.tap(
+    openContext(visitor),
+    (context) =>
+      screen === "quote_ended" ? Effect.promise(() => context.routeWebSocket(/payment/, () => undefined)) : Effect.void
+  )
 
 /** Holds a page against axe, its width and the size of its controls: in each language's direction, theme and width. */
 const judgeAll = async (page: Page, url: string, what: string): Promise<void> => {
@@ -95,7 +98,8 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
           }
           for (const one of document.querySelectorAll("label")) one.replaceWith(...one.children)
           const style = document.createElement("style")
-          style.textContent = "* { color: #aaa !important; background: #bbb !important } button { block-size: 12px !important;" +
+          style.textContent =
+            "* { color: #aaa !important; background: #bbb !important } button { block-size: 12px !important;" +
             " min-block-size: 0 !important } body { min-inline-size: 2000px }"
           document.head.append(style)
         })

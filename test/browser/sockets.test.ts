@@ -10,9 +10,18 @@ import { visit } from "./Page.ts"
 /** A page of another origin, as a browser serves it. */
 const foreignPage = Effect.acquireRelease(
   Effect.callback<{ readonly url: string; readonly stop: () => void }>((resume) => {
-    const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>page</title>"))
-    server.listen(0, "127.0.0.1", () =>
-      resume(Effect.succeed({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() })))
+    const server = createServer((_, response) =>
+      response.setHeader("content-type", "text/html").end("<title>page</title>")
+    )
+    server.listen(
+      0,
+      "127.0.0.1",
+      () =>
+        resume(Effect.succeed({
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+          stop: () => server.close()
+        }))
+    )
   }),
   ({ stop }) => Effect.sync(stop)
 )

@@ -12,10 +12,18 @@ import { isolate } from "../../modules/checkout/pages/Names.ts"
 import { ar } from "../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import {
-  addressFor, type Details, detailsOf, manyTokenOptions, now, paymentOf, viewOf, views, tokenOptionOf
+  addressFor,
+  type Details,
+  detailsOf,
+  manyTokenOptions,
+  now,
+  paymentOf,
+  tokenOptionOf,
+  viewOf,
+  views
 } from "../fixtures/paymentViews.ts"
 import { assets, showDocument, showView } from "./RenderedViews.ts"
-import { cutWords, checkPage, type Appearance, overflow, readQr } from "./PageChecks.ts"
+import { type Appearance, checkPage, cutWords, overflow, readQr } from "./PageChecks.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
 declare const document: any
@@ -102,7 +110,10 @@ const routes = {
 /** A list that is longer than a phone. */
 const longList: View = {
   ...views.choose,
-  tokens: [...manyTokenOptions, ...manyTokenOptions.map(({ network }, index) => tokenOptionOf(20 + index, "USDT", "Tether", network))],
+  tokens: [
+    ...manyTokenOptions,
+    ...manyTokenOptions.map(({ network }, index) => tokenOptionOf(20 + index, "USDT", "Tether", network))
+  ],
   estimates: new Map(Array.from({ length: 30 }, (_, index) => [index, "25.000000"]))
 }
 
@@ -118,7 +129,10 @@ const opened = (visitor: Pick<Visitor, "width" | "height" | "theme"> = {}) =>
 
 /** The colour of the first of what `selector` names, and that of a note of warning. */
 const colours = (page: Page, selector: string): Promise<ReadonlyArray<string>> =>
-  page.evaluate((all) => all.map((one) => getComputedStyle(document.querySelector(one)).color), [selector, ".note.warn"])
+  page.evaluate((all) => all.map((one) => getComputedStyle(document.querySelector(one)).color), [
+    selector,
+    ".note.warn"
+  ])
 
 describe("a payment page at its limits", () => {
   it.live("passes every check with long names, large amounts, an open drawer and text of the other direction", () =>
@@ -139,7 +153,12 @@ describe("a payment page at its limits", () => {
     Effect.gen(function*() {
       const { page } = yield* opened()
       yield* Effect.promise(async () => {
-        for (const [view, isLoud] of [[strained, true], [{ ...views.waiting, degradedNetwork: "base" as const }, false]] as const) {
+        for (
+          const [view, isLoud] of [[strained, true], [
+            { ...views.waiting, degradedNetwork: "base" as const },
+            false
+          ]] as const
+        ) {
           await showView(page, view, en)
           for (const clock of [".price time", ".timer:not(.price) time"]) {
             const [colour, warning] = await colours(page, clock)

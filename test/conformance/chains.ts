@@ -79,7 +79,10 @@ const amounts = (journal: Journal) => [...journal.transfers.values()].map(({ amo
 
 /** Runs the suite; `rig` is made anew for every test. */
 export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, never, Scope.Scope>) => {
-  const promise = (title: string, work: (rig: TestedChain, start: Journal) => Effect.Effect<void, unknown, Scope.Scope>) =>
+  const promise = (
+    title: string,
+    work: (rig: TestedChain, start: Journal) => Effect.Effect<void, unknown, Scope.Scope>
+  ) =>
     it.live(title, () =>
       Effect.gen(function*() {
         const made = yield* rig
@@ -88,12 +91,15 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
       }).pipe(Effect.scoped))
 
   describe(`chain driver ${name}`, () => {
-    promise("starts at the head, and yields every block after a cursor in order", ({ driver, mine }, start) =>
-      Effect.gen(function*() {
-        yield* mine(30)
-        const journal = yield* followUntil(driver, start, watching([]), ({ points }) => points.length === 31)
-        assert.strictEqual(journal.points[0]!.height, start.points[0]!.height + 30n)
-      }))
+    promise(
+      "starts at the head, and yields every block after a cursor in order",
+      ({ driver, mine }, start) =>
+        Effect.gen(function*() {
+          yield* mine(30)
+          const journal = yield* followUntil(driver, start, watching([]), ({ points }) => points.length === 31)
+          assert.strictEqual(journal.points[0]!.height, start.points[0]!.height + 30n)
+        })
+    )
 
     promise("finds transfers to watched addresses once, with what they are", (rig, start) =>
       Effect.gen(function*() {
@@ -105,9 +111,14 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
         const journal = yield* followUntil(rig.driver, start, watch, ({ transfers }) => transfers.size === 5)
         const one = (txHash: string) => [...journal.transfers.values()].filter((found) => found.txHash === txHash)
         assert.deepStrictEqual(
-          [native, token].map(({ txHash }) => one(txHash).map(({ amount, index, matchKey, tokenAddress }) => ({
-            amount: BigInt(amount), first: index === 0, matchKey, tokenAddress
-          }))),
+          [native, token].map(({ txHash }) =>
+            one(txHash).map(({ amount, index, matchKey, tokenAddress }) => ({
+              amount: BigInt(amount),
+              first: index === 0,
+              matchKey,
+              tokenAddress
+            }))
+          ),
           [
             [{ amount: 5n, first: true, matchKey: address("a"), tokenAddress: null }],
             [{ amount: 6n, first: false, matchKey: address("b"), tokenAddress: rig.token }]
@@ -127,8 +138,8 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
         for (const [skip] of whole.points.entries()) {
           const points = whole.points.slice(skip)
           const known = [...whole.transfers].filter(([, { height }]) => height <= points[0]!.height)
-          const resumed = yield* followUntil(rig.driver, { points, transfers: new Map(known) }, watch,
-            (journal) => journal.points[0]!.height === whole.points[0]!.height)
+          const resumed = yield* followUntil(rig.driver, { points, transfers: new Map(known) }, watch, (journal) =>
+            journal.points[0]!.height === whole.points[0]!.height)
           assert.deepStrictEqual([...resumed.transfers].sort(), [...whole.transfers].sort())
         }
       }))
@@ -146,38 +157,48 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
         assert.notStrictEqual(after.points[0]!.hash, before.points[0]!.hash)
       }))
 
-    promise("takes a reorg of the same height while following, and finds the transfer under its old key", (rig, start) =>
-      Effect.gen(function*() {
-        const watch = watching([address("a")])
-        yield* rig.pay(address("a"), rig.token, 4n)
-        const before = yield* followUntil(rig.driver, start, watch, ({ transfers }) => transfers.size === 1)
-        const [key, seen] = [...before.transfers][0]!
-        const moved = yield* Effect.forkChild(followUntil(rig.driver, before, watch, ({ transfers }) => {
-          const again = transfers.get(key)
-          return again !== undefined && again.height > seen.height
-        }))
-        yield* rig.reinclude(1)
-        const after = yield* Fiber.join(moved)
-        assert.strictEqual(after.transfers.size, 1)
-        assert.strictEqual(after.transfers.get(key)!.amount, seen.amount)
-      }))
+    promise(
+      "takes a reorg of the same height while following, and finds the transfer under its old key",
+      (rig, start) =>
+        Effect.gen(function*() {
+          const watch = watching([address("a")])
+          yield* rig.pay(address("a"), rig.token, 4n)
+          const before = yield* followUntil(rig.driver, start, watch, ({ transfers }) => transfers.size === 1)
+          const [key, seen] = [...before.transfers][0]!
+          const moved = yield* Effect.forkChild(followUntil(rig.driver, before, watch, ({ transfers }) => {
+            const again = transfers.get(key)
+            return again !== undefined && again.height > seen.height
+          }))
+          yield* rig.reinclude(1)
+          const after = yield* Fiber.join(moved)
+          assert.strictEqual(after.transfers.size, 1)
+          assert.strictEqual(after.transfers.get(key)!.amount, seen.amount)
+        })
+    )
 
-    promise("reads a block again by its height, and none on a branch that was left", (rig, start) =>
-      Effect.gen(function*() {
-        const watch = watching([address("a")])
-        yield* rig.pay(address("a"), rig.token, 3n)
-        yield* rig.pay(address("c"), rig.token, 4n)
-        const before = yield* followUntil(rig.driver, start, watch, ({ points }) => points.length === 3)
-        const [top, middle] = before.points as [ChainPoint, ChainPoint]
-        const own = yield* rig.driver.readBlock(middle.height, middle, watch)
-        assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, top, watch), own)
-        assert.deepStrictEqual([own.point, own.transfers.map(({ amount }) => BigInt(amount))], [middle, [3n]])
-        yield* rig.drop(1)
-        yield* followUntil(rig.driver, before, watch, ({ points }) =>
-          points.length === 3 && points[0]!.hash !== top.hash)
-        assert.strictEqual((yield* Effect.flip(rig.driver.readBlock(middle.height, top, watch)))._tag, "DriverError")
-        assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, middle, watch), own)
-      }))
+    promise(
+      "reads a block again by its height, and none on a branch that was left",
+      (rig, start) =>
+        Effect.gen(function*() {
+          const watch = watching([address("a")])
+          yield* rig.pay(address("a"), rig.token, 3n)
+          yield* rig.pay(address("c"), rig.token, 4n)
+          const before = yield* followUntil(rig.driver, start, watch, ({ points }) => points.length === 3)
+          const [top, middle] = before.points as [ChainPoint, ChainPoint]
+          const own = yield* rig.driver.readBlock(middle.height, middle, watch)
+          assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, top, watch), own)
+          assert.deepStrictEqual([own.point, own.transfers.map(({ amount }) => BigInt(amount))], [middle, [3n]])
+          yield* rig.drop(1)
+          yield* followUntil(
+            rig.driver,
+            before,
+            watch,
+            ({ points }) => points.length === 3 && points[0]!.hash !== top.hash
+          )
+          assert.strictEqual((yield* Effect.flip(rig.driver.readBlock(middle.height, top, watch)))._tag, "DriverError")
+          assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, middle, watch), own)
+        })
+    )
 
     promise("flips between forks as often as the chain does", (rig, start) =>
       Effect.gen(function*() {

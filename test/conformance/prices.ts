@@ -1,6 +1,6 @@
 /**
- * What every price source promises, whoever wrote it: a driver's test calls {@link priceSourceConformance}. One that asks
- * a provider over HTTP promises more, and calls {@link providerConformance}.
+ * What every price source promises, whoever wrote it: a driver's test calls {@link priceSourceConformance}. One that
+ * asks a provider over HTTP promises more, and calls {@link providerConformance}.
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,7 +8,7 @@ import { Clock, Deferred, Effect, Exit, Fiber, Layer, type Scope } from "effect"
 import type { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { plugin as fixed } from "../../modules/prices/fixed.ts"
-import { type PricePoint, type PriceSource, PriceSourceError, Prices, type Spot } from "../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSource, PriceSourceError, type Spot } from "../../runtime/Prices.ts"
 import { layer as median } from "../../runtime/prices/Oracle.ts"
 import { compareRates, rateText, readRate } from "../../schemas/Money.ts"
 import { type PriceFault, type ProviderServer, transportFaults } from "../fixtures/priceSources/Server.ts"
@@ -163,8 +163,10 @@ export const providerConformance = (name: string, provider: ProviderSubject) => 
     server.fault = "status 500"
     return subject
   })
-  const source = Effect.flatMap(started, ({ server, subject }) =>
-    Effect.map(Effect.orDie(sourceOf(subject.layer, peers)), (source) => ({ server, source })))
+  const source = Effect.flatMap(
+    started,
+    ({ server, subject }) => Effect.map(Effect.orDie(sourceOf(subject.layer, peers)), (source) => ({ server, source }))
+  )
 
   priceSourceConformance(name, start, broken)
 

@@ -1,13 +1,14 @@
 /**
  * What every way of settling promises, whoever wrote it: a driver's test calls {@link settlementConformance}. The
- * invoices, the commit log and the journal of transfers are the real ones; blocks and due times come when a test says so.
+ * invoices, the commit log and the journal of transfers are the real ones; blocks and due times come when a test says
+ * so.
  */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Invoices, InvoiceHooks } from "../../modules/invoices/actor.ts"
-import { type Aggregate, type IncomingTransfer, type Command, paymentObject } from "../../modules/invoices/machine.ts"
+import { InvoiceHooks, Invoices } from "../../modules/invoices/actor.ts"
+import { type Aggregate, type Command, type IncomingTransfer, paymentObject } from "../../modules/invoices/machine.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../modules/invoices/migrations.ts"
 import { paymentIdOf } from "../../modules/payments/plugin.ts"
 import { defaultSettings } from "../../modules/settings/rules.ts"
@@ -38,10 +39,13 @@ const timers = Layer.effectContext(Effect.sync(() => {
     yield* sources.get("settlements")?.run(now, 100) ?? Effect.void
   })
   return Context.make(Due, Due.of({ run })).pipe(
-    Context.add(Timers, Timers.of({
-      register: (source) => Effect.sync(() => void sources.set(source.name, source)),
-      wake: () => Effect.void
-    }))
+    Context.add(
+      Timers,
+      Timers.of({
+        register: (source) => Effect.sync(() => void sources.set(source.name, source)),
+        wake: () => Effect.void
+      })
+    )
   )
 }))
 
@@ -79,14 +83,20 @@ export interface PaidInvoice {
 }
 
 const write = (environment: Environment, ...writes: Parameters<Commit["Service"]["append"]>[0]["writes"]) =>
-  Effect.flatMap(Commit, (commit) =>
-    Effect.orDie(commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] })))
+  Effect.flatMap(
+    Commit,
+    (commit) =>
+      Effect.orDie(commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] }))
+  )
 
 /** The journal's row as it is told next; versions follow by themselves. */
 export const journal = Effect.fnUntraced(function*(entry: JournalEntry) {
   const sql = yield* SqlClient.SqlClient
   const [known] = yield* Effect.orDie(sql<{ version: bigint }>`SELECT version FROM transfers WHERE id = ${entry.id}`)
-  yield* write(entry.environment, transferWrite({ ...entry, handledStatus: entry.status, version: Number(known?.version ?? 0) + 1 }))
+  yield* write(
+    entry.environment,
+    transferWrite({ ...entry, handledStatus: entry.status, version: Number(known?.version ?? 0) + 1 })
+  )
 })
 
 /** What the follower of the network has stored: its newest block, and the network's own mark. */
@@ -94,18 +104,21 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
   const sql = yield* SqlClient.SqlClient
   const id = `${entry.network}:${entry.environment}`
   const [known] = yield* Effect.orDie(sql<{ version: bigint }>`SELECT version FROM chain_cursors WHERE id = ${id}`)
-  yield* write(entry.environment, cursorWrite(entry.network, entry.environment, {
-    recent: [{ height: head, hash: `0x${head}`, time: 1 }],
-    finalized,
-    answeredAt: 1,
-    condition: "ok",
-    caughtUpToken: null,
-    seenUntil: null,
-    storedAt: 1,
-    searchedHeight: null,
-    singleSourceFrom: null,
-    version: Number(known?.version ?? 0) + 1
-  }))
+  yield* write(
+    entry.environment,
+    cursorWrite(entry.network, entry.environment, {
+      recent: [{ height: head, hash: `0x${head}`, time: 1 }],
+      finalized,
+      answeredAt: 1,
+      condition: "ok",
+      caughtUpToken: null,
+      seenUntil: null,
+      storedAt: 1,
+      searchedHeight: null,
+      singleSourceFrom: null,
+      version: Number(known?.version ?? 0) + 1
+    })
+  )
 })
 
 const arrivalOf = (entry: JournalEntry, paymentId: string): IncomingTransfer => ({
@@ -129,10 +142,15 @@ const arrivalOf = (entry: JournalEntry, paymentId: string): IncomingTransfer => 
 })
 
 export const change = (paid: Pick<PaidInvoice, "invoiceId">, ...commands: ReadonlyArray<Command>) =>
-  Effect.flatMap(Invoices, (invoices) =>
-    Effect.orDie(invoices.change(paid.invoiceId, noCause, () => Effect.succeed({ commands }))))
+  Effect.flatMap(
+    Invoices,
+    (invoices) => Effect.orDie(invoices.change(paid.invoiceId, noCause, () => Effect.succeed({ commands })))
+  )
 
-export const seen = ({ entry, paymentId }: PaidInvoice): Command => ({ _tag: "Observe", transfer: arrivalOf(entry, paymentId) })
+export const seen = ({ entry, paymentId }: PaidInvoice): Command => ({
+  _tag: "Observe",
+  transfer: arrivalOf(entry, paymentId)
+})
 export const confirmed = ({ paymentId }: PaidInvoice): Command => ({ _tag: "Confirm", paymentId, confirmations: 10 })
 export const reverted = ({ paymentId }: PaidInvoice): Command => ({ _tag: "Revert", paymentId })
 
@@ -141,18 +159,22 @@ let paidSoFar = 0
 /** An invoice that is paid by one transfer, as deep as its policy asks, above all that any test called final before. */
 export const pay = Effect.fnUntraced(function*(environment: Environment) {
   const invoices = yield* Invoices
-  const { id: invoiceId } = yield* Effect.orDie(invoices.create({
-    merchantId: 7,
-    environment,
-    commerce: false,
-    amount: usdMillis(50_000n),
-    expiresInMillis: null,
-    customerId: null,
-    metadata: {},
-    details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-    toleranceBasisPoints: null,
-    acceptedNetworks: null
-  }, noCause, () => undefined))
+  const { id: invoiceId } = yield* Effect.orDie(invoices.create(
+    {
+      merchantId: 7,
+      environment,
+      commerce: false,
+      amount: usdMillis(50_000n),
+      expiresInMillis: null,
+      customerId: null,
+      metadata: {},
+      details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+      toleranceBasisPoints: null,
+      acceptedNetworks: null
+    },
+    noCause,
+    () => undefined
+  ))
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const height = 100_000n * BigInt(++paidSoFar)
   const txHash = `0x${paidSoFar.toString(16).padStart(64, "0")}`
@@ -200,7 +222,9 @@ export const eventsOf = ({ invoiceId, paymentId }: PaidInvoice) =>
     const sql = yield* SqlClient.SqlClient
     const rows = yield* Effect.orDie(sql<{ type: string; data: string; payor_data: string | null }>`
       SELECT type, data, payor_data FROM events WHERE invoice_id = ${invoiceId} ORDER BY ms, seq`)
-    return rows.map(({ data, ...rest }) => ({ ...rest, ...JSON.parse(data) })).filter(({ object }) => object.id === paymentId)
+    return rows.map(({ data, ...rest }) => ({ ...rest, ...JSON.parse(data) })).filter(({ object }) =>
+      object.id === paymentId
+    )
   })
 
 export const exceptionsOf = ({ invoiceId }: PaidInvoice) =>
@@ -242,7 +266,9 @@ const timePasses = Effect.gen(function*() {
   }
 })
 
-export const settlementConformance = ({ environments, hasTransaction, layer: driver, name, settle, waitsIn }: SettlementSubject) => {
+export const settlementConformance = (
+  { environments, hasTransaction, layer: driver, name, settle, waitsIn }: SettlementSubject
+) => {
   const running = driver.pipe(Layer.provideMerge(settlementServices)) as Layer.Layer<SettlementServices>
 
   layer(running)(`${name}, as every way of settling`, (it) => {
@@ -263,9 +289,22 @@ export const settlementConformance = ({ environments, hasTransaction, layer: dri
         const [created, updated, ...more] = yield* eventsOf(paid)
         assert.deepStrictEqual(more, [])
         assert.strictEqual(created.object.settlement_status, null)
-        assert.include(updated.object, { status: "confirmed", settlement_status: "pending", settled_amount: null, settled_at: null })
-        assert.deepInclude(updated.object.settlement, { summary_status: "pending", status: "queued", settlement_tx_hash: null })
-        assert.deepInclude(updated.previous_attributes, { status: "pending", settlement_status: null, settlement: null })
+        assert.include(updated.object, {
+          status: "confirmed",
+          settlement_status: "pending",
+          settled_amount: null,
+          settled_at: null
+        })
+        assert.deepInclude(updated.object.settlement, {
+          summary_status: "pending",
+          status: "queued",
+          settlement_tx_hash: null
+        })
+        assert.deepInclude(updated.previous_attributes, {
+          status: "pending",
+          settlement_status: null,
+          settlement: null
+        })
         assert.notMatch(updated.payor_data, /settle/)
         assert.include(updated.payor_data, "confirmed")
       }))
@@ -289,7 +328,11 @@ export const settlementConformance = ({ environments, hasTransaction, layer: dri
         yield* timePasses
         const after = yield* paymentOf(paid)
         const { settlement } = after as any
-        assert.include(after, { settlement_status: "settled", settled_amount: 50_000, settled_amount_decimal: "50.000" })
+        assert.include(after, {
+          settlement_status: "settled",
+          settled_amount: 50_000,
+          settled_amount_decimal: "50.000"
+        })
         assert.isNumber(after["settled_at"])
         assert.include(settlement, { summary_status: "settled", stage: "final", status: "settled", network: "base" })
         assert.strictEqual(settlement.settlement_tx_hash !== null, hasTransaction)
@@ -354,4 +397,3 @@ export const settlementConformance = ({ environments, hasTransaction, layer: dri
       }))
   })
 }
-

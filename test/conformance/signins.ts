@@ -277,29 +277,39 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
         }
       }))
 
-    it.effect.prop("nobody by random bytes, and never fails", [Schema.String, Schema.Json, Bytes], ([text, json, bytes]) =>
-      Effect.gen(function*() {
-        const { challenge, driver, proof } = yield* signedIn
-        const raw = Buffer.from(bytes)
-        for (const signature of [text, raw.toString("hex"), `0x${raw.toString("hex")}`, raw.toString("base64")]) {
-          const forged = { message: proof.message, signature, publicKey: signature, proof: json }
-          assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, forged)))
-          assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, { ...proof, signature })))
-        }
-        assert.isNull(driver.canonicalAddress(text))
-      }), { arbitrary: { runs: 50 } })
+    it.effect.prop(
+      "nobody by random bytes, and never fails",
+      [Schema.String, Schema.Json, Bytes],
+      ([text, json, bytes]) =>
+        Effect.gen(function*() {
+          const { challenge, driver, proof } = yield* signedIn
+          const raw = Buffer.from(bytes)
+          for (const signature of [text, raw.toString("hex"), `0x${raw.toString("hex")}`, raw.toString("base64")]) {
+            const forged = { message: proof.message, signature, publicKey: signature, proof: json }
+            assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, forged)))
+            assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, { ...proof, signature })))
+          }
+          assert.isNull(driver.canonicalAddress(text))
+        }),
+      { arbitrary: { runs: 50 } }
+    )
 
-    it.effect.prop("nobody by a proof with one character changed", [Place, Letter], ([place, letter]) =>
-      Effect.gen(function*() {
-        const { challenge, driver, proof } = yield* signedIn
-        for (const field of ["signature", "publicKey"] as const) {
-          const text = proof[field]
-          if (text === null) continue
-          const at = place % text.length
-          if (text[at]!.toLowerCase() === letter) continue
-          const changed = { ...proof, [field]: text.slice(0, at) + letter + text.slice(at + 1) }
-          assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, changed)), JSON.stringify(changed))
-        }
-      }), { arbitrary: { runs: 100 } })
+    it.effect.prop(
+      "nobody by a proof with one character changed",
+      [Place, Letter],
+      ([place, letter]) =>
+        Effect.gen(function*() {
+          const { challenge, driver, proof } = yield* signedIn
+          for (const field of ["signature", "publicKey"] as const) {
+            const text = proof[field]
+            if (text === null) continue
+            const at = place % text.length
+            if (text[at]!.toLowerCase() === letter) continue
+            const changed = { ...proof, [field]: text.slice(0, at) + letter + text.slice(at + 1) }
+            assert.isTrue(isNobody(yield* outcomeOf(driver, challenge, changed)), JSON.stringify(changed))
+          }
+        }),
+      { arbitrary: { runs: 100 } }
+    )
   })
 }

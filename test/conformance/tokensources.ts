@@ -78,10 +78,15 @@ export const tokenSourceConformance = (name: string, start: Effect.Effect<Source
           const services = yield* Layer.build(Layer.fresh(memory))
           const catalog = Context.get(services, TokenCatalog)
           yield* Layer.build(
-            Layer.fresh(Layer.provide(subject.layer, [Layer.succeed(TokenCatalog, catalog), NodeHttpClient.layerUndici]))
+            Layer.fresh(
+              Layer.provide(subject.layer, [Layer.succeed(TokenCatalog, catalog), NodeHttpClient.layerUndici])
+            )
           )
           const ids = Effect.sync(() =>
-            new Map([...catalog.list("devnet"), ...catalog.list("mainnet")].map((each) => [tokenKey(each), Number(each.id)])))
+            new Map(
+              [...catalog.list("devnet"), ...catalog.list("mainnet")].map((each) => [tokenKey(each), Number(each.id)])
+            )
+          )
           const all = yield* until("the catalogue", ids, (found) => wanted.every((key) => found.has(key)))
           return wanted.map((key) => all.get(key))
         })).pipe(Effect.provide(Layer.fresh(connect(database))))
@@ -89,4 +94,3 @@ export const tokenSourceConformance = (name: string, start: Effect.Effect<Source
       }))
   })
 }
-

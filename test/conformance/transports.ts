@@ -64,16 +64,26 @@ export const requestTo = (url: string, n = 1, more: Partial<DeliveryRequest> = {
   const body = `{"id":"${ids.eventId}","note":"✓ \\"quoted\\" \\u2028\u2028 <&>","n":${n} }`
   const millis = Math.floor(performance.timeOrigin + performance.now())
   const headers = deliveryHeaders({
-    ...ids, eventType: "invoice.paid", environment: "devnet", millis, body, key: signingKey(secret), previousKey: null
+    ...ids,
+    eventType: "invoice.paid",
+    environment: "devnet",
+    millis,
+    body,
+    key: signingKey(secret),
+    previousKey: null
   })
   return { ...ids, merchantId: 1, environment: "devnet", url, headers, body, timeoutMillis: 5_000, ...more }
 }
 
-const idsOf = (delivered: ReadonlyArray<DeliveredRequest>) => delivered.map(({ headers }) => headers["x-service-delivery-id"])
+const idsOf = (delivered: ReadonlyArray<DeliveredRequest>) =>
+  delivered.map(({ headers }) => headers["x-service-delivery-id"])
 
 /** Runs the suite. `start` makes the driver and whatever it delivers to. */
 export const transportConformance = (name: string, start: Effect.Effect<TransportSubject, unknown, Scope.Scope>) => {
-  const promise = (what: string, body: (subject: TransportSubject, transport: Transport) => Effect.Effect<unknown, unknown, Scope.Scope>) =>
+  const promise = (
+    what: string,
+    body: (subject: TransportSubject, transport: Transport) => Effect.Effect<unknown, unknown, Scope.Scope>
+  ) =>
     it.live(what, () =>
       Effect.gen(function*() {
         const subject = yield* start
@@ -81,40 +91,53 @@ export const transportConformance = (name: string, start: Effect.Effect<Transpor
       }).pipe(Effect.scoped))
 
   describe(`transport ${name}`, () => {
-    promise("delivers the very bytes and headers, and what arrives verifies", (subject, transport) =>
-      Effect.gen(function*() {
-        const request = requestTo(subject.url)
-        yield* transport.check(request.url, request)
-        const answer = yield* transport.send(request)
-        assert.isTrue(answer.status >= 200 && answer.status < 300)
-        const [delivered, ...others] = yield* subject.delivered
-        assert.strictEqual(others.length, 0)
-        assert.strictEqual(delivered!.body, request.body)
-        for (const [header, value] of Object.entries(request.headers)) {
-          assert.strictEqual(delivered!.headers[header.toLowerCase()], value, header)
-        }
-        for (const library of [new Standard(secret), new Svix(secret)]) {
-          assert.deepInclude(library.verify(delivered!.body, delivered!.headers), { id: request.eventId })
-          assert.throws(() => library.verify(`${delivered!.body} `, delivered!.headers))
-        }
-      }))
+    promise(
+      "delivers the very bytes and headers, and what arrives verifies",
+      (subject, transport) =>
+        Effect.gen(function*() {
+          const request = requestTo(subject.url)
+          yield* transport.check(request.url, request)
+          const answer = yield* transport.send(request)
+          assert.isTrue(answer.status >= 200 && answer.status < 300)
+          const [delivered, ...others] = yield* subject.delivered
+          assert.strictEqual(others.length, 0)
+          assert.strictEqual(delivered!.body, request.body)
+          for (const [header, value] of Object.entries(request.headers)) {
+            assert.strictEqual(delivered!.headers[header.toLowerCase()], value, header)
+          }
+          for (const library of [new Standard(secret), new Svix(secret)]) {
+            assert.deepInclude(library.verify(delivered!.body, delivered!.headers), { id: request.eventId })
+            assert.throws(() => library.verify(`${delivered!.body} `, delivered!.headers))
+          }
+        })
+    )
 
-    promise("reports a failure of the receiver as one, and sends no second time", (subject, transport) =>
-      Effect.gen(function*() {
-        const exit = yield* Effect.result(transport.send(requestTo(subject.failing)))
-        if (exit._tag === "Success") assert.isAtLeast(exit.success.status, 300)
-        else assert.deepInclude(exit.failure, { isOurFault: false })
-        assert.strictEqual((yield* subject.delivered).length, 0)
-      }))
+    promise(
+      "reports a failure of the receiver as one, and sends no second time",
+      (subject, transport) =>
+        Effect.gen(function*() {
+          const exit = yield* Effect.result(transport.send(requestTo(subject.failing)))
+          if (exit._tag === "Success") assert.isAtLeast(exit.success.status, 300)
+          else assert.deepInclude(exit.failure, { isOurFault: false })
+          assert.strictEqual((yield* subject.delivered).length, 0)
+        })
+    )
 
-    promise("refuses a URL for the same reason before and at the sending, and nothing leaves", (subject, transport) =>
-      Effect.gen(function*() {
-        const request = requestTo(subject.refused)
-        const { reason } = yield* Effect.flip(transport.check(request.url, request))
-        assert.match(reason, /^[A-Z].{10,}[^.]$/)
-        assert.deepInclude(yield* Effect.flip(transport.send(request)), { reason, isOurFault: false, timedOut: false })
-        assert.strictEqual((yield* subject.delivered).length, 0)
-      }))
+    promise(
+      "refuses a URL for the same reason before and at the sending, and nothing leaves",
+      (subject, transport) =>
+        Effect.gen(function*() {
+          const request = requestTo(subject.refused)
+          const { reason } = yield* Effect.flip(transport.check(request.url, request))
+          assert.match(reason, /^[A-Z].{10,}[^.]$/)
+          assert.deepInclude(yield* Effect.flip(transport.send(request)), {
+            reason,
+            isOurFault: false,
+            timedOut: false
+          })
+          assert.strictEqual((yield* subject.delivered).length, 0)
+        })
+    )
 
     promise(`delivers ${maximumInFlight} at once, each once`, (subject, transport) =>
       Effect.gen(function*() {
@@ -125,21 +148,26 @@ export const transportConformance = (name: string, start: Effect.Effect<Transpor
         for (const each of delivered) new Standard(secret).verify(each.body, each.headers)
       }))
 
-    promise("ends at once when interrupted, and goes on for the others", (subject, transport) =>
-      Effect.gen(function*() {
-        const ended = yield* Effect.forEach([1, 2, 3, 4], (n) =>
-          Effect.gen(function*() {
-            const fiber = yield* Effect.forkChild(transport.send(requestTo(subject.url, n)), { startImmediately: true })
-            yield* Fiber.interrupt(fiber)
-            return yield* Fiber.await(fiber)
-          }))
-        assert.isTrue(ended.every(Exit.isFailure), "the interrupt was first")
-        yield* transport.send(requestTo(subject.url, 5))
-        const ids = idsOf(yield* subject.delivered)
-        assert.strictEqual(new Set(ids).size, ids.length)
-        assert.include(ids, "whd_5")
-        for (const each of yield* subject.delivered) new Standard(secret).verify(each.body, each.headers)
-      }))
+    promise(
+      "ends at once when interrupted, and goes on for the others",
+      (subject, transport) =>
+        Effect.gen(function*() {
+          const ended = yield* Effect.forEach([1, 2, 3, 4], (n) =>
+            Effect.gen(function*() {
+              const fiber = yield* Effect.forkChild(transport.send(requestTo(subject.url, n)), {
+                startImmediately: true
+              })
+              yield* Fiber.interrupt(fiber)
+              return yield* Fiber.await(fiber)
+            }))
+          assert.isTrue(ended.every(Exit.isFailure), "the interrupt was first")
+          yield* transport.send(requestTo(subject.url, 5))
+          const ids = idsOf(yield* subject.delivered)
+          assert.strictEqual(new Set(ids).size, ids.length)
+          assert.include(ids, "whd_5")
+          for (const each of yield* subject.delivered) new Standard(secret).verify(each.body, each.headers)
+        })
+    )
 
     it.live("lets go of everything with its scope", () =>
       Effect.gen(function*() {

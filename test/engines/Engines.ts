@@ -2,7 +2,7 @@
 import { Effect, type Scope } from "effect"
 import { PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
-import { type RecordingProxy, makeRecordingProxy } from "./RecordingProxy.ts"
+import { makeRecordingProxy, type RecordingProxy } from "./RecordingProxy.ts"
 import { type Engine, install, type Tab, type Visitor } from "./Engine.ts"
 import * as Firefox from "./Firefox.ts"
 import * as WebKit from "./WebKit.ts"

@@ -139,7 +139,8 @@ const start = (path: string) => (visitor: Visitor) =>
   Effect.gen(function*() {
     const profile = yield* temporaryDirectory
     const lines = Object.entries(preferences(visitor)).map(([name, value]) =>
-      `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`)
+      `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`
+    )
     writeFileSync(join(profile, "user.js"), lines.join("\n"))
     const [, url] = yield* program(
       path,

@@ -98,7 +98,8 @@ export const makeRecordingProxy = (service: string): Effect.Effect<RecordingProx
     const forward = (incoming: IncomingMessage, response: ServerResponse, path: string) => {
       const isScript = path.startsWith("/assets/")
       const kept = Object.entries(incoming.headers).filter(([name]) =>
-        !way.without.test(name) && name !== "proxy-connection" && !(isScript && name === "accept-encoding"))
+        !way.without.test(name) && name !== "proxy-connection" && !(isScript && name === "accept-encoding")
+      )
       const asked = { hostname, port, path, method: incoming.method, headers: Object.fromEntries(kept) }
       const onward = request(asked, (answer) => {
         const { "content-length": length, "content-security-policy": policy, ...headers } = answer.headers
@@ -146,8 +147,10 @@ export const makeRecordingProxy = (service: string): Effect.Effect<RecordingProx
     }
     // Firefox leads the page's socket through a tunnel; WebKit asks the proxy for it.
     const established = "HTTP/1.1 200 Connection Established\r\n\r\n"
-    server.on("connect", (incoming, socket: Socket) =>
-      lead(incoming, socket, incoming.url === host, () => void socket.write(established)))
+    server.on(
+      "connect",
+      (incoming, socket: Socket) => lead(incoming, socket, incoming.url === host, () => void socket.write(established))
+    )
     server.on("upgrade", (incoming, socket: Socket) => {
       const { host: target, pathname, search } = new URL(incoming.url ?? "")
       lead(incoming, socket, target === host, (onward) => {
@@ -158,11 +161,12 @@ export const makeRecordingProxy = (service: string): Effect.Effect<RecordingProx
     })
     yield* Effect.acquireRelease(
       Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.callback<void>((resume) => {
-        for (const socket of open) socket.destroy()
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
+      () =>
+        Effect.callback<void>((resume) => {
+          for (const socket of open) socket.destroy()
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
     )
     return {
       host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -172,7 +176,7 @@ export const makeRecordingProxy = (service: string): Effect.Effect<RecordingProx
       foreign: () => asked.map(({ url }) => url).filter((url) => url !== host && URL.parse(url)?.host !== host),
       set: (next) => {
         way = { ...way, ...next }
-        if (way.isShut || !way.hasSockets) for (const socket of open) socket.destroy()
+        if (way.isShut || !way.hasSockets) { for (const socket of open) socket.destroy() }
       }
     }
   })

@@ -80,14 +80,17 @@ const start = (path: string) => ({ javaScript = true, language = "en-US", proxy,
       "webkitgtk:browserOptions": {
         binary: path,
         args: [
-          "--automation", `--enable-javascript=${javaScript}`, "--javascript-can-access-clipboard=true",
+          "--automation",
+          `--enable-javascript=${javaScript}`,
+          "--javascript-can-access-clipboard=true",
           ...theme === "dark" ? ["--dark-mode"] : []
         ]
       },
       proxy: { proxyType: "manual", httpProxy: proxy, sslProxy: proxy, noProxy: [] }
     }
     const made = yield* Effect.promise(() =>
-      request("POST", `${url}/session`, { capabilities: { alwaysMatch: capabilities } }))
+      request("POST", `${url}/session`, { capabilities: { alwaysMatch: capabilities } })
+    )
     return tabOf(`${url}/session/${made.sessionId}`, made.capabilities.browserVersion)
   })
 

@@ -10,7 +10,16 @@ import { decodeQr } from "../browser/PageChecks.ts"
 import { type PayableInvoice, PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
 import { keys, type Tab } from "./Engine.ts"
-import { choose, engines, waitForSocket, screenOf, type EngineView, waitForElement, waitForScreen, openView } from "./Engines.ts"
+import {
+  choose,
+  engines,
+  type EngineView,
+  openView,
+  screenOf,
+  waitForElement,
+  waitForScreen,
+  waitForSocket
+} from "./Engines.ts"
 
 declare const document: any
 declare const location: any
@@ -71,8 +80,9 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
           await tab.press(..."usdc base")
           assert.deepStrictEqual(await shownRows(tab), ["usdc base usdc (test)"])
         })
-        const opening = door.asked.slice(0, 3).map(({ headers: { cookie }, url }) =>
-          [url.includes("session_token=") ? "token" : "", cookie === undefined ? "" : "cookie"])
+        const opening = door.asked.slice(0, 3).map((
+          { headers: { cookie }, url }
+        ) => [url.includes("session_token=") ? "token" : "", cookie === undefined ? "" : "cookie"])
         assert.deepStrictEqual(opening, [["token", ""], ["token", "cookie"], ["", "cookie"]])
         yield* choose(seen, "usdc base")
         yield* waitForScreen(seen, "waiting")
@@ -129,10 +139,15 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const { payment_uri, temp_address } = yield* addressOf(made)
         assert.strictEqual(decodeQr(yield* Effect.promise(() => tab.picture())), payment_uri)
         yield* pay(temp_address, 25_000_000n)
-        yield* until("the payment is shown", Effect.promise(async () => {
-          await tab.click("noscript button").catch(() => undefined)
-          return screenOf(tab)
-        }), (screen) => screen === "paid", 30_000)
+        yield* until(
+          "the payment is shown",
+          Effect.promise(async () => {
+            await tab.click("noscript button").catch(() => undefined)
+            return screenOf(tab)
+          }),
+          (screen) => screen === "paid",
+          30_000
+        )
         isQuiet(seen)
       }).pipe(Effect.scoped))
 

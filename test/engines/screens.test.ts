@@ -10,7 +10,7 @@ import { reachScreen } from "../browser/Screens.ts"
 import { PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
 import type { Tab } from "./Engine.ts"
-import { choose, engines, screenOf, type EngineView, waitForScreen, openView } from "./Engines.ts"
+import { choose, engines, type EngineView, openView, screenOf, waitForScreen } from "./Engines.ts"
 
 declare const document: any
 declare const getComputedStyle: any
@@ -89,11 +89,13 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
                 yield* Effect.promise(() => tab.resize(width, 900))
                 const where = `${screen} ${language} ${width}`
                 wrong.push(...(yield* Effect.promise(() => faults(tab))).map((fault) => `${where}: ${fault}`))
-                const seenAs = yield* Effect.promise(() => tab.run(() => [
-                  document.documentElement.dir,
-                  document.documentElement.lang,
-                  matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
-                ]))
+                const seenAs = yield* Effect.promise(() =>
+                  tab.run(() => [
+                    document.documentElement.dir,
+                    document.documentElement.lang,
+                    matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
+                  ])
+                )
                 assert.deepStrictEqual(seenAs, [direction, language, theme], where)
                 assert.strictEqual(yield* Effect.promise(() => screenOf(tab)), screen, where)
               }
@@ -116,7 +118,8 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
           assert.deepStrictEqual(await faults(tab), [])
           await tab.run(() => {
             const [button, field, note] = ["main", "field", "note"].map((name) =>
-              document.querySelector(`#state .${name}`))
+              document.querySelector(`#state .${name}`)
+            )
             button.style.width = "400px"
             field.style.height = "20px"
             note.style.height = "10px"

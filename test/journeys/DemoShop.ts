@@ -12,7 +12,10 @@ export class DemoShop extends Context.Service<DemoShop, {
     Effect.gen(function*() {
       const { url } = yield* freshDatabase
       const directory = yield* temporaryDirectory
-      const service = yield* startService({ directory, config: configOf({ database: url, chains: [{ use: "simulated" }] }) })
+      const service = yield* startService({
+        directory,
+        config: configOf({ database: url, chains: [{ use: "simulated" }] })
+      })
       return DemoShop.of({ service, keys: yield* service.keys })
     })
   )

@@ -1,6 +1,6 @@
 /**
- * Who may do what: a row for each operation of the served OpenAPI document, one status a credential. The rows of a module
- * that comes and goes are with its tests, and go with them.
+ * Who may do what: a row for each operation of the served OpenAPI document, one status a credential. The rows of a
+ * module that comes and goes are with its tests, and go with them.
  */
 import { globSync, readFileSync } from "node:fs"
 import matrix from "./matrix.json" with { type: "json" }
@@ -23,6 +23,7 @@ export const callers: ReadonlyArray<string> = matrix.callers
 const folder = new URL("../modules/", import.meta.url)
 
 const brought = globSync("*/matrix.json", { cwd: folder.pathname }).toSorted().flatMap((path) =>
-  (JSON.parse(readFileSync(new URL(path, folder), "utf8")) as { readonly rows: ReadonlyArray<Row> }).rows)
+  (JSON.parse(readFileSync(new URL(path, folder), "utf8")) as { readonly rows: ReadonlyArray<Row> }).rows
+)
 
 export const rows: ReadonlyArray<Row> = [...matrix.rows as ReadonlyArray<Row>, ...brought]

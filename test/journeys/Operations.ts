@@ -30,7 +30,10 @@ export const resolveReference = (document: any, value: any): any =>
 /** A schema without references and with the properties of its `allOf` among its own. */
 const flat = (document: any, value: any): JsonSchema => {
   const { allOf = [], ...own } = resolveReference(document, value) ?? {}
-  return allOf.map((part: any) => flat(document, part)).reduce((all: JsonSchema, part: JsonSchema) => ({ ...all, ...part }), own)
+  return allOf.map((part: any) => flat(document, part)).reduce(
+    (all: JsonSchema, part: JsonSchema) => ({ ...all, ...part }),
+    own
+  )
 }
 
 /** The schemas of what a value may be, null left out. */
@@ -49,7 +52,9 @@ export const operationsOf = (document: any): ReadonlyArray<Operation> =>
       return {
         method: method.toUpperCase(),
         path,
-        parameters: [...item.parameters ?? [], ...operation.parameters ?? []].map((each) => resolveReference(document, each)),
+        parameters: [...item.parameters ?? [], ...operation.parameters ?? []].map((each) =>
+          resolveReference(document, each)
+        ),
         example: content === undefined
           ? undefined
           : content.example ?? Object.values<any>(content.examples ?? {})[0]?.value ?? schema?.examples?.[0] ?? {},
@@ -60,7 +65,10 @@ export const operationsOf = (document: any): ReadonlyArray<Operation> =>
 
 /** Segments that are not just an id. */
 const wellFormed: Readonly<Record<string, string>> = {
-  family: "evm", eventId: "evt_1700000000000-1", tokenId: "1", network: "base"
+  family: "evm",
+  eventId: "evt_1700000000000-1",
+  tokenId: "1",
+  network: "base"
 }
 
 /** The path of an operation with a good segment in each place; the ids are those of nothing. */
@@ -71,7 +79,8 @@ export const plainPath = ({ path }: Operation): string =>
 const needed: Readonly<Record<string, string>> = { amount: "5000", network: "base", token_id: "1" }
 
 /** Of two parameters of which one must be sent, `amount` is. */
-const isNeeded = (each: Parameter, name: string) => each.required === true || each.name === "amount" && name !== "amount_usd"
+const isNeeded = (each: Parameter, name: string) =>
+  each.required === true || each.name === "amount" && name !== "amount_usd"
 
 /** The query with one parameter as given, already escaped, and the needed others in order. */
 export const queryWith = (name: string, value: string, { parameters }: Operation): string =>

@@ -1,7 +1,7 @@
 /** A payor's browser without a script, as far as the payment page needs one: cookies, redirects, forms, no referrer. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { exchange, type TestResponse, type TestRequest } from "../support/Service.ts"
+import { exchange, type TestRequest, type TestResponse } from "../support/Service.ts"
 
 /** More redirects than the page's own. */
 const maximumRedirects = 5
@@ -36,8 +36,8 @@ export const asForm = (fields: Readonly<Record<string, string>> | string): TestR
 })
 
 /**
- * A new browser that reaches the service at `base` by the public URL `publicUrl`, as through a proxy that takes its path
- * away; one that refuses cookies where `refuses` says so.
+ * A new browser that reaches the service at `base` by the public URL `publicUrl`, as through a proxy that takes its
+ * path away; one that refuses cookies where `refuses` says so.
  */
 export const makePayor = (base: string, publicUrl: string, refuses = false): Payor => {
   const { origin, pathname } = new URL(publicUrl)
@@ -59,7 +59,10 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
     const cookie = [...jar.values()].filter(({ path }) => bare === path || bare.startsWith(`${path}/`))
       .map(({ name, value }) => `${name}=${value}`).join("; ")
     return Effect.tap(
-      exchange(base, path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path, { ...sent, headers: { ...(cookie === "" ? {} : { cookie }), ...sent.headers } }),
+      exchange(base, path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path, {
+        ...sent,
+        headers: { ...(cookie === "" ? {} : { cookie }), ...sent.headers }
+      }),
       (answer) =>
         Effect.sync(() => {
           keep(answer)
@@ -68,7 +71,11 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
     )
   }
 
-  const follow = (answer: TestResponse, headers: Readonly<Record<string, string>>, left = maximumRedirects): Effect.Effect<TestResponse> => {
+  const follow = (
+    answer: TestResponse,
+    headers: Readonly<Record<string, string>>,
+    left = maximumRedirects
+  ): Effect.Effect<TestResponse> => {
     if (answer.status !== 303) return Effect.succeed(answer)
     assert.isAbove(left, 0, "the page redirects for ever")
     return Effect.flatMap(ask(answer.headers.location!, { headers }), (next) => follow(next, headers, left - 1))

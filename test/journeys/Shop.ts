@@ -9,7 +9,7 @@ import { createHmac, randomUUID } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { WebSocket } from "ws"
 import type { ReceivedRequest, Receiver } from "../support/Receiver.ts"
-import { type TestResponse, type Service, until } from "../support/Service.ts"
+import { type Service, type TestResponse, until } from "../support/Service.ts"
 
 export interface Shop {
   readonly key: string
@@ -106,8 +106,12 @@ export const listen = (
       assert.isFalse(isBinary)
       frames.push(JSON.parse(String(data)))
     })
-    yield* until("the socket has caught up", Effect.sync(() => frames), (seen) =>
-      seen.some(({ type }) => type === "replay_complete") && seen.some(({ type }) => type === "payment_quote.updated"))
+    yield* until(
+      "the socket has caught up",
+      Effect.sync(() => frames),
+      (seen) =>
+        seen.some(({ type }) => type === "replay_complete") && seen.some(({ type }) => type === "payment_quote.updated")
+    )
     return { frames: () => frames }
   })
 
@@ -151,7 +155,12 @@ export const verifySignatures = ({ body, headers }: ReceivedRequest, secret: str
 }
 
 const settlementFields = [
-  "settlement_status", "settled_amount", "settled_amount_decimal", "balance_transaction_id", "settled_at", "settlement"
+  "settlement_status",
+  "settled_amount",
+  "settled_amount_decimal",
+  "balance_transaction_id",
+  "settled_at",
+  "settlement"
 ]
 
 const without = (object: Readonly<Record<string, unknown>>, names: ReadonlyArray<string>) =>
@@ -207,8 +216,9 @@ export interface EventHistory {
 }
 
 /**
- * Waits until exactly `types` were told of an invoice, oldest first, and checks that the events API, the webhook and the
- * payor's socket agree on every one of them. `moved` names fields the test itself changed behind the service's back.
+ * Waits until exactly `types` were told of an invoice, oldest first, and checks that the events API, the webhook and
+ * the payor's socket agree on every one of them. `moved` names fields the test itself changed behind the service's
+ * back.
  */
 export const assertEvents = Effect.fnUntraced(function*(
   shop: Shop,
@@ -225,7 +235,10 @@ export const assertEvents = Effect.fnUntraced(function*(
   assertChained(events, moved)
 
   const ofInvoice = Effect.sync(() =>
-    shop.receiver.arrivals(shop.hooks).filter((arrival) => events.some(({ id }) => id === arrival.headers["webhook-id"])))
+    shop.receiver.arrivals(shop.hooks).filter((arrival) =>
+      events.some(({ id }) => id === arrival.headers["webhook-id"])
+    )
+  )
   const arrivals = yield* until("the webhooks", ofInvoice, (found) => found.length >= events.length)
   assert.strictEqual(arrivals.length, events.length, "each event is delivered once")
   for (const event of events) {
@@ -236,7 +249,8 @@ export const assertEvents = Effect.fnUntraced(function*(
   }
 
   const frames = Effect.sync(() =>
-    listener.frames().filter((frame) => frame.object === "event" && frame.type !== "payment_quote.updated"))
+    listener.frames().filter((frame) => frame.object === "event" && frame.type !== "payment_quote.updated")
+  )
   const heard = yield* until("the socket", frames, (found) => found.length >= events.length)
   assert.deepStrictEqual(heard, events.filter(isShownToPayor).map(payorView))
   const answer: EventHistory = { events, last: events.at(-1) }
@@ -245,5 +259,8 @@ export const assertEvents = Effect.fnUntraced(function*(
 
 /** Types of a transfer that is confirmed, in the order they are told, then what it does to the invoice. */
 export const transferTypes = (...invoice: ReadonlyArray<string>) => [
-  "invoice_payment.created", "invoice_payment.updated", ...invoice.length === 0 ? [] : ["invoice.updated"], ...invoice
+  "invoice_payment.created",
+  "invoice_payment.updated",
+  ...invoice.length === 0 ? [] : ["invoice.updated"],
+  ...invoice
 ]

@@ -9,7 +9,14 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import {
-  configOf, masterKey, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
+  configOf,
+  masterKey,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse
 } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
@@ -72,24 +79,34 @@ export class Tenants extends Context.Service<Tenants, {
 
 /** Tenants of a deployment with these limits. */
 const tenantsUnder = (limits: Readonly<Record<string, unknown>>) =>
-  Layer.effect(Tenants, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const config = configOf({ database: database.url, chains: [{ use: "simulated" }], limits })
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: {
-        ...config,
-        environments: ["devnet", "mainnet"],
-        modules: config.modules.map((entry) => entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry),
-        // A config that serves mainnet names its secrets and never holds one.
-        rpc: { token: "${env:RPC_TOKEN}" },
-        secrets: { master: ["${env:MASTER}"] }
-      },
-      environment: { RPC_TOKEN: rpcToken, MASTER: masterKey }
+  Layer.effect(
+    Tenants,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const config = configOf({ database: database.url, chains: [{ use: "simulated" }], limits })
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: {
+          ...config,
+          environments: ["devnet", "mainnet"],
+          modules: config.modules.map((entry) =>
+            entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry
+          ),
+          // A config that serves mainnet names its secrets and never holds one.
+          rpc: { token: "${env:RPC_TOKEN}" },
+          secrets: { master: ["${env:MASTER}"] }
+        },
+        environment: { RPC_TOKEN: rpcToken, MASTER: masterKey }
+      })
+      const context = yield* Layer.build(Layer.orDie(connect(database)))
+      return {
+        service,
+        sql: Context.get(context, SqlClient.SqlClient),
+        a: yield* settle(service),
+        b: yield* settle(service)
+      }
     })
-    const context = yield* Layer.build(Layer.orDie(connect(database)))
-    return { service, sql: Context.get(context, SqlClient.SqlClient), a: yield* settle(service), b: yield* settle(service) }
-  }))
+  )
 
 /** Tenants of a deployment whose limits nobody meets. */
 export const tenants = tenantsUnder(generousLimits)
@@ -98,10 +115,19 @@ export const tenants = tenantsUnder(generousLimits)
 export const strictTenants = tenantsUnder({ ...generousLimits, anonymousPerMinute: 30 })
 
 /** A call with a fresh idempotency key, so that no two calls of a test are one. */
-export const ask = (service: Service, credential: Credential, path: string, sent: TestRequest = {}): Effect.Effect<TestResponse> =>
+export const ask = (
+  service: Service,
+  credential: Credential,
+  path: string,
+  sent: TestRequest = {}
+): Effect.Effect<TestResponse> =>
   service.call(path, {
     ...sent,
-    headers: { ...credential, ...((sent.method ?? "GET") === "GET" ? {} : { "idempotency-key": randomUUID() }), ...sent.headers }
+    headers: {
+      ...credential,
+      ...((sent.method ?? "GET") === "GET" ? {} : { "idempotency-key": randomUUID() }),
+      ...sent.headers
+    }
   })
 
 /** A public address that is never called: no event that matches is ever made, or its endpoint is disabled. */
@@ -114,19 +140,26 @@ export const makeWebhook = Effect.fnUntraced(function*(service: Service, tenant:
     assertStatus(200, yield* ask(service, tenant.jwt, `/api/v1/webhooks/${id}`, { method: "DELETE" }))
   }
   const body = { url: unusedUrl, enabled_events: ["commerce.order.created"] }
-  return assertStatus(200, yield* ask(service, credential, "/api/v1/webhooks", { method: "POST", body })).data.id as string
+  return assertStatus(200, yield* ask(service, credential, "/api/v1/webhooks", { method: "POST", body })).data
+    .id as string
 })
 
 /**
- * The id of a delivery that was given up, of an endpoint that is then disabled: whatever may be done with it sends nothing.
+ * The id of a delivery that was given up, of an endpoint that is then disabled: whatever may be done with it sends
+ * nothing.
  */
-export const makeDelivery = Effect.fnUntraced(function*({ service, sql }: Tenants["Service"], tenant: Tenant, credential: Credential) {
-  const endpoint = yield* makeWebhook(service, tenant, credential)
-  assertStatus(200, yield* ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
-  assertStatus(200, yield* ask(service, credential, `/api/v1/webhooks/${endpoint}`, { method: "PATCH", body: { status: "disabled" } }))
-  const [made] = yield* Effect.orDie(sql<{ id: string }>`
+export const makeDelivery = Effect.fnUntraced(
+  function*({ service, sql }: Tenants["Service"], tenant: Tenant, credential: Credential) {
+    const endpoint = yield* makeWebhook(service, tenant, credential)
+    assertStatus(200, yield* ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+    assertStatus(
+      200,
+      yield* ask(service, credential, `/api/v1/webhooks/${endpoint}`, { method: "PATCH", body: { status: "disabled" } })
+    )
+    const [made] = yield* Effect.orDie(sql<{ id: string }>`
     INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, attempt, due_at, finished_at)
     SELECT merchant_id, ${endpoint}, ms, seq, 'failed', 4, NULL, now() FROM events
     WHERE merchant_id = ${tenant.merchantId} AND environment = 'devnet' ORDER BY ms DESC, seq DESC LIMIT 1 RETURNING id`)
-  return `whd_${made!.id}`
-})
+    return `whd_${made!.id}`
+  }
+)

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { inactiveToken, strangeToken, usdc } from "../support/chaos/TestChain.ts"
-import { type FinalFact, type History, type InvoiceFact, checkHistory } from "../support/chaos/Checker.ts"
+import { checkHistory, type FinalFact, type History, type InvoiceFact } from "../support/chaos/Checker.ts"
 import { chaos, chaosDeployment, everyHabit } from "../support/chaos/Run.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
@@ -66,7 +66,8 @@ const isCrediting = ({ object, previous, type }: History["events"][number], invo
 const paidOne = (history: History): { readonly fact: InvoiceFact; readonly final: FinalFact } => {
   const final = history.finals.find(({ invoice, payments }) =>
     invoice["status"] === "paid" && payments.some((one) => isCounted(one) && one["payer_tx_hash"] !== null) &&
-    history.events.some((event) => isCrediting(event, invoice["id"])))!
+    history.events.some((event) => isCrediting(event, invoice["id"]))
+  )!
   return { final, fact: history.invoices.find(({ id }) => id === final.invoice["id"])! }
 }
 
@@ -95,7 +96,10 @@ const factOf = (by: (fact: InvoiceFact) => Partial<InvoiceFact>): Spoil => (hist
 const expired = (afterMillis: number): Spoil => (history) => {
   const { fact, final } = paidOne(history)
   const event = {
-    at: fact.expiresAt * 1000 + afterMillis, type: "invoice.expired", object: final.invoice, previous: {}
+    at: fact.expiresAt * 1000 + afterMillis,
+    type: "invoice.expired",
+    object: final.invoice,
+    previous: {}
   }
   // Its life was so long that it was paid within.
   const invoices = afterMillis < 0
@@ -129,16 +133,22 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
   "a credit of a payment that had left the chain": ["credit", (history) => ({
     ...history,
     chain: history.chain.flatMap((one): History["chain"] =>
-      one._tag === "Block" ? [one, { _tag: "Undone", at: one.at + 1, above: one.height - 1 }] : [one]),
+      one._tag === "Block" ? [one, { _tag: "Undone", at: one.at + 1, above: one.height - 1 }] : [one]
+    ),
     events: history.events.map((event) => ({ ...event, at: event.at + 3_600_000 }))
   })],
   "an invoice that expired though it was paid": ["expiry", expired(1_000)],
-  "an invoice that expired though a copy restored since knew its address": ["expiry", (history) =>
-    expired(1_000)({ ...history, restores: [{ backupAt: history.endedAt, at: history.endedAt }] })],
+  "an invoice that expired though a copy restored since knew its address": [
+    "expiry",
+    (history) => expired(1_000)({ ...history, restores: [{ backupAt: history.endedAt, at: history.endedAt }] })
+  ],
   "an invoice that expired before its end": ["expiry", expired(-60_000)],
-  "a transfer that counts twice": ["twice", finalOf(({ payments }) => ({
-    payments: [...payments, ...payments.filter(isCounted)]
-  }))],
+  "a transfer that counts twice": [
+    "twice",
+    finalOf(({ payments }) => ({
+      payments: [...payments, ...payments.filter(isCounted)]
+    }))
+  ],
   "an invoice that counts more than ever came": ["twice", (history) => {
     const { fact } = paidOne(history)
     return {
@@ -160,12 +170,18 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
   }],
   "a payment to a lost invoice without an exception": ["lost", factOf(() => ({ lost: true }))],
   "a payment to a lost address without an exception": ["lost", factOf(() => ({ address: `0x${"cd".repeat(20)}` }))],
-  "a paid invoice that stands open": ["state", finalOf(({ invoice }) => ({
-    invoice: { ...invoice, status: "unpaid", amount_paid: 0 }
-  }))],
-  "an invoice with too little": ["state", finalOf(({ invoice }) => ({
-    invoice: { ...invoice, amount_paid: invoice["amount_paid"] - 1 }
-  }))],
+  "a paid invoice that stands open": [
+    "state",
+    finalOf(({ invoice }) => ({
+      invoice: { ...invoice, status: "unpaid", amount_paid: 0 }
+    }))
+  ],
+  "an invoice with too little": [
+    "state",
+    finalOf(({ invoice }) => ({
+      invoice: { ...invoice, amount_paid: invoice["amount_paid"] - 1 }
+    }))
+  ],
   "an open invoice that stands paid": ["state", (history) => ({
     ...history,
     finals: changed(history.finals, ({ invoice }) => invoice["amount_paid"] === 0, ({ invoice }) => ({
@@ -176,9 +192,12 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
     const { fact } = paidOne(history)
     return { ...history, finals: history.finals.filter(({ invoice }) => invoice["id"] !== fact.id) }
   }],
-  "a payment that stays pending": ["state", finalOf(({ payments }) => ({
-    payments: [...payments, { ...payments[0]!, status: "pending", payer_tx_hash: `0x${"ef".repeat(32)}` }]
-  }))],
+  "a payment that stays pending": [
+    "state",
+    finalOf(({ payments }) => ({
+      payments: [...payments, { ...payments[0]!, status: "pending", payer_tx_hash: `0x${"ef".repeat(32)}` }]
+    }))
+  ],
   "a payment that came and is not told": ["state", received(usdc.toLowerCase())],
   "a wrong token that nobody is shown": ["state", received(inactiveToken.toLowerCase())],
   "a payment that waited for a node": ["delay", (history) => ({
@@ -195,20 +214,26 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
 }
 
 describe("a service between two nodes that fail", () => {
-  it.live("stands as the chain stands, whatever its nodes, its process and its backup do, and the judge can fail", () =>
-    Effect.gen(function*() {
-      const { history, ...report } = yield* run
-      for (const [what, [promise, spoil]] of Object.entries(spoiled)) {
-        const { faults } = checkHistory(spoil(history))
-        const before = new Set(report.faults)
-        assert.isTrue(
-          faults.some((fault) => fault.startsWith(promise) && !before.has(fault)), `${what} was not noticed`)
-      }
-      const byPromise = Map.groupBy(report.faults, (fault) => fault.split(":")[0])
-      const some = [...byPromise.values()].flatMap((all) => all.slice(0, 4))
-      assert.deepStrictEqual(some, [], `${report.faults.length} broken promises, seed ${report.seed}`)
-      assert.deepStrictEqual([...report.refused], [])
-      assert.isAbove(report.payments, 10)
-      assert.isAbove(report.reorganisations, 0)
-    }).pipe(Effect.scoped), limitMillis)
+  it.live(
+    "stands as the chain stands, whatever its nodes, its process and its backup do, and the judge can fail",
+    () =>
+      Effect.gen(function*() {
+        const { history, ...report } = yield* run
+        for (const [what, [promise, spoil]] of Object.entries(spoiled)) {
+          const { faults } = checkHistory(spoil(history))
+          const before = new Set(report.faults)
+          assert.isTrue(
+            faults.some((fault) => fault.startsWith(promise) && !before.has(fault)),
+            `${what} was not noticed`
+          )
+        }
+        const byPromise = Map.groupBy(report.faults, (fault) => fault.split(":")[0])
+        const some = [...byPromise.values()].flatMap((all) => all.slice(0, 4))
+        assert.deepStrictEqual(some, [], `${report.faults.length} broken promises, seed ${report.seed}`)
+        assert.deepStrictEqual([...report.refused], [])
+        assert.isAbove(report.payments, 10)
+        assert.isAbove(report.reorganisations, 0)
+      }).pipe(Effect.scoped),
+    limitMillis
+  )
 })

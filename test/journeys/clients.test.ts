@@ -1,6 +1,6 @@
 /**
- * Goal: whichever client a merchant takes, all of it works: sell, be paid, hear of it, give the money back.
- * Method: ours and those of two generators drive one journey against a running service, each typed, and tell the same facts.
+ * Goal: whichever client a merchant takes, all of it works: sell, be paid, hear of it, give the money back. Method:
+ * ours and those of two generators drive one journey against a running service, each typed, and tell the same facts.
  */
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -29,7 +29,12 @@ interface Journey {
 const judge = ({ address, ...rest }: Journey) => {
   assert.match(address, /^0x[0-9a-fA-F]{40}$/)
   assert.deepStrictEqual(rest, {
-    created: "unpaid", quoted: 5, paid: "paid", eventAmount: 5_000, refund: "REFUNDED", eventRefund: "REFUNDED"
+    created: "unpaid",
+    quoted: 5,
+    paid: "paid",
+    eventAmount: 5_000,
+    refund: "REFUNDED",
+    eventRefund: "REFUNDED"
   })
 }
 
@@ -38,8 +43,15 @@ const customer = "journey"
 const items = [{ product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", price: 9.99 }]
 
 const destination = {
-  first_name: "Ada", last_name: "Lovelace", street_address: "12 Analytical Way", city: "Miami", state: "FL", zip_code: "33101",
-  country: "US", phone: "+1 305 555 0100", email: "ada@example.com"
+  first_name: "Ada",
+  last_name: "Lovelace",
+  street_address: "12 Analytical Way",
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada@example.com"
 }
 
 /** An order that is paid, and that the retailer then refuses. */
@@ -47,7 +59,9 @@ const steps = ["payment_confirmed", "payment_settled", "failed"] as const
 
 /** Where its money goes back to. */
 const refunded = {
-  transition_to: "refunded", wallet_network: "bsc", wallet_address: "0x52908400098527886E0F7030069857D2E4169EE7"
+  transition_to: "refunded",
+  wallet_network: "bsc",
+  wallet_address: "0x52908400098527886E0F7030069857D2E4169EE7"
 } as const
 
 /** Values that the programs of generated clients share with ours. */
@@ -169,7 +183,9 @@ const withoutEffect = async (baseUrl: string, keys: DemoKeys): Promise<Journey> 
   for await (const event of client.pages("/api/v1/events", { query: { invoice_id: made.invoice_id } })) {
     if (event.type === "invoice.paid") eventAmount = event.data.object.amount_paid
   }
-  const estimate = await commerce.post("/api/commerce/merchant/checkout/estimate", { body: { customer_id: customer, items } })
+  const estimate = await commerce.post("/api/commerce/merchant/checkout/estimate", {
+    body: { customer_id: customer, items }
+  })
   const { estimate_id } = estimate.data
   const addressed = await commerce.post("/api/commerce/merchant/checkout/address", {
     body: { customer_id: customer, estimate_id, address: destination }
@@ -186,7 +202,11 @@ const withoutEffect = async (baseUrl: string, keys: DemoKeys): Promise<Journey> 
   const news = await commerce.get("/api/v1/events", { query: { ...path, type: "commerce.order.updated" } })
   const [last] = news.data.data
   return {
-    created: made.invoice.status, address: shown.temp_address, quoted: shown.usd_amount, paid: paid.status, eventAmount,
+    created: made.invoice.status,
+    address: shown.temp_address,
+    quoted: shown.usd_amount,
+    paid: paid.status,
+    eventAmount,
     refund: order.data.refund_status,
     eventRefund: last?.type === "commerce.order.updated" ? last.data.object.refund_status : null
   }
@@ -205,7 +225,9 @@ const onEffect = Effect.fnUntraced(function*(baseUrl: string, keys: DemoKeys) {
   yield* devnet.simulator.simulateInvoice({ params: { id: made.invoice_id }, payload: { action: "pay" } })
   const paid = yield* client.invoices.get({ params: { customer_id: made.invoice_id }, query: {} })
   const events = yield* client.events.list({ query: { invoice_id: made.invoice_id } })
-  const amounts = events.data.data.flatMap((event) => event.type === "invoice.paid" ? [event.data.object.amount_paid] : [])
+  const amounts = events.data.data.flatMap((event) =>
+    event.type === "invoice.paid" ? [event.data.object.amount_paid] : []
+  )
 
   const shopping = yield* ShopClient.make({ baseUrl, apiKey: commerceKey })
   const estimate = yield* shopping.storefront.estimate({ payload: { customer_id: customer, items } })
@@ -225,8 +247,12 @@ const onEffect = Effect.fnUntraced(function*(baseUrl: string, keys: DemoKeys) {
   const news = yield* commerce.events.list({ query: { ...params, type: "commerce.order.updated" } })
   const [last] = news.data.data
   const journey: Journey = {
-    created: made.invoice.status, address: shown.temp_address, quoted: shown.usd_amount, paid: paid.status,
-    eventAmount: amounts[0] ?? 0, refund: order.data.refund_status,
+    created: made.invoice.status,
+    address: shown.temp_address,
+    quoted: shown.usd_amount,
+    paid: paid.status,
+    eventAmount: amounts[0] ?? 0,
+    refund: order.data.refund_status,
     eventRefund: last?.type === "commerce.order.updated" ? last.data.object.refund_status : null
   }
   return journey
@@ -246,13 +272,20 @@ describe("from an invoice to a refund", () => {
         judge(yield* Effect.promise(() => withoutEffect(service.url, keys)))
       }))
 
-    for (const [name, generator, program] of [
-      ["@hey-api/openapi-ts", heyApi, heyApiProgram], ["openapi-typescript", openapiTypescript, openapiFetchProgram]
-    ] as const) {
+    for (
+      const [name, generator, program] of [
+        ["@hey-api/openapi-ts", heyApi, heyApiProgram],
+        ["openapi-typescript", openapiTypescript, openapiFetchProgram]
+      ] as const
+    ) {
       it.effect(`the client that ${name} makes of the document goes alone`, () =>
         Effect.gen(function*() {
           const { keys, service } = yield* DemoShop
-          judge(JSON.parse(yield* driveGenerated(generator, service, program, [keys.merchant_key, keys.commerce_key])) as Journey)
+          judge(
+            JSON.parse(
+              yield* driveGenerated(generator, service, program, [keys.merchant_key, keys.commerce_key])
+            ) as Journey
+          )
         }), 120_000)
     }
   })

@@ -1,8 +1,8 @@
 /**
- * Goal: an order goes from a cart to wherever it ends, and its merchant is told every step of it exactly once, in the same
- * words on every channel.
- * Method: the service with play money, a merchant for each journey with a real webhook receiver and the commerce websocket;
- * what chains, banks and retailers would do comes by the simulator, what an operator would do by RPC.
+ * Goal: an order goes from a cart to wherever it ends, and its merchant is told every step of it exactly once, in the
+ * same words on every channel. Method: the service with play money, a merchant for each journey with a real webhook
+ * receiver and the commerce websocket; what chains, banks and retailers would do comes by the simulator, what an
+ * operator would do by RPC.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
@@ -16,7 +16,15 @@ import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import type { MerchantId } from "../../schemas/Ids.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { configOf, rpcToken, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import {
+  configOf,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  until
+} from "../support/Service.ts"
 import { type Client, connectTo } from "../support/Sockets.ts"
 import { assertStatus, verifySignatures } from "./Shop.ts"
 
@@ -27,14 +35,17 @@ class Mall extends Context.Service<Mall, {
   readonly service: Service
   readonly operator: Effect.Success<typeof makeOperator>
 }>()("test/Mall") {
-  static readonly layer = Layer.effect(Mall, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
-    const service = yield* startService({ directory: yield* temporaryDirectory, config })
-    const door = yield* Layer.build(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
-    return Mall.of({ receiver, service, operator: yield* Effect.provideContext(makeOperator, door) })
-  }))
+  static readonly layer = Layer.effect(
+    Mall,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
+      const service = yield* startService({ directory: yield* temporaryDirectory, config })
+      const door = yield* Layer.build(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
+      return Mall.of({ receiver, service, operator: yield* Effect.provideContext(makeOperator, door) })
+    })
+  )
 }
 
 /** A merchant with its keys, and its ears. */
@@ -70,7 +81,9 @@ const openStall = Effect.gen(function*() {
   const data = (key: string) => (path: string, sent?: TestRequest) =>
     Effect.map(call(key)(path, sent), (answer) => assertStatus(200, answer).data)
   const hooks = `/${randomUUID()}`
-  const { secret } = yield* data(merchant)("/api/v1/webhooks", { body: { url: receiver.url(hooks), enabled_events: ["*"] } })
+  const { secret } = yield* data(merchant)("/api/v1/webhooks", {
+    body: { url: receiver.url(hooks), enabled_events: ["*"] }
+  })
   const stream = yield* Effect.orDie(
     connectTo(`${service.url.replace("http", "ws")}/ws/commerce/events`, { headers: { "x-api-key": commerce } })
   )
@@ -89,8 +102,15 @@ const openStall = Effect.gen(function*() {
 
 const orders = "/api/commerce/merchant/orders"
 const address = {
-  first_name: "Ada", last_name: "Lovelace", street_address: "12 Analytical Way", city: "Miami", state: "FL",
-  zip_code: "33101", country: "US", phone: "+1 305 555 0100", email: "ada@example.com"
+  first_name: "Ada",
+  last_name: "Lovelace",
+  street_address: "12 Analytical Way",
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada@example.com"
 }
 
 const item = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 }
@@ -142,7 +162,9 @@ const orderOf = (stall: Stall, { orderId }: Sale) => stall.ask(`${orders}/${orde
 /** The payor chooses to pay with test dollars on base. */
 const route = Effect.fnUntraced(function*({ session }: Sale) {
   const { service } = yield* Mall
-  const offered = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", { headers: session })
+  const offered = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", {
+    headers: session
+  })
   const { id: token_id } = assertStatus(200, offered).find((token: any) => token.token_symbol === "USDC")
   const shown = yield* service.call("/api/v1/payments/payment-addresses", {
     headers: session,
@@ -191,17 +213,23 @@ const eventsOf = (stall: Stall) =>
 
 /**
  * Waits until the order of `sale` has come through exactly `states`, and judges all that was told of this merchant: the
- * events API, the webhooks and the websocket say the same, each event once; what an event says was before is what the one
- * before it said; the last one is the order as it is read.
+ * events API, the webhooks and the websocket say the same, each event once; what an event says was before is what the
+ * one before it said; the last one is the order as it is read.
  */
 const judge = Effect.fnUntraced(function*(stall: Stall, sale: Sale, states: ReadonlyArray<string>) {
   const { receiver } = yield* Mall
   const ofOrder = ({ data: { object } }: any) => object.object === "commerce_order"
-  const events = yield* until("the order's last step", eventsOf(stall), (found) =>
-    stateOf(found.findLast(ofOrder)?.data.object ?? {}) === states.at(-1))
+  const events = yield* until(
+    "the order's last step",
+    eventsOf(stall),
+    (found) => stateOf(found.findLast(ofOrder)?.data.object ?? {}) === states.at(-1)
+  )
   const told = events.filter(ofOrder)
   assert.deepStrictEqual(told.map(({ data }) => stateOf(data.object)), states)
-  assert.deepStrictEqual(told.map(({ type }) => type), ["commerce.order.created", ...states.slice(1).map(() => "commerce.order.updated")])
+  assert.deepStrictEqual(told.map(({ type }) => type), [
+    "commerce.order.created",
+    ...states.slice(1).map(() => "commerce.order.updated")
+  ])
 
   const latest = new Map<string, any>()
   for (const { data: { object, previous_attributes } } of events) {
@@ -241,7 +269,9 @@ const judge = Effect.fnUntraced(function*(stall: Stall, sale: Sale, states: Read
 
 /** States of an order until its money is the merchant's. */
 const untilSettled = [
-  "pending_payment AWAITING_PAYMENT", "processing AWAITING_SETTLEMENT", "processing PROVIDER_PLACEMENT_SUBMITTED"
+  "pending_payment AWAITING_PAYMENT",
+  "processing AWAITING_SETTLEMENT",
+  "processing PROVIDER_PLACEMENT_SUBMITTED"
 ]
 const untilPlaced = [...untilSettled, "placed AWAITING_TRACKING"]
 
@@ -251,19 +281,30 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const stall = yield* openStall
       const sale = yield* sell(stall, { more: { metadata: { note: "✓ \"quoted\" \u2028" } } })
       yield* money(stall, sale, "pay")
-      assert.strictEqual(yield* stall.refusal(`/api/commerce/devnet/orders/${sale.orderId}/simulate`, {
-        body: { transition_to: "placed" }
-      }), "409 INVALID_TRANSITION")
+      assert.strictEqual(
+        yield* stall.refusal(`/api/commerce/devnet/orders/${sale.orderId}/simulate`, {
+          body: { transition_to: "placed" }
+        }),
+        "409 INVALID_TRANSITION"
+      )
       yield* money(stall, sale, "settle")
       yield* step(stall, sale, "placed")
       const tracking = { carrier: "UPS", tracking_number: "1Z999" }
       const shipped = yield* step(stall, sale, "shipped", { tracking })
       assert.deepInclude(shipped.fulfillment.shipments[0], { ...tracking, delivery_status: "in_transit" })
       yield* step(stall, sale, "delivery_confirmed")
-      const { events, order } = yield* judge(stall, sale, [...untilPlaced, "shipped IN_TRANSIT", "delivered DELIVERY_CONFIRMED"])
+      const { events, order } = yield* judge(stall, sale, [
+        ...untilPlaced,
+        "shipped IN_TRANSIT",
+        "delivered DELIVERY_CONFIRMED"
+      ])
       assert.deepInclude(order, { refund_status: "NONE", cancellation_status: "none", total_amount: total })
       assert.strictEqual(order.payment.settlement.status, "settled")
-      assert.deepStrictEqual(order.timeline.map(stateOf), [...untilPlaced, "shipped IN_TRANSIT", "delivered DELIVERY_CONFIRMED"])
+      assert.deepStrictEqual(order.timeline.map(stateOf), [
+        ...untilPlaced,
+        "shipped IN_TRANSIT",
+        "delivered DELIVERY_CONFIRMED"
+      ])
       assert.deepStrictEqual(events.slice(0, 2).map(({ type }) => type), ["commerce.order.created", "invoice.created"])
       assert.strictEqual(events.filter(({ type }) => type === "invoice.paid").length, 1)
     }))
@@ -275,9 +316,16 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const ended = yield* stall.ask(`${orders}/${sale.orderId}/cancel`, { body: { reason: "Changed my mind" } })
       assert.deepInclude(ended, { status: "cancelled", substatus: "CANCELLED_BY_MERCHANT", refund_quote: null })
       assert.include(yield* stall.ask(`/api/commerce/merchant/payments/${sale.orderId}/status`), { status: "canceled" })
-      const { events } = yield* judge(stall, sale, ["pending_payment AWAITING_PAYMENT", "cancelled CANCELLED_BY_MERCHANT"])
+      const { events } = yield* judge(stall, sale, [
+        "pending_payment AWAITING_PAYMENT",
+        "cancelled CANCELLED_BY_MERCHANT"
+      ])
       assert.deepStrictEqual(events.map(({ type }) => type), [
-        "commerce.order.created", "invoice.created", "invoice.updated", "invoice.canceled", "commerce.order.updated"
+        "commerce.order.created",
+        "invoice.created",
+        "invoice.updated",
+        "invoice.canceled",
+        "commerce.order.updated"
       ])
 
       const paid = yield* settledSale(stall)
@@ -302,7 +350,10 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.isString(refunded.refund.tx_hash)
       assert.strictEqual(refunded.refund.fee, asked.refund_quote.fee)
       yield* judge(stall, sale, [
-        ...untilPlaced, "placed CANCELLATION_REQUESTED", "cancelled CANCELLED_BY_MERCHANT", "cancelled CANCELLED_BY_MERCHANT"
+        ...untilPlaced,
+        "placed CANCELLATION_REQUESTED",
+        "cancelled CANCELLED_BY_MERCHANT",
+        "cancelled CANCELLED_BY_MERCHANT"
       ])
     }))
 
@@ -316,7 +367,10 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* step(stall, sale, "shipped")
       yield* step(stall, sale, "delivery_confirmed")
       yield* judge(stall, sale, [
-        ...untilPlaced, "placed CANCELLATION_REQUESTED", "placed AWAITING_TRACKING", "shipped IN_TRANSIT",
+        ...untilPlaced,
+        "placed CANCELLATION_REQUESTED",
+        "placed AWAITING_TRACKING",
+        "shipped IN_TRANSIT",
         "delivered DELIVERY_CONFIRMED"
       ])
     }))
@@ -326,7 +380,11 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const stall = yield* openStall
       const sale = yield* settledSale(stall)
       const failed = yield* step(stall, sale, "failed")
-      assert.deepInclude(failed, { status: "failed", substatus: "PLACEMENT_FAILED", refund_status: "AWAITING_DESTINATION" })
+      assert.deepInclude(failed, {
+        status: "failed",
+        substatus: "PLACEMENT_FAILED",
+        refund_status: "AWAITING_DESTINATION"
+      })
       assert.include(failed.refund, { amount: total, fee: 0 })
       const path = `${orders}/${sale.orderId}/refund-destination`
       const body = { address: mistyped, network: "bsc" }
@@ -335,7 +393,10 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.include(told.refund, { destination_wallet_address: wallet })
       const refunded = yield* step(stall, sale, "refunded")
       assert.deepInclude(refunded, { status: "failed", refund_status: "REFUNDED" })
-      const { events } = yield* judge(stall, sale, [...untilSettled, ...Array.from({ length: 3 }, () => "failed PLACEMENT_FAILED")])
+      const { events } = yield* judge(stall, sale, [
+        ...untilSettled,
+        ...Array.from({ length: 3 }, () => "failed PLACEMENT_FAILED")
+      ])
       assert.strictEqual(events.filter(({ type }) => type === "invoice_payment.refunded").length, 1)
       const [payment] = events.filter(({ type }) => type === "invoice_payment.refunded")
       assert.strictEqual(payment.data.object.settlement_status, "refunded")
@@ -358,8 +419,12 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.strictEqual(stateOf(yield* orderOf(stall, sale)), "processing PROVIDER_PLACEMENT_SUBMITTED")
       yield* step(stall, sale, "placed")
       const { order } = yield* judge(stall, sale, [
-        "pending_payment AWAITING_PAYMENT", "processing AWAITING_SETTLEMENT", "processing AWAITING_SETTLEMENT",
-        "processing SETTLEMENT_REVIEW", "processing PROVIDER_PLACEMENT_SUBMITTED", "placed AWAITING_TRACKING"
+        "pending_payment AWAITING_PAYMENT",
+        "processing AWAITING_SETTLEMENT",
+        "processing AWAITING_SETTLEMENT",
+        "processing SETTLEMENT_REVIEW",
+        "processing PROVIDER_PLACEMENT_SUBMITTED",
+        "placed AWAITING_TRACKING"
       ])
       assert.deepInclude(order.payment.settlement, { status: "settled", tx_hash: "0xsettled" })
     }))
@@ -370,11 +435,15 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const stall = yield* openStall
       const sale = yield* sell(stall, { more: { refund_destination_wallet_address_bsc: wallet } })
       const { invoice_payment: { id } } = yield* money(stall, sale, "pay")
-      yield* Effect.orDie(operator["settlements.report"]({ payment_id: id, report: { status: "given_up", reason: "Frozen" } }))
+      yield* Effect.orDie(
+        operator["settlements.report"]({ payment_id: id, report: { status: "given_up", reason: "Frozen" } })
+      )
       const order = yield* orderOf(stall, sale)
       assert.strictEqual(stateOf(order), "failed SETTLEMENT_FAILED")
       assert.include(order.refund, { amount: total, fee: 0, destination_wallet_address: wallet })
-      const { refunds } = yield* Effect.orDie(operator["refunds.list"]({ merchant_id: stall.merchantId, status: "processing" }))
+      const { refunds } = yield* Effect.orDie(
+        operator["refunds.list"]({ merchant_id: stall.merchantId, status: "processing" })
+      )
       assert.deepStrictEqual(refunds.map(({ refund }) => refund.amount), [total])
       const refund_id = refunds[0]!.refund.id
       const report = (told: any) => Effect.orDie(operator["refunds.report"]({ refund_id, report: told }))
@@ -389,7 +458,8 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* report({ status: "succeeded", tx_hash: `0x${"ab".repeat(32)}` })
       assert.strictEqual(yield* refundStatus, "REFUNDED")
       const { events } = yield* judge(stall, sale, [
-        ...untilSettled.slice(0, 2), ...Array.from({ length: 5 }, () => "failed SETTLEMENT_FAILED")
+        ...untilSettled.slice(0, 2),
+        ...Array.from({ length: 5 }, () => "failed SETTLEMENT_FAILED")
       ])
       assert.strictEqual(events.filter(({ type }) => type === "invoice_payment.refunded").length, 1)
     }))
@@ -401,15 +471,24 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* route(sale)
       const { ahead_seconds } = yield* stall.own("/api/v1/devnet/clock/advance", { body: { seconds: 1_801 } })
       assert.strictEqual(ahead_seconds, 1_801)
-      const { events, order } = yield* judge(stall, sale, ["pending_payment AWAITING_PAYMENT", "cancelled PAYMENT_EXPIRED"])
+      const { events, order } = yield* judge(stall, sale, [
+        "pending_payment AWAITING_PAYMENT",
+        "cancelled PAYMENT_EXPIRED"
+      ])
       assert.deepStrictEqual(events.map(({ type }) => type), [
-        "commerce.order.created", "invoice.created", "invoice.updated", "invoice.expired", "commerce.order.updated"
+        "commerce.order.created",
+        "invoice.created",
+        "invoice.updated",
+        "invoice.expired",
+        "commerce.order.updated"
       ])
       assert.isAtLeast(order.updated_at, order.created_at + 1_800)
       assert.include(order, { refund_status: "NONE" })
       yield* money(stall, sale, "late")
       const { order: owing } = yield* judge(stall, sale, [
-        "pending_payment AWAITING_PAYMENT", "cancelled PAYMENT_EXPIRED", "cancelled PAYMENT_EXPIRED"
+        "pending_payment AWAITING_PAYMENT",
+        "cancelled PAYMENT_EXPIRED",
+        "cancelled PAYMENT_EXPIRED"
       ])
       assert.include(owing, { refund_status: "AWAITING_DESTINATION" })
       assert.include(owing.refund, { amount: total })
@@ -423,7 +502,9 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* money(stall, sale, "partial")
       yield* stall.own("/api/v1/devnet/clock/advance", { body: { seconds: 1_801 } })
       const { order } = yield* judge(stall, sale, [
-        "pending_payment AWAITING_PAYMENT", "pending_payment PARTIALLY_PAID", "cancelled PAYMENT_EXPIRED"
+        "pending_payment AWAITING_PAYMENT",
+        "pending_payment PARTIALLY_PAID",
+        "cancelled PAYMENT_EXPIRED"
       ])
       assert.include(order, { refund_status: "AWAITING_DESTINATION" })
       assert.include(order.refund, { amount: total / 2 })
@@ -444,15 +525,24 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const refused = yield* Effect.flip(operator["orders.report.failed"]({ ...order, reason: "Too late" }))
       assert.include(refused, { code: "INVALID_TRANSITION" })
       const shipment = {
-        shipment_id: "ship_1", carrier: "UPS", tracking_number: "1Z999", carrier_tracking_url: null,
-        delivery_status: "in_transit", retailer_tracking_number: null, retailer_tracking_url: null,
-        obtained_at: placed.updated_at!, line_item_ids: ["li_1"]
+        shipment_id: "ship_1",
+        carrier: "UPS",
+        tracking_number: "1Z999",
+        carrier_tracking_url: null,
+        delivery_status: "in_transit",
+        retailer_tracking_number: null,
+        retailer_tracking_url: null,
+        obtained_at: placed.updated_at!,
+        line_item_ids: ["li_1"]
       } as const
       const shipped = operator["orders.report.shipped"]({ ...order, shipment })
       assert.deepStrictEqual(yield* Effect.orDie(shipped), yield* Effect.orDie(shipped))
       yield* Effect.orDie(operator["orders.report.delivered"]({ ...order, confirmed: false }))
       yield* judge(stall, sale, [
-        ...untilSettled, "processing PROVIDER_PLACEMENT_RETRYING", "placed AWAITING_TRACKING", "shipped IN_TRANSIT",
+        ...untilSettled,
+        "processing PROVIDER_PLACEMENT_RETRYING",
+        "placed AWAITING_TRACKING",
+        "shipped IN_TRANSIT",
         "delivered DELIVERED"
       ])
     }))
@@ -493,7 +583,8 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const told = (yield* eventsOf(stall)).filter(({ data: { object } }) => object.id === sale.invoiceId)
       const atReversal = told.findIndex(({ id }) => event_ids.includes(id))
       assert.deepStrictEqual(told.slice(atReversal).map(({ data: { object }, type }) => `${type} ${object.status}`), [
-        "invoice.updated canceled", "invoice.canceled canceled"
+        "invoice.updated canceled",
+        "invoice.canceled canceled"
       ])
       const { refund, total_amount } = yield* orderOf(stall, sale)
       assert.deepInclude(told[atReversal].data.previous_attributes, { status: "paid", amount_paid: total_amount })
@@ -504,12 +595,18 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
     Effect.gen(function*() {
       const { service } = yield* Mall
       const stall = yield* openStall
-      yield* Effect.forEach(Array.from({ length: 20 }), Effect.fnUntraced(function*() {
-        const sale = yield* sell(stall)
-        for (const transition of ["payment_confirmed", "payment_settled", "placed", "cancelled"]) yield* step(stall, sale, transition)
-        yield* step(stall, sale, "refunded", { wallet_address: wallet })
-        assert.include(yield* orderOf(stall, sale), { status: "cancelled", refund_status: "REFUNDED" })
-      }), { concurrency: 4, discard: true })
+      yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        Effect.fnUntraced(function*() {
+          const sale = yield* sell(stall)
+          for (const transition of ["payment_confirmed", "payment_settled", "placed", "cancelled"]) {
+            yield* step(stall, sale, transition)
+          }
+          yield* step(stall, sale, "refunded", { wallet_address: wallet })
+          assert.include(yield* orderOf(stall, sale), { status: "cancelled", refund_status: "REFUNDED" })
+        }),
+        { concurrency: 4, discard: true }
+      )
       assert.deepStrictEqual(service.errors().filter((line) => line.includes("order")), [])
     }))
 
@@ -521,7 +618,10 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const { refund: { refund_id } } = yield* step(stall, sale, "failed")
       yield* stall.own("/api/v1/devnet/clock/advance", { body: { seconds: 31 * 86_400 } })
       const expired = Effect.orDie(operator["refunds.list"]({ merchant_id: stall.merchantId, status: "expired" }))
-      yield* until("the refund has expired", expired, ({ refunds }) => refunds.some(({ refund }) => refund.id === refund_id))
+      yield* until("the refund has expired", expired, ({ refunds }) =>
+        refunds.some(({ refund }) =>
+          refund.id === refund_id
+        ))
       assert.include(yield* orderOf(stall, sale), { refund_status: "AWAITING_DESTINATION" })
       const told = yield* stall.ask(`${orders}/${sale.orderId}/refund-destination`, {
         method: "PUT",
@@ -543,8 +643,11 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.strictEqual(stateOf(yield* orderOf(stall, sale)), "processing AWAITING_SETTLEMENT")
       yield* money(stall, sale, "settle")
       const { order } = yield* judge(stall, sale, [
-        "pending_payment AWAITING_PAYMENT", "pending_payment PARTIALLY_PAID", "pending_payment PARTIALLY_PAID",
-        "processing AWAITING_SETTLEMENT", "processing PROVIDER_PLACEMENT_SUBMITTED"
+        "pending_payment AWAITING_PAYMENT",
+        "pending_payment PARTIALLY_PAID",
+        "pending_payment PARTIALLY_PAID",
+        "processing AWAITING_SETTLEMENT",
+        "processing PROVIDER_PLACEMENT_SUBMITTED"
       ])
       assert.include(order.payment, { amount_paid: total })
     }))

@@ -1,7 +1,7 @@
 /**
- * Goal: every event reaches every endpoint that wants it, whatever dies on either side, and nobody is told twice but by a
- * kill (modules/docs/reference/webhooks.md#delivery).
- * Method: the short form of `npm run bench -- delivery`: two real processes on one PostgreSQL, and receivers of every kind.
+ * Goal: every event reaches every endpoint that wants it, whatever dies on either side, and nobody is told twice but by
+ * a kill (modules/docs/reference/webhooks.md#delivery). Method: the short form of `npm run bench -- delivery`: two real
+ * processes on one PostgreSQL, and receivers of every kind.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -9,11 +9,11 @@ import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { anvil } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
-import { runDelivery, deliveryRunConfig } from "../support/Delivery.ts"
-import { type History, checkDeliveries } from "../support/DeliveryChecker.ts"
+import { deliveryRunConfig, runDelivery } from "../support/Delivery.ts"
+import { checkDeliveries, type History } from "../support/DeliveryChecker.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { freePort } from "../support/Ports.ts"
-import { type ReceivedDelivery, type ReceiverKind, receiverKinds, makeReceivers } from "../support/Receivers.ts"
+import { makeReceivers, type ReceivedDelivery, type ReceiverKind, receiverKinds } from "../support/Receivers.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 /** Seven starts of the service under load, and queues that run dry: a third of a core was not done with it in 180 s. */
@@ -26,8 +26,14 @@ const run = Effect.gen(function*() {
   const node = yield* anvil("base")
   const receivers = yield* makeReceivers({ slowMillis: 150 })
   const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const
-  const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
-  const config = { ...configOf({ database: database.url, chains: [] }), ...deliveryRunConfig({ node, receivers, retry }) }
+  const ports = [{ http: yield* freePort, rpc: yield* freePort }, {
+    http: yield* freePort,
+    rpc: yield* freePort
+  }] as const
+  const config = {
+    ...configOf({ database: database.url, chains: [] }),
+    ...deliveryRunConfig({ node, receivers, retry })
+  }
   return yield* runDelivery({
     start: (instance) => startService({ directory: directories[instance], config, ports: ports[instance] }),
     query: (text) =>
@@ -57,7 +63,11 @@ const run = Effect.gen(function*() {
 type Spoil = (history: History) => History
 
 /** The first of `all` that is so, changed. */
-const changed = <A extends object>(all: ReadonlyArray<A>, which: (one: A) => boolean, by: Partial<A>): ReadonlyArray<A> => {
+const changed = <A extends object>(
+  all: ReadonlyArray<A>,
+  which: (one: A) => boolean,
+  by: Partial<A>
+): ReadonlyArray<A> => {
   const at = all.findIndex(which)
   assert.isAtLeast(at, 0)
   return all.with(at, { ...all[at]!, ...by })
@@ -73,13 +83,15 @@ const seen = (by: (seen: History["seen"]) => Partial<History["seen"]>): Spoil =>
   seen: { ...history.seen, ...by(history.seen) }
 })
 
-const arrival = (by: Partial<ReceivedDelivery>): Spoil => seen(({ arrivals }) => ({ arrivals: changed(arrivals, () => true, by) }))
+const arrival = (by: Partial<ReceivedDelivery>): Spoil =>
+  seen(({ arrivals }) => ({ arrivals: changed(arrivals, () => true, by) }))
 
 /** A second arrival of a delivery that was taken before anything was broken, so many milliseconds after its answer. */
 const again = (kind: ReceiverKind, afterMillis: number, by: Partial<ReceivedDelivery>): Spoil => (history) => {
   const firstBreak = Math.min(...history.breaks.map(({ at }) => at))
   const taken = history.seen.arrivals.find(({ answeredAt, path, startedAt }) =>
-    path.startsWith(`/${kind}/`) && answeredAt !== null && startedAt < firstBreak - 1_000)!
+    path.startsWith(`/${kind}/`) && answeredAt !== null && startedAt < firstBreak - 1_000
+  )!
   const startedAt = taken.answeredAt! + afterMillis
   const more: ReceivedDelivery = { ...taken, startedAt, answeredAt: startedAt + 1, endedAt: startedAt + 1, ...by }
   return { ...history, seen: { ...history.seen, arrivals: [...history.seen.arrivals, more] } }
@@ -105,24 +117,33 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
     const arrivals = history.seen.arrivals.map((one) => ({ ...one, startedAt: one.startedAt + millis }))
     return { ...history, breaks, seen: { ...history.seen, arrivals } }
   }],
-  "a text that the API does not tell": ["texts", seen(({ bodies }) => ({
-    bodies: new Map([...bodies].map(([id, body]) => [id, body.replace("devnet", "mainnet").replace("event", "Event")]))
-  }))]
+  "a text that the API does not tell": [
+    "texts",
+    seen(({ bodies }) => ({
+      bodies: new Map(
+        [...bodies].map(([id, body]) => [id, body.replace("devnet", "mainnet").replace("event", "Event")])
+      )
+    }))
+  ]
 }
 
 describe("deliveries of two instances", () => {
-  it.live("reach who wants them, whichever is killed or stopped and however receivers behave, and the judge can fail", () =>
-    Effect.gen(function*() {
-      const { history, ...report } = yield* run
-      assert.deepStrictEqual(report.faults.slice(0, 20), [], `seed ${report.seed}`)
-      assert.isAbove(report.delivered, 100)
-      assert.isAbove(report.exhausted, 0, "failed after exactly four attempts")
-      assert.isAbove(report.waiting, 0, "waiting behind open breakers")
-      assert.isAbove(report.retries, 20)
-      assert.isAbove(report.rolling, 10, "asked for while an instance was stopped")
-      for (const [what, [invariant, spoil]] of Object.entries(spoiled)) {
-        const { faults } = checkDeliveries(spoil(history))
-        assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
-      }
-    }).pipe(Effect.scoped), limitMillis)
+  it.live(
+    "reach who wants them, whichever is killed or stopped and however receivers behave, and the judge can fail",
+    () =>
+      Effect.gen(function*() {
+        const { history, ...report } = yield* run
+        assert.deepStrictEqual(report.faults.slice(0, 20), [], `seed ${report.seed}`)
+        assert.isAbove(report.delivered, 100)
+        assert.isAbove(report.exhausted, 0, "failed after exactly four attempts")
+        assert.isAbove(report.waiting, 0, "waiting behind open breakers")
+        assert.isAbove(report.retries, 20)
+        assert.isAbove(report.rolling, 10, "asked for while an instance was stopped")
+        for (const [what, [invariant, spoil]] of Object.entries(spoiled)) {
+          const { faults } = checkDeliveries(spoil(history))
+          assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
+        }
+      }).pipe(Effect.scoped),
+    limitMillis
+  )
 })

@@ -9,8 +9,18 @@ import { join } from "node:path"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { leakedSecrets, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import {
-  assertStatus, asPayor, requestAddress, chooseToken, eventsOf, listen, newInvoice, openShop, readInvoice,
-  type Shop, assertEvents, transferTypes
+  asPayor,
+  assertEvents,
+  assertStatus,
+  chooseToken,
+  eventsOf,
+  listen,
+  newInvoice,
+  openShop,
+  readInvoice,
+  requestAddress,
+  type Shop,
+  transferTypes
 } from "./Shop.ts"
 
 const config = new URL("../../config/devnet.jsonc", import.meta.url).pathname
@@ -23,42 +33,45 @@ class Desk extends Context.Service<Desk, {
   /** Stops the service and starts it on the same directory and ports. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Effect.Effect<number | null>
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    const receiver = yield* makeReceiver()
-    const owner = yield* Effect.scope
-    const start = (ports?: Service["ports"]) =>
-      Effect.gen(function*() {
-        const scope = yield* Scope.fork(owner)
-        const service = yield* startService({
-          directory,
-          config,
-          environment: {
-            TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]),
-            // The test looks far more often than a shop does.
-            TILLWIRE__LIMITS__KEY_PER_MINUTE: "100000"
-          },
-          ...(ports === undefined ? {} : { ports })
-        }).pipe(Scope.provide(scope))
-        return { scope, service }
-      })
-    let running = yield* start()
-    let shop = yield* openShop(running.service, receiver, (yield* running.service.keys).merchant_key)
-    return Desk.of({
-      directory,
-      receiver,
-      now: () => ({ service: running.service, shop }),
-      restart: (signal) =>
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const receiver = yield* makeReceiver()
+      const owner = yield* Effect.scope
+      const start = (ports?: Service["ports"]) =>
         Effect.gen(function*() {
-          const code = yield* running.service.stop(signal)
-          yield* Scope.close(running.scope, Exit.void)
-          running = yield* start(running.service.ports)
-          yield* running.service.keys
-          shop = { ...shop, service: running.service }
-          return code
+          const scope = yield* Scope.fork(owner)
+          const service = yield* startService({
+            directory,
+            config,
+            environment: {
+              TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]),
+              // The test looks far more often than a shop does.
+              TILLWIRE__LIMITS__KEY_PER_MINUTE: "100000"
+            },
+            ...(ports === undefined ? {} : { ports })
+          }).pipe(Scope.provide(scope))
+          return { scope, service }
         })
+      let running = yield* start()
+      let shop = yield* openShop(running.service, receiver, (yield* running.service.keys).merchant_key)
+      return Desk.of({
+        directory,
+        receiver,
+        now: () => ({ service: running.service, shop }),
+        restart: (signal) =>
+          Effect.gen(function*() {
+            const code = yield* running.service.stop(signal)
+            yield* Scope.close(running.scope, Exit.void)
+            running = yield* start(running.service.ports)
+            yield* running.service.keys
+            shop = { ...shop, service: running.service }
+            return code
+          })
+      })
     })
-  }))
+  )
 }
 
 /** A stop, a start and a recovery, however busy the machine is. */
@@ -161,11 +174,13 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       yield* chooseToken(shop, late, "USDC")
       yield* simulated(late.id, "expire")
       const tardy = yield* newInvoice(shop, { amount_usd: 10 })
-      for (const { invoice, invoice_payment: payment } of yield* Effect.forEach(
-        [late, tardy],
-        ({ id }) => simulated(id, "late"),
-        { concurrency: "unbounded" }
-      )) {
+      for (
+        const { invoice, invoice_payment: payment } of yield* Effect.forEach(
+          [late, tardy],
+          ({ id }) => simulated(id, "late"),
+          { concurrency: "unbounded" }
+        )
+      ) {
         assert.include(invoice, { status: "paid", amount_paid: 10_000 })
         assert.isAbove(invoice.last_payment_at, invoice.expires_at)
         assert.include(payment, { status: "confirmed", amount: 10_000 })
@@ -202,8 +217,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       const { service, shop } = (yield* Desk).now()
       const own = yield* newInvoice(shop, { amount_usd: 5 })
       const other = yield* newInvoice(shop, { amount_usd: 5 })
-      const addresses = yield* Effect.forEach([own, other], (each) =>
-        Effect.map(chooseToken(shop, each, "USDC"), ({ temp_address }): string => temp_address))
+      const addresses = yield* Effect.forEach(
+        [own, other],
+        (each) => Effect.map(chooseToken(shop, each, "USDC"), ({ temp_address }): string => temp_address)
+      )
       const tell = (address: string, network = "base") =>
         Effect.map(
           service.call("/api/v1/payments/refund-address", { headers: own.session, body: { network, address } }),
@@ -223,15 +240,25 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       const { service, shop } = (yield* Desk).now()
       const headers = { "x-api-key": shop.key }
       const settings = (body: object) =>
-        Effect.map(service.call("/api/v1/merchant/settings", { method: "PATCH", headers, body }), (found) => assertStatus(200, found))
+        Effect.map(
+          service.call("/api/v1/merchant/settings", { method: "PATCH", headers, body }),
+          (found) => assertStatus(200, found)
+        )
       const before = yield* newInvoice(shop, { amount_usd: 10 })
       yield* settings({ payment_tolerance_amount: 500, partial_payment_policy: "any_route" })
       const after = yield* newInvoice(shop, { amount_usd: 10 })
       const part = (id: string, network: string, amount: number) =>
-        Effect.map(simulate(shop, id, { action: "pay", network, amount }), (found) => assertStatus(200, found).data.invoice)
+        Effect.map(
+          simulate(shop, id, { action: "pay", network, amount }),
+          (found) => assertStatus(200, found).data.invoice
+        )
       assert.include(yield* part(before.id, "base", 9_500), { status: "underpaid" })
       assert.include(yield* part(after.id, "base", 4_000), { status: "underpaid" })
-      assert.include(yield* part(after.id, "optimism", 5_500), { status: "paid", amount_paid: 9_500, amount_remaining: 0 })
+      assert.include(yield* part(after.id, "optimism", 5_500), {
+        status: "paid",
+        amount_paid: 9_500,
+        amount_remaining: 0
+      })
       yield* settings({ payment_tolerance_amount: null, partial_payment_policy: null })
 
       const read = (path: string) => Effect.map(service.call(path, { headers }), (found) => assertStatus(200, found))
@@ -242,7 +269,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       assert.deepStrictEqual(payments.map(({ amount }: any) => amount).toSorted(), [4_000, 5_500])
       assert.deepInclude(payments, status.latest_payment)
       assert.deepStrictEqual(yield* read(`/api/v1/invoice-payments/${payments[0].id}`), payments[0])
-      const noted = yield* service.call(`/api/v1/invoices/${after.id}`, { method: "PATCH", headers, body: { metadata: { seen: true } } })
+      const noted = yield* service.call(`/api/v1/invoices/${after.id}`, {
+        method: "PATCH",
+        headers,
+        body: { metadata: { seen: true } }
+      })
       assert.deepStrictEqual(assertStatus(200, noted).metadata, { seen: true })
       const told = (yield* eventsOf(shop, after.id)).at(-1)
       assert.deepStrictEqual([told.type, told.data.previous_attributes], ["invoice.updated", { metadata: {} }])

@@ -1,6 +1,6 @@
 /**
- * Goal: what the documentation tells a reader to do works word by word.
- * Method: the quickstart's own code blocks are run by a shell against a real service (`test/browser/` opens the reference).
+ * Goal: what the documentation tells a reader to do works word by word. Method: the quickstart's own code blocks are
+ * run by a shell against a real service (`test/browser/` opens the reference).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
@@ -25,7 +25,8 @@ const shell = (script: string, folder: string): Effect.Effect<string> =>
   })
 
 /** What a reader of the guide is to type once the service runs. */
-const blocksOf = (markdown: string) => [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block).join("\n")
+const blocksOf = (markdown: string) =>
+  [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block).join("\n")
 
 describe("documentation of a running service", () => {
   it.live("leads through the quickstart to a paid invoice", () =>

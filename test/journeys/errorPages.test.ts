@@ -14,24 +14,43 @@ import { configOf, type Service, startService, temporaryDirectory } from "../sup
 
 /** Codes whose page shows no request. */
 const unprovoked = [
-  "REFUND_NOT_FOUND", "TOKEN_EXPIRED", "SESSION_EXPIRED", "REFRESH_REUSED", "DEVNET_ONLY", "SIGNUP_CLOSED",
-  "DEVNET_NOT_ENABLED", "HOST_NOT_ALLOWED", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "ESTIMATE_CHANGED",
-  "REFUND_EXCEEDS_RECEIVED", "REFUND_NOT_CANCELABLE", "WALLET_LINKED_ELSEWHERE", "WALLET_LIMIT_REACHED",
-  "QUOTE_EXPIRED", "QUOTE_UNAVAILABLE", "INVOICE_CREATE_FAILED", "INTERNAL_ERROR"
+  "REFUND_NOT_FOUND",
+  "TOKEN_EXPIRED",
+  "SESSION_EXPIRED",
+  "REFRESH_REUSED",
+  "DEVNET_ONLY",
+  "SIGNUP_CLOSED",
+  "DEVNET_NOT_ENABLED",
+  "HOST_NOT_ALLOWED",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "ESTIMATE_CHANGED",
+  "REFUND_EXCEEDS_RECEIVED",
+  "REFUND_NOT_CANCELABLE",
+  "WALLET_LINKED_ELSEWHERE",
+  "WALLET_LIMIT_REACHED",
+  "QUOTE_EXPIRED",
+  "QUOTE_UNAVAILABLE",
+  "INVOICE_CREATE_FAILED",
+  "INTERNAL_ERROR"
 ]
 
 class Reader extends Context.Service<Reader, { readonly service: Service; readonly folder: string }>()("test/Reader") {
-  static readonly make = (keyPerMinute: number) => Effect.gen(function*() {
-    const { url } = yield* freshDatabase
-    const { sessionPerMinute: _, ...limits } = generousLimits
-    const config = configOf({ database: url, chains: [{ use: "simulated" }], limits: { ...limits, keyPerMinute, sessionPerMinute: 120 } })
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: { ...config, modules: [...config.modules, { use: "docs" }] }
+  static readonly make = (keyPerMinute: number) =>
+    Effect.gen(function*() {
+      const { url } = yield* freshDatabase
+      const { sessionPerMinute: _, ...limits } = generousLimits
+      const config = configOf({
+        database: url,
+        chains: [{ use: "simulated" }],
+        limits: { ...limits, keyPerMinute, sessionPerMinute: 120 }
+      })
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: { ...config, modules: [...config.modules, { use: "docs" }] }
+      })
+      yield* service.keys
+      return { service, folder: dirname(service.dataDirectory) }
     })
-    yield* service.keys
-    return { service, folder: dirname(service.dataDirectory) }
-  })
   /** Nobody is held up but by what a page itself does too often. */
   static readonly layer = Layer.effect(Reader, Reader.make(generousLimits.keyPerMinute))
 }
@@ -47,7 +66,13 @@ const shell = (script: string, folder: string): Effect.Effect<string> =>
       resume(Effect.succeed(error === null ? printed : `${printed}\n${complained}`)))
   })
 
-const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": "\"", "&#39;": "'" }
+const entities: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": "\"",
+  "&#39;": "'"
+}
 
 /** The lines under "A request that causes it", as a browser would copy them. */
 const linesOf = (page: string): string | undefined =>
@@ -61,27 +86,36 @@ layer(Reader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the p
       const wrong: Array<string> = []
       const without: Array<string> = []
       // A limit that was reached stays reached for the codes after it.
-      for (const code of errorCodes.toSorted((a, b) => Number(a.endsWith("LIMIT_REACHED")) - Number(b.endsWith("LIMIT_REACHED")))) {
+      for (
+        const code of errorCodes.toSorted((a, b) =>
+          Number(a.endsWith("LIMIT_REACHED")) - Number(b.endsWith("LIMIT_REACHED"))
+        )
+      ) {
         const lines = linesOf((yield* service.call(`/docs/errors/${code}`)).text)
         if (lines === undefined) {
           without.push(code)
           continue
         }
         const printed = yield* shell(lines, folder)
-        if (!new RegExp(`"code":"${code}"[^\\n]*$`).test(printed.trim())) wrong.push(`${code}: ${printed.slice(0, 600)}`)
+        if (!new RegExp(`"code":"${code}"[^\\n]*$`).test(printed.trim())) {
+          wrong.push(`${code}: ${printed.slice(0, 600)}`)
+        }
       }
       assert.deepStrictEqual(wrong, [])
       assert.sameMembers(without, unprovoked)
     }), 300_000)
 })
 
-layer(PatientReader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the page of a limit of things", (it) => {
-  it.effect("shows lines that reach it before the limit of calls", () =>
-    Effect.gen(function*() {
-      const { folder, service } = yield* PatientReader
-      for (const code of ["API_KEY_LIMIT_REACHED", "CART_LIMIT_REACHED", "WEBHOOK_LIMIT_REACHED"]) {
-        const printed = yield* shell(linesOf((yield* service.call(`/docs/errors/${code}`)).text)!, folder)
-        assert.match(printed.trim(), new RegExp(`"code":"${code}"[^\\n]*$`))
-      }
-    }), 120_000)
-})
+layer(PatientReader.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+  "the page of a limit of things",
+  (it) => {
+    it.effect("shows lines that reach it before the limit of calls", () =>
+      Effect.gen(function*() {
+        const { folder, service } = yield* PatientReader
+        for (const code of ["API_KEY_LIMIT_REACHED", "CART_LIMIT_REACHED", "WEBHOOK_LIMIT_REACHED"]) {
+          const printed = yield* shell(linesOf((yield* service.call(`/docs/errors/${code}`)).text)!, folder)
+          assert.match(printed.trim(), new RegExp(`"code":"${code}"[^\\n]*$`))
+        }
+      }), 120_000)
+  }
+)

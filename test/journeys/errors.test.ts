@@ -21,7 +21,14 @@ import { newestVersion } from "../../schemas/Version.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
-  configOf, masterKey, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
+  configOf,
+  masterKey,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse
 } from "../support/Service.ts"
 import { assertStatus, type Invoice, newInvoice, openShop, type Shop } from "./Shop.ts"
 
@@ -123,75 +130,90 @@ class Desk extends Context.Service<Desk, {
   readonly tokens: ReadonlyMap<string, number>
   readonly eventId: string
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const { weth: _unpriced, ...prices } = { "usd-coin": "1", ethereum: "3500", weth: "3500" }
-    const config = configOf(
-      { database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }], prices }
-    )
-    const service = yield* startService({ directory: yield* temporaryDirectory, config })
-    const both = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: {
-        ...config,
-        environments: ["devnet", "mainnet"],
-        webhooks: {},
-        rpc: { token: "${env:RPC_TOKEN}" },
-        secrets: { master: ["${env:MASTER_KEY}"] },
-        store: { use: "postgres", options: { url: "${env:DATABASE_URL}" } }
-      },
-      environment: { RPC_TOKEN: rpcToken, MASTER_KEY: masterKey, DATABASE_URL: database.url }
-    })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const demo = yield* service.keys
-
-    const door = yield* Layer.build(InternalRpc.layer({ url: both.rpcUrl, token: Redacted.make(rpcToken) }))
-    const auth = yield* Effect.provide(RpcClient.make(AuthRpc), door)
-    const makeKey = Effect.fnUntraced(function*(merchant_id: number, environment: "devnet" | "mainnet" = "devnet") {
-      const made = yield* Effect.orDie(
-        auth["auth.keys.create"]({ merchant_id: merchant_id as never, name: "k", scope: "merchant", environment })
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const { weth: _unpriced, ...prices } = { "usd-coin": "1", ethereum: "3500", weth: "3500" }
+      const config = configOf(
+        { database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }], prices }
       )
-      service.guard(made.key)
-      both.guard(made.key)
-      return made
-    })
-    const rival = yield* Effect.orDie(auth["auth.merchants.create"]({ name: "Rival" }))
-    const revoked = yield* makeKey(demo.merchant_id)
-    yield* Effect.orDie(auth["auth.keys.revoke"]({ merchant_id: revoked.merchant_id, key_id: revoked.id }))
-    const keys: Keys = {
-      merchant: demo.merchant_key,
-      commerce: demo.commerce_key,
-      other: (yield* makeKey(rival.id)).key,
-      mainnet: (yield* makeKey(demo.merchant_id, "mainnet")).key,
-      revoked: revoked.key
-    }
+      const service = yield* startService({ directory: yield* temporaryDirectory, config })
+      const both = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: {
+          ...config,
+          environments: ["devnet", "mainnet"],
+          webhooks: {},
+          rpc: { token: "${env:RPC_TOKEN}" },
+          secrets: { master: ["${env:MASTER_KEY}"] },
+          store: { use: "postgres", options: { url: "${env:DATABASE_URL}" } }
+        },
+        environment: { RPC_TOKEN: rpcToken, MASTER_KEY: masterKey, DATABASE_URL: database.url }
+      })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const demo = yield* service.keys
 
-    const shop = yield* openShop(service, receiver, keys.merchant)
-    const list = yield* service.call("/api/v1/merchant/tokens", { headers: { "x-api-key": keys.merchant } })
-    const tokens = new Map<string, number>(
-      assertStatus(200, list).tokens.map((each: any) => [`${each.network} ${each.token_symbol}`, each.id])
-    )
-    const simulate = (invoice: Invoice, body: object) =>
-      Effect.map(
-        service.call(
-          `/api/v1/devnet/invoices/${invoice.id}/simulate`,
-          { headers: { "x-api-key": keys.merchant }, body }
-        ),
-        (found) => assertStatus(200, found)
+      const door = yield* Layer.build(InternalRpc.layer({ url: both.rpcUrl, token: Redacted.make(rpcToken) }))
+      const auth = yield* Effect.provide(RpcClient.make(AuthRpc), door)
+      const makeKey = Effect.fnUntraced(function*(merchant_id: number, environment: "devnet" | "mainnet" = "devnet") {
+        const made = yield* Effect.orDie(
+          auth["auth.keys.create"]({ merchant_id: merchant_id as never, name: "k", scope: "merchant", environment })
+        )
+        service.guard(made.key)
+        both.guard(made.key)
+        return made
+      })
+      const rival = yield* Effect.orDie(auth["auth.merchants.create"]({ name: "Rival" }))
+      const revoked = yield* makeKey(demo.merchant_id)
+      yield* Effect.orDie(auth["auth.keys.revoke"]({ merchant_id: revoked.merchant_id, key_id: revoked.id }))
+      const keys: Keys = {
+        merchant: demo.merchant_key,
+        commerce: demo.commerce_key,
+        other: (yield* makeKey(rival.id)).key,
+        mainnet: (yield* makeKey(demo.merchant_id, "mainnet")).key,
+        revoked: revoked.key
+      }
+
+      const shop = yield* openShop(service, receiver, keys.merchant)
+      const list = yield* service.call("/api/v1/merchant/tokens", { headers: { "x-api-key": keys.merchant } })
+      const tokens = new Map<string, number>(
+        assertStatus(200, list).tokens.map((each: any) => [`${each.network} ${each.token_symbol}`, each.id])
       )
-    const [open, paid, partial, ended] = yield* Effect.all([1, 2, 3, 4].map(() =>
-      newInvoice(shop, { amount_usd: 20, customer_id: "cust_a", metadata: { canary: "of-merchant-a" } })))
-    const simulated = yield* simulate(paid!, { action: "pay" })
-    yield* simulate(partial!, { action: "pay", amount: 5_000, network: "base", token_id: tokens.get("base USDC") })
-    yield* Effect.orDie(
-      sql`UPDATE invoices SET status = 'expired', expires_at = 1000, due_at = NULL WHERE id = ${ended!.id}`
-    )
-    return Desk.of({
-      service, both, sql, shop, keys, tokens, open: open!, paid: paid!, partial: partial!, ended: ended!,
-      eventId: simulated.data.event_ids[0]
+      const simulate = (invoice: Invoice, body: object) =>
+        Effect.map(
+          service.call(
+            `/api/v1/devnet/invoices/${invoice.id}/simulate`,
+            { headers: { "x-api-key": keys.merchant }, body }
+          ),
+          (found) => assertStatus(200, found)
+        )
+      const [open, paid, partial, ended] = yield* Effect.all(
+        [1, 2, 3, 4].map(() =>
+          newInvoice(shop, { amount_usd: 20, customer_id: "cust_a", metadata: { canary: "of-merchant-a" } })
+        )
+      )
+      const simulated = yield* simulate(paid!, { action: "pay" })
+      yield* simulate(partial!, { action: "pay", amount: 5_000, network: "base", token_id: tokens.get("base USDC") })
+      yield* Effect.orDie(
+        sql`UPDATE invoices SET status = 'expired', expires_at = 1000, due_at = NULL WHERE id = ${ended!.id}`
+      )
+      return Desk.of({
+        service,
+        both,
+        sql,
+        shop,
+        keys,
+        tokens,
+        open: open!,
+        paid: paid!,
+        partial: partial!,
+        ended: ended!,
+        eventId: simulated.data.event_ids[0]
+      })
     })
-  }))
+  )
 }
 
 type World = typeof Desk.Service
@@ -255,7 +277,8 @@ const badAddress = (
   name: string,
   body: (tokens: ReadonlyMap<string, number>) => unknown,
   invoice?: (world: World) => Invoice
-) => badPayor(code, `payment-addresses: ${name}`, "payment-addresses", ({ tokens }) => ({ body: body(tokens) }), invoice)
+) =>
+  badPayor(code, `payment-addresses: ${name}`, "payment-addresses", ({ tokens }) => ({ body: body(tokens) }), invoice)
 
 const badWebhook = (code: string, name: string, body: unknown, credentials = merchant) =>
   rows.push({
@@ -267,22 +290,58 @@ const badWebhook = (code: string, name: string, body: unknown, credentials = mer
   })
 
 // Amounts are judged by value, before every other field (E48).
-for (const body of [
-  "{}", "{\"amount\":null}", "{\"amount\":\"1000\"}", "{\"amount\":1.5}", "{\"amount\":1e400}", "{\"amount\":true}",
-  "{\"amount\":[1000]}", "{\"amount\":{}}", "{\"amount\":1000,\"amount_usd\":1}", "{\"amount_usd\":\"\"}",
-  "{\"amount_usd\":\" 10\"}", "{\"amount_usd\":\"0x10\"}", "{\"amount_usd\":\"١٠\"}", "{\"amount_usd\":\"NaN\"}",
-  "{\"amount_usd\":\"Infinity\"}", "{\"amount_usd\":1e400}", "{\"amount_usd\":1.0001}", "{\"amount_usd\":\"1.0001\"}",
-  "{\"amount_usd\":\"1,000\"}", "{\"amount_usd\":true}", "{\"amount_usd\":\"ten\",\"metadata\":7}"
-]) badBody("INVALID_AMOUNT_FORMAT", body, body)
-for (const body of [
-  "{\"amount\":0}", "{\"amount\":-0}", "{\"amount\":-1}", "{\"amount\":9}", "{\"amount\":1000000001}",
-  "{\"amount\":9007199254740993}", "{\"amount_usd\":0}", "{\"amount_usd\":\"-5\"}", "{\"amount_usd\":0.009}",
-  "{\"amount_usd\":1000000.001}", "{\"amount\":1000,\"amount\":5}", "{\"amount\":5,\"metadata\":7}"
-]) badBody("INVALID_AMOUNT_RANGE", body, body)
+for (
+  const body of [
+    "{}",
+    "{\"amount\":null}",
+    "{\"amount\":\"1000\"}",
+    "{\"amount\":1.5}",
+    "{\"amount\":1e400}",
+    "{\"amount\":true}",
+    "{\"amount\":[1000]}",
+    "{\"amount\":{}}",
+    "{\"amount\":1000,\"amount_usd\":1}",
+    "{\"amount_usd\":\"\"}",
+    "{\"amount_usd\":\" 10\"}",
+    "{\"amount_usd\":\"0x10\"}",
+    "{\"amount_usd\":\"١٠\"}",
+    "{\"amount_usd\":\"NaN\"}",
+    "{\"amount_usd\":\"Infinity\"}",
+    "{\"amount_usd\":1e400}",
+    "{\"amount_usd\":1.0001}",
+    "{\"amount_usd\":\"1.0001\"}",
+    "{\"amount_usd\":\"1,000\"}",
+    "{\"amount_usd\":true}",
+    "{\"amount_usd\":\"ten\",\"metadata\":7}"
+  ]
+) badBody("INVALID_AMOUNT_FORMAT", body, body)
+for (
+  const body of [
+    "{\"amount\":0}",
+    "{\"amount\":-0}",
+    "{\"amount\":-1}",
+    "{\"amount\":9}",
+    "{\"amount\":1000000001}",
+    "{\"amount\":9007199254740993}",
+    "{\"amount_usd\":0}",
+    "{\"amount_usd\":\"-5\"}",
+    "{\"amount_usd\":0.009}",
+    "{\"amount_usd\":1000000.001}",
+    "{\"amount\":1000,\"amount\":5}",
+    "{\"amount\":5,\"metadata\":7}"
+  ]
+) badBody("INVALID_AMOUNT_RANGE", body, body)
 
-for (const body of [
-  "{", "nonsense", "{\"amount\":0x10}", "{\"amount\":NaN}", "{\"amount\":1000,}", "\ufeff{\"amount\":1000}"
-]) {
+for (
+  const body of [
+    "{",
+    "nonsense",
+    "{\"amount\":0x10}",
+    "{\"amount\":NaN}",
+    "{\"amount\":1000,}",
+    "\ufeff{\"amount\":1000}"
+  ]
+) {
   badBody("INVALID_JSON", `the text ${JSON.stringify(body)}`, body)
 }
 badBody(
@@ -292,32 +351,34 @@ badBody(
 )
 badBody("INVALID_JSON", "UTF-16", Buffer.from("{\"amount\":1000}", "utf16le"))
 
-for (const [name, body] of Object.entries({
-  "no body": "",
-  "an array": "[]",
-  "a number": "7",
-  "null": "null",
-  "another currency": { amount: 1_000, currency: "eur" },
-  "a life below a minute": { amount: 1_000, expires_in: 59_999 },
-  "a life above thirty days": { amount: 1_000, expires_in: 2_592_000_001 },
-  "a life of text": { amount: 1_000, expires_in: "60000" },
-  "a long description": { amount: 1_000, description: "x".repeat(256) },
-  "a customer that is a number": { amount: 1_000, customer_id: 7 },
-  "a receiver of the caller's choice": { amount: 1_000, receiver_override_enable: true },
-  "an unknown network": { amount: 1_000, accepted_networks: ["dogechain"] },
-  "an unsafe return address": { amount: 1_000, payment_return_url: "javascript:alert(1)" },
-  "metadata that is a list": { amount: 1_000, metadata: [] },
-  "51 keys of metadata": {
-    amount: 1_000,
-    metadata: Object.fromEntries(Array.from({ length: 51 }, (_, place) => [`k${place}`, 1]))
-  },
-  "a metadata key of 65 characters": { amount: 1_000, metadata: { ["k".repeat(65)]: 1 } },
-  "17 KiB of metadata": { amount: 1_000, metadata: { note: "x".repeat(17_000) } },
-  "the NUL character": "{\"amount\":1000,\"description\":\"a\\u0000b\"}",
-  "half a surrogate pair": "{\"amount\":1000,\"description\":\"\\ud800\"}",
-  "33 nested lists": `{"amount":1000,"metadata":{"x":${"[".repeat(32)}${"]".repeat(32)}}}`,
-  "200,000 nested lists": `{"amount":1000,"metadata":{"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`
-})) badBody("VALIDATION_ERROR", name, body)
+for (
+  const [name, body] of Object.entries({
+    "no body": "",
+    "an array": "[]",
+    "a number": "7",
+    "null": "null",
+    "another currency": { amount: 1_000, currency: "eur" },
+    "a life below a minute": { amount: 1_000, expires_in: 59_999 },
+    "a life above thirty days": { amount: 1_000, expires_in: 2_592_000_001 },
+    "a life of text": { amount: 1_000, expires_in: "60000" },
+    "a long description": { amount: 1_000, description: "x".repeat(256) },
+    "a customer that is a number": { amount: 1_000, customer_id: 7 },
+    "a receiver of the caller's choice": { amount: 1_000, receiver_override_enable: true },
+    "an unknown network": { amount: 1_000, accepted_networks: ["dogechain"] },
+    "an unsafe return address": { amount: 1_000, payment_return_url: "javascript:alert(1)" },
+    "metadata that is a list": { amount: 1_000, metadata: [] },
+    "51 keys of metadata": {
+      amount: 1_000,
+      metadata: Object.fromEntries(Array.from({ length: 51 }, (_, place) => [`k${place}`, 1]))
+    },
+    "a metadata key of 65 characters": { amount: 1_000, metadata: { ["k".repeat(65)]: 1 } },
+    "17 KiB of metadata": { amount: 1_000, metadata: { note: "x".repeat(17_000) } },
+    "the NUL character": "{\"amount\":1000,\"description\":\"a\\u0000b\"}",
+    "half a surrogate pair": "{\"amount\":1000,\"description\":\"\\ud800\"}",
+    "33 nested lists": `{"amount":1000,"metadata":{"x":${"[".repeat(32)}${"]".repeat(32)}}}`,
+    "200,000 nested lists": `{"amount":1000,"metadata":{"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`
+  })
+) badBody("VALIDATION_ERROR", name, body)
 
 // Conventions of every request with a body.
 badBody("PAYLOAD_TOO_LARGE", "257 KiB", `{"amount":1000,"description":"${"x".repeat(263_168)}"}`)
@@ -334,9 +395,15 @@ rows.push({
     }
   )
 })
-for (const type of [
-  "text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-7", "application/jsonp", ""
-]) {
+for (
+  const type of [
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "application/json; charset=utf-7",
+    "application/jsonp",
+    ""
+  ]
+) {
   badInvoice(
     "UNSUPPORTED_MEDIA_TYPE",
     `a body of type "${type}"`,
@@ -362,12 +429,14 @@ rows.push({
   path: () => "/api/v1/invoices",
   sent: (world) => ({ headers: merchant(world), body: { amount: 0 } })
 })
-for (const [name, key] of Object.entries({
-  "an empty one": "",
-  "256 characters": "k".repeat(256),
-  "a space": "a b",
-  "an umlaut": "schl\u00fcssel"
-})) {
+for (
+  const [name, key] of Object.entries({
+    "an empty one": "",
+    "256 characters": "k".repeat(256),
+    "a space": "a b",
+    "an umlaut": "schl\u00fcssel"
+  })
+) {
   badInvoice("IDEMPOTENCY_KEY_INVALID", `the key ${name}`, () => ({
     body: { amount: 1_000 },
     headers: { "idempotency-key": key }
@@ -435,11 +504,13 @@ badGet("INVOICE_NOT_FOUND", "flat", `/api/v1/invoices/${randomUUID()}`)
 badGet("INVOICE_NOT_FOUND", "flat", "/api/v1/invoices/cust_nobody")
 badGet("INVOICE_NOT_FOUND", "flat", "/api/v1/invoices/%27%20OR%20%271%27=%271")
 badGet("EVENT_NOT_FOUND", "wrapped", "/api/v1/events/evt_1700000000000-1")
-for (const id of ["nonsense", "evt_1", "evt_1-", "evt_1-2.3", "evt_1-2%0A", "evt_-1-2"]) badGet(
-  "INVALID_EVENT_ID",
-  "wrapped",
-  `/api/v1/events/${id}`
-)
+for (const id of ["nonsense", "evt_1", "evt_1-", "evt_1-2.3", "evt_1-2%0A", "evt_-1-2"]) {
+  badGet(
+    "INVALID_EVENT_ID",
+    "wrapped",
+    `/api/v1/events/${id}`
+  )
+}
 rows.push({
   code: "INVOICE_NOT_FOUND",
   name: "cancel an unknown invoice",
@@ -476,12 +547,14 @@ for (const query of ["created[gte]=abc", "created[gte]=1&created[gte]=2", "creat
 badGet("VALIDATION_ERROR", "flat", "/api/v1/invoices?status=open")
 
 // Methods.
-for (const [family, path, allow] of [
-  ["flat", "/api/v1/invoices", /^GET, HEAD, POST$/],
-  ["wrapped", "/api/v1/events", /^GET, HEAD$/],
-  ["wrapped", "/api/v1/webhooks", /^GET, HEAD, POST$/],
-  ["flat", "/api/v1/payments/session-details", /^GET, HEAD, OPTIONS$/]
-] as const) {
+for (
+  const [family, path, allow] of [
+    ["flat", "/api/v1/invoices", /^GET, HEAD, POST$/],
+    ["wrapped", "/api/v1/events", /^GET, HEAD$/],
+    ["wrapped", "/api/v1/webhooks", /^GET, HEAD, POST$/],
+    ["flat", "/api/v1/payments/session-details", /^GET, HEAD, OPTIONS$/]
+  ] as const
+) {
   for (const method of ["PUT", "DELETE", "PROPFIND"]) {
     rows.push({
       code: "METHOD_NOT_ALLOWED",
@@ -570,16 +643,50 @@ rows.push({
 
 // Webhook endpoints, as written (H76 to H84).
 const someEvents = { enabled_events: ["invoice.*"] }
-for (const url of [
-  "http://shop.example/hooks", "ftp://shop.example/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/",
-  "https://127.1/", "https://0/", "https://①②⑦.⓪.⓪.①/", "https://127。0。0。1/", "https://[::1]/", "https://[::]/",
-  "https://[::ffff:127.0.0.1]/", "https://[::ffff:a9fe:a9fe]/", "https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/",
-  "https://[fe80::1]/", "https://[fd00:ec2::254]/", "https://[::127.0.0.1]/", "https://169.254.169.254/", "https://10.0.0.1/",
-  "https://172.16.0.1/", "https://192.168.1.1/", "https://100.64.0.1/", "https://198.18.0.1/", "https://224.0.0.1/",
-  "https://localhost/", "https://localhost./", "https://foo.localhost/", "https://db.internal/", "https://intranet/",
-  "https://abc.onion/", "https://user:pass@shop.example/", "https://shop.example/#part", "https://shop.example\\@evil/",
-  "https://shop.example/\t", "https://shop.example:22/", "https://shop.example:5432/", "https://shop.example:6379/", "", "nonsense"
-]) badWebhook("WEBHOOK_URL_INVALID", JSON.stringify(url), { url, ...someEvents })
+for (
+  const url of [
+    "http://shop.example/hooks",
+    "ftp://shop.example/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0177.0.0.1/",
+    "https://127.1/",
+    "https://0/",
+    "https://①②⑦.⓪.⓪.①/",
+    "https://127。0。0。1/",
+    "https://[::1]/",
+    "https://[::]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::ffff:a9fe:a9fe]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[2002:7f00:1::]/",
+    "https://[fe80::1]/",
+    "https://[fd00:ec2::254]/",
+    "https://[::127.0.0.1]/",
+    "https://169.254.169.254/",
+    "https://10.0.0.1/",
+    "https://172.16.0.1/",
+    "https://192.168.1.1/",
+    "https://100.64.0.1/",
+    "https://198.18.0.1/",
+    "https://224.0.0.1/",
+    "https://localhost/",
+    "https://localhost./",
+    "https://foo.localhost/",
+    "https://db.internal/",
+    "https://intranet/",
+    "https://abc.onion/",
+    "https://user:pass@shop.example/",
+    "https://shop.example/#part",
+    "https://shop.example\\@evil/",
+    "https://shop.example/\t",
+    "https://shop.example:22/",
+    "https://shop.example:5432/",
+    "https://shop.example:6379/",
+    "",
+    "nonsense"
+  ]
+) badWebhook("WEBHOOK_URL_INVALID", JSON.stringify(url), { url, ...someEvents })
 const goodUrl = "https://93.184.215.14/hooks"
 badWebhook("INVALID_ENVIRONMENT", "an unknown environment", { url: goodUrl, ...someEvents, environment: "testnet" })
 badWebhook(
@@ -637,10 +744,28 @@ badSimulate(
   ({ tokens }) => ({ action: "pay", token_id: tokens.get("base WETH") })
 )
 badSimulate("INVALID_TRANSITION", "nothing to drop", "merchant", ({ open }) => open.id, () => ({ action: "drop" }))
-badSimulate("INVALID_TRANSITION", "nothing to confirm", "merchant", ({ open }) => open.id, () => ({ action: "confirm" }))
-badSimulate("INVALID_TRANSITION", "no wrong network", "merchant", ({ open }) => open.id, () => ({ action: "wrong_network" }))
+badSimulate(
+  "INVALID_TRANSITION",
+  "nothing to confirm",
+  "merchant",
+  ({ open }) => open.id,
+  () => ({ action: "confirm" })
+)
+badSimulate(
+  "INVALID_TRANSITION",
+  "no wrong network",
+  "merchant",
+  ({ open }) => open.id,
+  () => ({ action: "wrong_network" })
+)
 badSimulate("VALIDATION_ERROR", "no memo there", "merchant", ({ open }) => open.id, () => ({ action: "missing_memo" }))
-badSimulate("VALIDATION_ERROR", "less than nothing", "merchant", ({ open }) => open.id, () => ({ action: "pay", confirmations: -1 }))
+badSimulate(
+  "VALIDATION_ERROR",
+  "less than nothing",
+  "merchant",
+  ({ open }) => open.id,
+  () => ({ action: "pay", confirmations: -1 })
+)
 
 rows.push({
   code: "DEVNET_ONLY",
@@ -793,12 +918,14 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         return found
       })
       const [ms, seq] = eventId.slice(4).split("-").map(BigInt) as [bigint, bigint]
-      for (const [real, unknown] of [
-        [`/api/v1/events/${eventId}`, "/api/v1/events/evt_1700000000000-1"],
-        [`/api/v1/events/evt_${ms}-${seq + 1n}`, "/api/v1/events/evt_1700000000000-1"],
-        [`/api/v1/invoices/${open.id}`, `/api/v1/invoices/${randomUUID()}`],
-        ["/api/v1/invoices/cust_a", "/api/v1/invoices/cust_nobody"]
-      ] as const) assert.strictEqual((yield* alike(real, unknown, { headers: other })).status, 404)
+      for (
+        const [real, unknown] of [
+          [`/api/v1/events/${eventId}`, "/api/v1/events/evt_1700000000000-1"],
+          [`/api/v1/events/evt_${ms}-${seq + 1n}`, "/api/v1/events/evt_1700000000000-1"],
+          [`/api/v1/invoices/${open.id}`, `/api/v1/invoices/${randomUUID()}`],
+          ["/api/v1/invoices/cust_a", "/api/v1/invoices/cust_nobody"]
+        ] as const
+      ) assert.strictEqual((yield* alike(real, unknown, { headers: other })).status, 404)
       yield* alike(
         `/api/v1/invoices/${open.id}/cancel`,
         `/api/v1/invoices/${randomUUID()}/cancel`,
@@ -911,10 +1038,12 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
       )
       const found = yield* Effect.all(Array.from({ length: 20 }, () => add), { concurrency: 20 })
       assert.lengthOf(found.filter(({ status }) => status === 200), 16)
-      for (const one of found.filter(({ status }) => status !== 200)) assertError(
-        { code: "WEBHOOK_LIMIT_REACHED", family: "wrapped" },
-        one
-      )
+      for (const one of found.filter(({ status }) => status !== 200)) {
+        assertError(
+          { code: "WEBHOOK_LIMIT_REACHED", family: "wrapped" },
+          one
+        )
+      }
       covered.add("WEBHOOK_LIMIT_REACHED")
     }))
 

@@ -15,7 +15,16 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import {
-  assertStatus, asPayor, requestAddress, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, assertEvents,
+  asPayor,
+  assertEvents,
+  assertStatus,
+  chooseToken,
+  listen,
+  newInvoice,
+  openShop,
+  readInvoice,
+  requestAddress,
+  type Shop,
   transferTypes
 } from "./Shop.ts"
 
@@ -25,27 +34,37 @@ class Town extends Context.Service<Town, {
   readonly shop: Shop
   readonly sql: SqlClient.SqlClient
 }>()("test/Town") {
-  static readonly layer = Layer.effect(Town, Effect.gen(function*() {
-    const node = yield* anvil("base")
-    yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: database.url,
-        receivers: [receiver.host],
-        // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
-        chains: [{
-          use: "evm",
-          options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25 }
-        }]
+  static readonly layer = Layer.effect(
+    Town,
+    Effect.gen(function*() {
+      const node = yield* anvil("base")
+      yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: database.url,
+          receivers: [receiver.host],
+          // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
+          chains: [{
+            use: "evm",
+            options: {
+              network: "base",
+              environment: "devnet",
+              rpc: [node.url],
+              xpub: devnetXpub,
+              startIndex: 10,
+              pollMillis: 25
+            }
+          }]
+        })
       })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
+      return { node, service, shop, sql }
     })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    return { node, service, shop, sql }
-  }))
+  )
 }
 
 /** An open invoice, shown in one token, with the payor's page listening. */
@@ -56,18 +75,27 @@ const open = Effect.fnUntraced(function*(fields: object, symbol: string) {
   return { invoice, shown, listener: yield* listen(shown, service.url) }
 })
 
-const sendUsdc = (to: string, amount: bigint) => Effect.flatMap(
-  Town,
-  ({ node }) => node.token("transfer", [to, amount])
-)
+const sendUsdc = (to: string, amount: bigint) =>
+  Effect.flatMap(
+    Town,
+    ({ node }) => node.token("transfer", [to, amount])
+  )
 
 const paymentsOf = (invoiceId: string) =>
-  Effect.flatMap(Town, ({ sql }) =>
-    Effect.orDie(sql<any>`SELECT * FROM invoice_payments WHERE invoice_id = ${invoiceId} ORDER BY created_at, id`))
+  Effect.flatMap(
+    Town,
+    ({ sql }) =>
+      Effect.orDie(sql<any>`SELECT * FROM invoice_payments WHERE invoice_id = ${invoiceId} ORDER BY created_at, id`)
+  )
 
 const exceptionsOf = (invoiceId: string) =>
-  Effect.flatMap(Town, ({ sql }) =>
-    Effect.orDie(sql<any>`SELECT type, status, amount::text FROM exceptions WHERE invoice_id = ${invoiceId} ORDER BY id`))
+  Effect.flatMap(
+    Town,
+    ({ sql }) =>
+      Effect.orDie(
+        sql<any>`SELECT type, status, amount::text FROM exceptions WHERE invoice_id = ${invoiceId} ORDER BY id`
+      )
+  )
 
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 
@@ -167,7 +195,12 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
 
       yield* sendUsdc(shown.temp_address, 3_000_000n)
       const { events, last } = yield* assertEvents(shop, invoice, listener, [
-        ...first, "invoice_payment.created", "invoice_payment.updated", "invoice_payment.updated", "invoice.updated", "invoice.paid"
+        ...first,
+        "invoice_payment.created",
+        "invoice_payment.updated",
+        "invoice_payment.updated",
+        "invoice.updated",
+        "invoice.paid"
       ])
       const moves = events.slice(6, 8).map(({ data }) => [data.previous_attributes.status, data.object.status])
       assert.deepStrictEqual(moves, [["pending", "confirmed"], ["underpaid", "confirmed"]])
@@ -239,7 +272,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
 
       yield* node.rpc("eth_sendRawTransaction", raw)
       const { events, last } = yield* assertEvents(shop, invoice, listener, [
-        ...gone, "invoice_payment.updated", "invoice_payment.updated", "invoice.updated", "invoice.paid"
+        ...gone,
+        "invoice_payment.updated",
+        "invoice_payment.updated",
+        "invoice.updated",
+        "invoice.paid"
       ])
       assert.deepStrictEqual(events.slice(7, 9).map(({ data }) => data.object.status), ["pending", "confirmed"])
       assert.include(last.data.object, { status: "paid", amount_paid: 5_000 })

@@ -1,6 +1,6 @@
 /**
- * Goal: a client that someone else's tool made of our OpenAPI document just works, and so do our own.
- * Method: `@hey-api/openapi-ts` and `openapi-typescript` make their clients of the document of a running service. A typed
+ * Goal: a client that someone else's tool made of our OpenAPI document just works, and so do our own. Method:
+ * `@hey-api/openapi-ts` and `openapi-typescript` make their clients of the document of a running service. A typed
  * program on each is compiled and drives the same journey: create, read, walk pages, cancel, errors.
  */
 import { assert, describe, layer } from "@effect/vitest"
@@ -9,7 +9,12 @@ import { FetchHttpClient } from "effect/http"
 import * as EffectClient from "../../modules/clients/client.ts"
 import { createClient, TillwireError } from "../../modules/clients/fetch.ts"
 import { PublicError } from "../../schemas/Errors.ts"
-import { driveGenerated, type Generator, heyApi as heyApiGenerator, openapiTypescript } from "../support/GeneratedClients.ts"
+import {
+  driveGenerated,
+  type Generator,
+  heyApi as heyApiGenerator,
+  openapiTypescript
+} from "../support/GeneratedClients.ts"
 import { DemoShop } from "./DemoShop.ts"
 
 /** What each program tells: the same facts, whichever client found them. */
@@ -130,11 +135,13 @@ const drive = (generator: Generator, program: string) =>
 
 describe("clients", () => {
   layer(DemoShop.layer, { timeout: 60_000, excludeTestServices: true })((it) => {
-    it.effect("of @hey-api/openapi-ts drive the service", () =>
-      drive(heyApiGenerator, heyApi), 120_000)
+    it.effect("of @hey-api/openapi-ts drive the service", () => drive(heyApiGenerator, heyApi), 120_000)
 
-    it.effect("of openapi-typescript and openapi-fetch drive the service", () =>
-      drive(openapiTypescript, openapiFetch), 120_000)
+    it.effect(
+      "of openapi-typescript and openapi-fetch drive the service",
+      () => drive(openapiTypescript, openapiFetch),
+      120_000
+    )
 
     it.effect("of ours without Effect drive the service", () =>
       Effect.gen(function*() {
@@ -142,21 +149,31 @@ describe("clients", () => {
         const client = createClient({ baseUrl: service.url, apiKey: keys.merchant_key })
         const told = yield* Effect.promise(async (): Promise<Told> => {
           const first = await client.post("/api/v1/invoices", { body: { amount_usd: 5 } })
-          for (let index = 1; index < walk.invoices; index++) await client.post("/api/v1/invoices", { body: { amount_usd: 5 } })
+          for (let index = 1; index < walk.invoices; index++) {
+            await client.post("/api/v1/invoices", { body: { amount_usd: 5 } })
+          }
           const read = await client.get("/api/v1/invoices/{customer_id}", { path: { customer_id: first.invoice_id } })
           const seen: Array<string> = []
           for await (const { id } of client.pages("/api/v1/invoices", { query: { limit: walk.page } })) seen.push(id)
           const payor = createClient({
-            baseUrl: service.url, session: { token: first.session_token, signature: first.signature }
+            baseUrl: service.url,
+            session: { token: first.session_token, signature: first.signature }
           })
           const details = await payor.get("/api/v1/payments/session-details")
           const cancel = () => client.post("/api/v1/invoices/{id}/cancel", { path: { id: first.invoice_id } })
           const canceled = await cancel()
           const codeOf = (error: unknown) => error instanceof TillwireError ? error.code : String(error)
           return {
-            created: first.invoice.status, read: read.status, walked: seen.length, distinct: new Set(seen).size,
-            canceled: canceled.status, refusal: await cancel().then(() => "", codeOf),
-            unknownEvent: await client.get("/api/v1/events/{eventId}", { path: { eventId: "nope" } }).then(() => "", codeOf),
+            created: first.invoice.status,
+            read: read.status,
+            walked: seen.length,
+            distinct: new Set(seen).size,
+            canceled: canceled.status,
+            refusal: await cancel().then(() => "", codeOf),
+            unknownEvent: await client.get("/api/v1/events/{eventId}", { path: { eventId: "nope" } }).then(
+              () => "",
+              codeOf
+            ),
             payor: details.invoice_status
           }
         })

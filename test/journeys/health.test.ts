@@ -1,6 +1,7 @@
 /**
  * Goal: what the service says of itself is true: an operator's alert fires when money stands still, and only then.
- * Method: the running service, its probes and its metrics; a database that refuses to store as one with a full disk does.
+ * Method: the running service, its probes and its metrics; a database that refuses to store as one with a full disk
+ * does.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -29,13 +30,18 @@ class Deployed extends Context.Service<Deployed, {
   /** What the service said before anybody called it. */
   readonly first: { readonly series: ReadonlyMap<string, number>; readonly report: any }
 }>()("test/Deployed") {
-  static readonly layer = Layer.unwrap(Effect.map(emptyDatabase, (database) =>
-    Layer.effect(Deployed, Effect.gen(function*() {
-      const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
-      const service = yield* startService({ directory: yield* temporaryDirectory, config })
-      const series = yield* scrape(service)
-      return Deployed.of({ service, first: { series, report: (yield* ready(service)).json } })
-    })).pipe(Layer.provideMerge(Layer.orDie(connect(database))))))
+  static readonly layer = Layer.unwrap(
+    Effect.map(emptyDatabase, (database) =>
+      Layer.effect(
+        Deployed,
+        Effect.gen(function*() {
+          const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
+          const service = yield* startService({ directory: yield* temporaryDirectory, config })
+          const series = yield* scrape(service)
+          return Deployed.of({ service, first: { series, report: (yield* ready(service)).json } })
+        })
+      ).pipe(Layer.provideMerge(Layer.orDie(connect(database)))))
+  )
 }
 
 layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an operator", (it) => {
@@ -43,7 +49,9 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
     Effect.gen(function*() {
       const { first: { series } } = yield* Deployed
       const find = (name: string, labels: ReadonlyArray<string>) =>
-        [...series].filter(([key]) => (key === name || key.startsWith(`${name}{`)) && labels.every((label) => key.includes(label)))
+        [...series].filter(([key]) =>
+          (key === name || key.startsWith(`${name}{`)) && labels.every((label) => key.includes(label))
+        )
       const atRest: ReadonlyArray<readonly [string, ReadonlyArray<string>, number]> = [
         ["commit_flush_failures_total", [], 0],
         ["commit_last_failed_flush_age_seconds", [], -1],
@@ -81,7 +89,12 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       }
       // Nothing is said of an environment that is not served: an alert on it would never end.
       assert.deepStrictEqual([...series.keys()].filter((key) => key.includes("environment=\"mainnet\"")), [])
-      const [build] = find("tillwire_build_info", [`node="${process.versions.node}"`, "version=\"", "commit=\"", "postgres=\"1"])
+      const [build] = find("tillwire_build_info", [
+        `node="${process.versions.node}"`,
+        "version=\"",
+        "commit=\"",
+        "postgres=\"1"
+      ])
       assert.strictEqual(build?.[1], 1)
     }))
 
@@ -89,8 +102,11 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
     Effect.gen(function*() {
       const folder = new URL("../../modules/docs/guides/", import.meta.url)
       const text = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n")
-      const named = new Map([...text.matchAll(/tillwire_([a-z_]+)(?:\{([a-z,]+)\})?/g)].map(([whole, name, labels]) =>
-        [whole, { name: `tillwire_${name}`, labels: labels?.split(",") ?? [] }]))
+      const named = new Map(
+        [...text.matchAll(/tillwire_([a-z_]+)(?:\{([a-z,]+)\})?/g)].map((
+          [whole, name, labels]
+        ) => [whole, { name: `tillwire_${name}`, labels: labels?.split(",") ?? [] }])
+      )
       assert.isAbove(named.size, 25)
       const database = yield* emptyDatabase
       const options = { network: "base", environment: "devnet", rpc: ["http://127.0.0.1:9", "http://127.0.0.1:9"] }
@@ -98,7 +114,8 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const service = yield* startService({ directory: yield* temporaryDirectory, config })
       const series = [...(yield* scrape(service)).keys()]
       const missing = [...named].filter(([, { labels, name }]) =>
-        !series.some((key) => key.split("{")[0] === name && labels.every((label) => key.includes(`${label}="`))))
+        !series.some((key) => key.split("{")[0] === name && labels.every((label) => key.includes(`${label}="`)))
+      )
       assert.deepStrictEqual(missing.map(([whole]) => whole), [])
     }).pipe(Effect.scoped))
 
@@ -107,7 +124,10 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const { first, service } = yield* Deployed
       for (const report of [first.report, (yield* ready(service)).json]) {
         assert.deepInclude(report, { status: "ok", unavailable: [], degraded: [] })
-        assert.deepStrictEqual(Object.values(report.checks).map(({ ok }: any) => ok), Array.from({ length: 10 }, () => true))
+        assert.deepStrictEqual(
+          Object.values(report.checks).map(({ ok }: any) => ok),
+          Array.from({ length: 10 }, () => true)
+        )
       }
     }))
 
@@ -118,13 +138,17 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const { merchant_key } = yield* service.keys
       const create = Effect.suspend(() =>
         service.call("/api/v1/invoices", {
-          headers: { "x-api-key": merchant_key, "idempotency-key": randomUUID() }, body: { amount_usd: 5 }
-        }))
+          headers: { "x-api-key": merchant_key, "idempotency-key": randomUUID() },
+          body: { amount_usd: 5 }
+        })
+      )
       yield* sql`CREATE FUNCTION disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$`
       const tables = ["invoices", "chain_cursors", "trial_writes"]
       for (const table of tables) {
-        yield* sql.unsafe(`CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON ${table} EXECUTE FUNCTION disk_is_full()`)
+        yield* sql.unsafe(
+          `CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON ${table} EXECUTE FUNCTION disk_is_full()`
+        )
       }
       assert.strictEqual((yield* create).status, 503)
       const { headers, json } = yield* until("the probe says so", ready(service), ({ status }) => status === 503)
@@ -149,18 +173,41 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const { service } = yield* Deployed
       const { merchant_key } = yield* service.keys
       const read = (query: string) => service.call(`/api/v1/networks/status${query}`)
-      const before = yield* until("blocks come", read(""), ({ json }) => json.data.data.every(({ head_height }: any) => head_height !== null))
+      const before = yield* until(
+        "blocks come",
+        read(""),
+        ({ json }) => json.data.data.every(({ head_height }: any) => head_height !== null)
+      )
       assert.strictEqual(before.status, 200)
       assert.deepStrictEqual(Object.keys(before.json.data), ["object", "data", "has_more"])
       const networks = before.json.data.data
-      assert.deepStrictEqual(networks.map(({ network }: any) => network), networks.map(({ network }: any) => network).toSorted())
+      assert.deepStrictEqual(
+        networks.map(({ network }: any) => network),
+        networks.map(({ network }: any) => network).toSorted()
+      )
       for (const network of networks) {
         const { head_height, head_time, ...rest } = network
-        assert.deepStrictEqual(Object.keys(network), ["network", "environment", "healthy", "condition", "message", "head_height", "head_time"])
-        assert.deepInclude(rest, { environment: "devnet", healthy: true, condition: "ok", message: "Payments are seen and confirmed as usual." })
+        assert.deepStrictEqual(Object.keys(network), [
+          "network",
+          "environment",
+          "healthy",
+          "condition",
+          "message",
+          "head_height",
+          "head_time"
+        ])
+        assert.deepInclude(rest, {
+          environment: "devnet",
+          healthy: true,
+          condition: "ok",
+          message: "Payments are seen and confirmed as usual."
+        })
         assert.isTrue(Number.isSafeInteger(head_height) && head_height >= 0 && Number.isSafeInteger(head_time))
       }
-      yield* service.call("/api/v1/devnet/networks/base/fault", { headers: { "x-api-key": merchant_key }, body: { mode: "down" } })
+      yield* service.call("/api/v1/devnet/networks/base/fault", {
+        headers: { "x-api-key": merchant_key },
+        body: { mode: "down" }
+      })
       const after = (yield* read("?environment=devnet")).json.data.data
       assert.isTrue(after.every(({ healthy }: any) => healthy))
       assert.isDefined(before.headers["ratelimit-limit"])
@@ -170,7 +217,13 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
     Effect.gen(function*() {
       const { service } = yield* Deployed
       const found = yield* Effect.forEach(["mainnet", "testnet", ""], (environment) =>
-        Effect.map(service.call(`/api/v1/networks/status?environment=${environment}`), ({ json, status }) => [status, json.error.code]))
-      assert.deepStrictEqual(found, [[403, "MAINNET_NOT_ENABLED"], [400, "INVALID_ENVIRONMENT"], [400, "INVALID_ENVIRONMENT"]])
+        Effect.map(
+          service.call(`/api/v1/networks/status?environment=${environment}`),
+          ({ json, status }) => [status, json.error.code]
+        ))
+      assert.deepStrictEqual(found, [[403, "MAINNET_NOT_ENABLED"], [400, "INVALID_ENVIRONMENT"], [
+        400,
+        "INVALID_ENVIRONMENT"
+      ]])
     }))
 })

@@ -12,7 +12,14 @@ import { IdentityRpc } from "../../modules/identity/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import {
-  configOf, exchange, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
+  configOf,
+  exchange,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse
 } from "../support/Service.ts"
 
 /** The promise of the contract's operator: what was revoked is refused everywhere by then. */
@@ -23,30 +30,41 @@ class Pair extends Context.Service<Pair, {
   readonly behindProxy: Service
   readonly key: string
 }>()("test/Pair") {
-  static readonly layer = Layer.effect(Pair, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const config = configOf({ database: database.url, chains: [{ use: "simulated", options: { networks: ["base"] } }] })
-    // One deployment, so one name: tokens and messages are issued under it, whichever process serves them.
-    const http = { publicUrl: "https://pay.example" }
-    const start = (more: object) =>
-      Effect.flatMap(temporaryDirectory, (directory) =>
-        startService({ directory, config: { ...config, http: { ...http, ...more } } }))
-    const direct = yield* start({})
-    const behindProxy = yield* start({ trustProxy: ["127.0.0.0/8", "::1"] })
-    const { merchant_key: key } = yield* direct.keys
-    behindProxy.guard(key)
-    return { direct, behindProxy, key }
-  }))
+  static readonly layer = Layer.effect(
+    Pair,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const config = configOf({
+        database: database.url,
+        chains: [{ use: "simulated", options: { networks: ["base"] } }]
+      })
+      // One deployment, so one name: tokens and messages are issued under it, whichever process serves them.
+      const http = { publicUrl: "https://pay.example" }
+      const start = (more: object) =>
+        Effect.flatMap(
+          temporaryDirectory,
+          (directory) => startService({ directory, config: { ...config, http: { ...http, ...more } } })
+        )
+      const direct = yield* start({})
+      const behindProxy = yield* start({ trustProxy: ["127.0.0.0/8", "::1"] })
+      const { merchant_key: key } = yield* direct.keys
+      behindProxy.guard(key)
+      return { direct, behindProxy, key }
+    })
+  )
 }
 
 const codeOf = ({ json, status }: TestResponse) => `${status} ${json?.error?.code ?? ""}`.trim()
 
-const events = (service: Service, headers: TestRequest["headers"]) => service.call("/api/v1/events", { headers: headers! })
+const events = (service: Service, headers: TestRequest["headers"]) =>
+  service.call("/api/v1/events", { headers: headers! })
 
 const post = (service: Service, key: string, path: string, body: object) =>
   service.call(path, { headers: { "x-api-key": key }, body })
 
-/** Calls again and again until it is refused; answers after how many milliseconds, and how often it was still served. */
+/**
+ * Calls again and again until it is refused; answers after how many milliseconds, and how often it was still served.
+ */
 const refusedAfter = (call: Effect.Effect<TestResponse>, code: string) =>
   Effect.gen(function*() {
     const start = performance.now()
@@ -106,8 +124,12 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
       const out = yield* signIn(direct, 1)
       const unlinked = yield* signIn(behindProxy, 2)
       assert.notStrictEqual(out.merchant.id, unlinked.merchant.id)
-      const bearer = ({ access_token }: { readonly access_token: string }) => ({ authorization: `Bearer ${access_token}` })
-      const calls = [{ "x-api-key": made.key }, bearer(out), bearer(unlinked)].map((headers) => events(behindProxy, headers))
+      const bearer = ({ access_token }: { readonly access_token: string }) => ({
+        authorization: `Bearer ${access_token}`
+      })
+      const calls = [{ "x-api-key": made.key }, bearer(out), bearer(unlinked)].map((headers) =>
+        events(behindProxy, headers)
+      )
       for (const call of calls) assert.strictEqual((yield* call).status, 200)
       yield* direct.call(`/api/v1/api-keys/${made.id}`, { method: "DELETE", headers: { "x-api-key": key } })
       yield* direct.call("/api/v1/auth/logout", { body: { refresh_token: out.refresh_token } })
@@ -120,8 +142,13 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
         { concurrency: 3 }
       )
       for (const time of times) assert.isBelow(time, revokedWithinMillis)
-    }).pipe(Effect.provide(Layer.unwrap(Effect.map(Pair, ({ direct }) =>
-      InternalRpc.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))))))
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(Pair, ({ direct }) => InternalRpc.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))
+        )
+      )
+    ))
 
   it.effect("manage keys for internal services as for merchants", () =>
     Effect.gen(function*() {
@@ -129,7 +156,11 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
       const client = yield* RpcClient.make(AuthRpc)
       const { id: merchant_id } = yield* client["auth.merchants.create"]({ name: "Inside" })
       const made = yield* client["auth.keys.create"]({
-        merchant_id, name: "one", scope: "merchant", environment: "devnet", ip_allowlist: ["127.0.0.1"]
+        merchant_id,
+        name: "one",
+        scope: "merchant",
+        environment: "devnet",
+        ip_allowlist: ["127.0.0.1"]
       })
       direct.guard(made.key)
       const changed = yield* client["auth.keys.change"]({ merchant_id, key_id: made.id, name: "two", ip_allowlist: [] })
@@ -137,10 +168,13 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
       const rotated = yield* client["auth.keys.rotate"]({ merchant_id, key_id: made.id, overlap_seconds: 60 })
       direct.guard(rotated.key)
       const listed = yield* client["auth.keys.list"]({ merchant_id })
-      assert.sameDeepMembers(listed.map(({ id, replaced_by, status }) => [id as string, status, replaced_by as string | null]), [
-        [made.id as string, "rotating", rotated.id as string],
-        [rotated.id as string, "active", null]
-      ])
+      assert.sameDeepMembers(
+        listed.map(({ id, replaced_by, status }) => [id as string, status, replaced_by as string | null]),
+        [
+          [made.id as string, "rotating", rotated.id as string],
+          [rotated.id as string, "active", null]
+        ]
+      )
       for (const key of [made.key, rotated.key]) {
         assert.strictEqual((yield* events(direct, { "x-api-key": key })).status, 200)
       }

@@ -1,8 +1,8 @@
 /**
  * Goal: every route answers every kind of caller as the published table says, and nobody learns anything of what is
- * another's.
- * Method: the matrix holds a row for each operation of the served OpenAPI document, one status a credential. Every cell is
- * a call of its own on resources of its own; an operation without a row, or a row without an operation, fails.
+ * another's. Method: the matrix holds a row for each operation of the served OpenAPI document, one status a credential.
+ * Every cell is a call of its own on resources of its own; an operation without a row, or a row without an operation,
+ * fails.
  */
 import { assert, layer } from "@effect/vitest"
 import { HDKey } from "@scure/bip32"
@@ -18,8 +18,15 @@ const goods = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", pri
 
 /** Where it is sent. */
 const address = {
-  first_name: "Ada", last_name: "Lovelace", street_address: "12 Analytical Way", city: "Miami", state: "FL", zip_code: "33101",
-  country: "US", phone: "+1 305 555 0100", email: "ada@example.com"
+  first_name: "Ada",
+  last_name: "Lovelace",
+  street_address: "12 Analytical Way",
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada@example.com"
 }
 
 /** The public part of an account nobody has. */
@@ -30,13 +37,19 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
   const { a, service } = town
   const as = (credential: Credential) => (path: string, body?: unknown, method?: string) =>
     Effect.map(
-      ask(service, credential, path, { method: method ?? (body === undefined ? "GET" : "POST"), ...(body === undefined ? {} : { body }) }),
+      ask(service, credential, path, {
+        method: method ?? (body === undefined ? "GET" : "POST"),
+        ...(body === undefined ? {} : { body })
+      }),
       (found) => assertStatus(200, found)
     )
   const merchant = as(a.merchant)
-  const invoice = (credential: Credential) => as(credential)("/api/v1/invoices", { amount_usd: 5, customer_id: `cust_${randomUUID()}` })
-  const tokenId = Effect.map(merchant("/api/v1/merchant/tokens"), ({ tokens }) =>
-    String(tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id))
+  const invoice = (credential: Credential) =>
+    as(credential)("/api/v1/invoices", { amount_usd: 5, customer_id: `cust_${randomUUID()}` })
+  const tokenId = Effect.map(
+    merchant("/api/v1/merchant/tokens"),
+    ({ tokens }) => String(tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id)
+  )
   const paid = Effect.gen(function*() {
     const { invoice_id: id } = yield* invoice(a.merchant)
     const { data } = yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay" })
@@ -65,13 +78,20 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     quote: () =>
       Effect.gen(function*() {
         const { invoice_id } = yield* invoice(a.merchant)
-        const { data } = yield* merchant("/api/v1/quotes", { invoice_id, network: "base", token_id: Number.parseInt(yield* tokenId, 10) })
+        const { data } = yield* merchant("/api/v1/quotes", {
+          invoice_id,
+          network: "base",
+          token_id: Number.parseInt(yield* tokenId, 10)
+        })
         return data.id
       }),
     webhook: () => makeWebhook(service, a, a.merchant),
     commerce_webhook: () => makeWebhook(service, a, a.commerce),
     disabled_webhook: () =>
-      Effect.tap(makeWebhook(service, a, a.merchant), (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")),
+      Effect.tap(
+        makeWebhook(service, a, a.merchant),
+        (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")
+      ),
     delivery: () => makeDelivery(town, a, a.merchant),
     commerce_delivery: () => makeDelivery(town, a, a.commerce),
     estimate,
@@ -79,20 +99,34 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
       Effect.tap(estimate(), (estimate_id) =>
         Effect.map(
           as(a.commerce)("/api/commerce/merchant/checkout/address", { customer_id: "matrix", estimate_id, address }),
-          ({ data }) => { addressId = data.address_id }
+          ({ data }) => {
+            addressId = data.address_id
+          }
         )),
     its_address: () => Effect.sync(() => addressId),
     order: () =>
       Effect.gen(function*() {
         const estimate_id = yield* estimate()
-        const addressed = yield* as(a.commerce)("/api/commerce/merchant/checkout/address", { customer_id: "matrix", estimate_id, address })
+        const addressed = yield* as(a.commerce)("/api/commerce/merchant/checkout/address", {
+          customer_id: "matrix",
+          estimate_id,
+          address
+        })
         const { address_id } = addressed.data
-        const { data } = yield* as(a.commerce)("/api/commerce/merchant/checkout/invoice", { customer_id: "matrix", estimate_id, address_id })
+        const { data } = yield* as(a.commerce)("/api/commerce/merchant/checkout/invoice", {
+          customer_id: "matrix",
+          estimate_id,
+          address_id
+        })
         return data.order_id
       }),
     cart_item: () =>
       Effect.map(
-        as(a.commerce)("/api/commerce/merchant/carts/items", { customer_id: "matrix", ...goods, product_id: `P${randomUUID()}` }),
+        as(a.commerce)("/api/commerce/merchant/carts/items", {
+          customer_id: "matrix",
+          ...goods,
+          product_id: `P${randomUUID()}`
+        }),
         ({ data }) => data.item_id
       ),
     key: () => Effect.map(makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" }), ({ id }) => id),
@@ -122,7 +156,10 @@ const callersOf = ({ a, b, service }: Tenants["Service"]) =>
   Effect.gen(function*() {
     const revoked = yield* makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" })
     assertStatus(200, yield* ask(service, a.jwt, `/api/v1/api-keys/${revoked.id}`, { method: "DELETE" }))
-    const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+    const made = assertStatus(
+      200,
+      yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } })
+    )
     const callers: Readonly<Record<string, Credential>> = {
       none: {},
       merchant: a.merchant,
@@ -149,7 +186,10 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
       const { service } = yield* Tenants
       const { json } = yield* service.call("/openapi.json")
       const served = Object.entries<any>(json.paths).flatMap(([path, methods]) =>
-        Object.keys(methods).filter((method) => method !== "parameters").map((method) => `${method.toUpperCase()} ${path}`))
+        Object.keys(methods).filter((method) => method !== "parameters").map((method) =>
+          `${method.toUpperCase()} ${path}`
+        )
+      )
       assert.deepStrictEqual([...new Set(rows.map(({ route }) => route))].sort(), [...new Set(served)].sort())
       for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), columns.length, route)
     }))
@@ -165,7 +205,11 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
         const pathOf = (name: string) => row.path?.[name] ?? `{${name}}`
         const found: Array<string> = []
         for (const caller of columns) {
-          const wanted = new Set([...parameters.flatMap((name) => namesIn(pathOf(name))), ...namesIn(row.query), ...namesIn(row.body)])
+          const wanted = new Set([
+            ...parameters.flatMap((name) => namesIn(pathOf(name))),
+            ...namesIn(row.query),
+            ...namesIn(row.body)
+          ])
           const made = new Map<string, string>()
           for (const name of wanted) made.set(name, yield* make[name]!())
           const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => filled(pathOf(name), made) as string)

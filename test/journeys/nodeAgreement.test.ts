@@ -1,7 +1,7 @@
 /**
- * Goal: while one of two nodes is away, small payments go on and large ones wait, as the operator set it.
- * Method: the service as a process over two endpoints of a real EVM node, the second of which stands still after a while;
- * money that really moves.
+ * Goal: while one of two nodes is away, small payments go on and large ones wait, as the operator set it. Method: the
+ * service as a process over two endpoints of a real EVM node, the second of which stands still after a while; money
+ * that really moves.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -23,8 +23,14 @@ describe("a network with two nodes, of which one stands still", () => {
       const receiver = yield* makeReceiver()
       const database = yield* emptyDatabase
       const options = {
-        network: "base", environment: "devnet", rpc: [first.url, second.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25,
-        agreementAboveUsd: 100, frozenSeconds: 2
+        network: "base",
+        environment: "devnet",
+        rpc: [first.url, second.url],
+        xpub: devnetXpub,
+        startIndex: 10,
+        pollMillis: 25,
+        agreementAboveUsd: 100,
+        frozenSeconds: 2
       }
       const config = configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "evm", options }] })
       const service = yield* startService({ directory: yield* temporaryDirectory, config })
@@ -50,7 +56,10 @@ describe("a network with two nodes, of which one stands still", () => {
       yield* becomes(below.invoice, "paid")
       // Their transfers are deeper than the one that was confirmed.
       const waiting = yield* Effect.forEach([exactly, inParts], ({ invoice }) => readInvoice(shop, invoice.id))
-      assert.deepStrictEqual(waiting.map(({ amount_paid, status }) => [status, amount_paid]), [["unpaid", 0], ["unpaid", 0]])
+      assert.deepStrictEqual(waiting.map(({ amount_paid, status }) => [status, amount_paid]), [["unpaid", 0], [
+        "unpaid",
+        0
+      ]])
 
       second.set("through")
       yield* becomes(exactly.invoice, "paid")

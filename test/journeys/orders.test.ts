@@ -14,27 +14,46 @@ import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
 import { freshDatabase } from "../support/Database.ts"
 import {
-  configOf, type DemoKeys, rpcToken, type TestRequest, type Service, startService, temporaryDirectory, until
+  configOf,
+  type DemoKeys,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  until
 } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
-class Mall extends Context.Service<Mall, { readonly service: Service; readonly keys: DemoKeys }>()("test/journeys/orders/Mall") {}
+class Mall
+  extends Context.Service<Mall, { readonly service: Service; readonly keys: DemoKeys }>()("test/journeys/orders/Mall")
+{}
 
-const mall = Layer.effect(Mall, Effect.gen(function*() {
-  const { url } = yield* freshDatabase
-  const config = configOf({ database: url, chains: [{ use: "simulated" }] })
-  const service = yield* startService({
-    directory: yield* temporaryDirectory,
-    config: {
-      ...config,
-      modules: config.modules.map(({ use }) =>
-        use === "settlement/simulated" || use === "retail/simulated"
-          ? { use, options: { auto: true, ...(use === "retail/simulated" ? { shipAfterSeconds: 60, deliverAfterSeconds: 7_200 } : {}) } }
-          : { use })
-    }
+const mall = Layer.effect(
+  Mall,
+  Effect.gen(function*() {
+    const { url } = yield* freshDatabase
+    const config = configOf({ database: url, chains: [{ use: "simulated" }] })
+    const service = yield* startService({
+      directory: yield* temporaryDirectory,
+      config: {
+        ...config,
+        modules: config.modules.map(({ use }) =>
+          use === "settlement/simulated" || use === "retail/simulated"
+            ? {
+              use,
+              options: {
+                auto: true,
+                ...(use === "retail/simulated" ? { shipAfterSeconds: 60, deliverAfterSeconds: 7_200 } : {})
+              }
+            }
+            : { use }
+        )
+      }
+    })
+    return { service, keys: yield* service.keys }
   })
-  return { service, keys: yield* service.keys }
-}))
+)
 
 const call = (path: string, body?: unknown, more: TestRequest = {}) =>
   Effect.flatMap(Mall, ({ keys, service }) =>
@@ -44,21 +63,35 @@ const call = (path: string, body?: unknown, more: TestRequest = {}) =>
       headers: { "x-api-key": keys.commerce_key, ...more.headers }
     }))
 
-const ok = (path: string, body?: unknown, more?: TestRequest) => Effect.map(call(path, body, more), (answer) => assertStatus(200, answer).data)
+const ok = (path: string, body?: unknown, more?: TestRequest) =>
+  Effect.map(call(path, body, more), (answer) => assertStatus(200, answer).data)
 
 const refused = (status: number, code: string, ...[path, body, more]: Parameters<typeof call>) =>
-  Effect.map(call(path, body, more), (answer) =>
-    assert.deepStrictEqual([answer.status, answer.json?.error?.code], [status, code], answer.text))
+  Effect.map(
+    call(path, body, more),
+    (answer) => assert.deepStrictEqual([answer.status, answer.json?.error?.code], [status, code], answer.text)
+  )
 
 const asMerchant = (path: string, body: object) =>
-  Effect.flatMap(Mall, ({ keys, service }) =>
-    Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) => assertStatus(200, answer).data))
+  Effect.flatMap(
+    Mall,
+    ({ keys, service }) =>
+      Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) =>
+        assertStatus(200, answer).data)
+  )
 
 const withKey = (key: string = randomUUID()): TestRequest => ({ headers: { "idempotency-key": key } })
 
 const address = {
-  first_name: "Ada", last_name: "Lovelace-Byron", street_address: "12 Analytical Way", city: "Miami", state: "FL",
-  zip_code: "33101", country: "US", phone: "+1 305 555 0100", email: "ada.lovelace@example.com"
+  first_name: "Ada",
+  last_name: "Lovelace-Byron",
+  street_address: "12 Analytical Way",
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada.lovelace@example.com"
 }
 
 interface Bought {
@@ -70,7 +103,11 @@ const buy = Effect.fnUntraced(function*(product_id = "B08N5WRWNW", customer_id =
   const items = [{ product_id, retailer: "amazon", quantity: 1 }]
   const { estimate_id } = yield* ok("checkout/estimate", { customer_id, items })
   const { address_id } = yield* ok("checkout/address", { customer_id, estimate_id, address })
-  const { invoice_id, order, order_id } = yield* ok("checkout/invoice", { customer_id, estimate_id, address_id }, withKey())
+  const { invoice_id, order, order_id } = yield* ok(
+    "checkout/invoice",
+    { customer_id, estimate_id, address_id },
+    withKey()
+  )
   assert.strictEqual(order.status, "pending_payment")
   return { id: order_id as string, invoiceId: invoice_id as string } satisfies Bought
 })
@@ -83,15 +120,19 @@ const pass = (seconds: number) => asMerchant("/api/v1/devnet/clock/advance", { s
 const read = ({ id }: Bought) => ok(`orders/${id}`)
 
 /** Looks again, after `meanwhile` if anything, until the order is there. */
-const becomes = Effect.fnUntraced(function*(order: Bought, substatus: string, meanwhile: Effect.Effect<unknown, never, Mall> = Effect.void) {
-  const look = Effect.provideService(Effect.andThen(meanwhile, read(order)), Mall, yield* Mall)
-  return yield* until(substatus, look, (found) => found.substatus === substatus)
-})
+const becomes = Effect.fnUntraced(
+  function*(order: Bought, substatus: string, meanwhile: Effect.Effect<unknown, never, Mall> = Effect.void) {
+    const look = Effect.provideService(Effect.andThen(meanwhile, read(order)), Mall, yield* Mall)
+    return yield* until(substatus, look, (found) => found.substatus === substatus)
+  }
+)
 
 /** Events of an order, oldest first: one created, then one for each commit, each leading back to the one before. */
 const history = Effect.fnUntraced(function*({ id }: Bought) {
   const { keys, service } = yield* Mall
-  const found = yield* service.call(`/api/v1/events?order_id=${id}&limit=100`, { headers: { "x-api-key": keys.commerce_key } })
+  const found = yield* service.call(`/api/v1/events?order_id=${id}&limit=100`, {
+    headers: { "x-api-key": keys.commerce_key }
+  })
   const events: ReadonlyArray<any> = assertStatus(200, found).data.data.toReversed()
     .filter(({ type }: any) => type.startsWith("commerce.order."))
   assert.strictEqual(events[0].type, "commerce.order.created")
@@ -106,8 +147,9 @@ const history = Effect.fnUntraced(function*({ id }: Bought) {
 const substatuses = (order: any): ReadonlyArray<string> => order.timeline.map(({ substatus }: any) => substatus)
 
 /** The internal port of the service under test. */
-const door = Layer.unwrap(Effect.map(Mall, ({ service }) =>
-  InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })))
+const door = Layer.unwrap(
+  Effect.map(Mall, ({ service }) => InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
+)
 
 layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it) => {
   it.effect("go from payment to delivery by themselves, with every event told once", () =>
@@ -120,16 +162,25 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       yield* pass(86_400)
       const done = yield* becomes(order, "DELIVERY_CONFIRMED")
       const happy = [
-        "AWAITING_PAYMENT", "AWAITING_SETTLEMENT", "PROVIDER_PLACEMENT_SUBMITTED", "AWAITING_TRACKING", "IN_TRANSIT",
-        "DELIVERED", "DELIVERY_CONFIRMED"
+        "AWAITING_PAYMENT",
+        "AWAITING_SETTLEMENT",
+        "PROVIDER_PLACEMENT_SUBMITTED",
+        "AWAITING_TRACKING",
+        "IN_TRANSIT",
+        "DELIVERED",
+        "DELIVERY_CONFIRMED"
       ]
       assert.deepStrictEqual(substatuses(done).filter((each) => each !== "PAYMENT_CONFIRMING"), happy)
       assert.deepInclude(done.payment, { status: "paid" })
       assert.deepInclude(done.payment.settlement, { status: "settled" })
       assert.deepStrictEqual(done.line_items.map(({ status }: any) => status), ["delivered"])
-      assert.deepStrictEqual((yield* history(order)).filter((each) => !each.startsWith("PAYMENT_CONFIRMING")), [
-        ...happy.slice(0, 5), "DELIVERY_CONFIRMED"
-      ].map((each) => `${each} NONE`))
+      assert.deepStrictEqual(
+        (yield* history(order)).filter((each) => !each.startsWith("PAYMENT_CONFIRMING")),
+        [
+          ...happy.slice(0, 5),
+          "DELIVERY_CONFIRMED"
+        ].map((each) => `${each} NONE`)
+      )
     }))
 
   it.effect("are placed again by a silent retailer; refused for good, they fail and are refunded without a fee", () =>
@@ -141,7 +192,12 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       yield* becomes(slow, "PROVIDER_PLACEMENT_RETRYING")
       yield* becomes(slow, "AWAITING_TRACKING", pass(60))
       const failed = yield* becomes(never, "PLACEMENT_FAILED")
-      assert.deepInclude(failed.refund, { status: "AWAITING_DESTINATION", amount: failed.total_amount, fee: 0, reason: "order_failed" })
+      assert.deepInclude(failed.refund, {
+        status: "AWAITING_DESTINATION",
+        amount: failed.total_amount,
+        fee: 0,
+        reason: "order_failed"
+      })
       assert.deepInclude(failed.refund_quote, { fee: 0, net_amount: failed.total_amount })
       const path = `orders/${never.id}/refund-destination`
       const put = { method: "PUT" } as const
@@ -149,17 +205,25 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       yield* refused(400, "WALLET_ADDRESS_INVALID", path, { address: good.replace("E7", "e7"), network: "bsc" }, put)
       yield* refused(400, "VALIDATION_ERROR", path, { address: good, network: "dogecoin" }, put)
       const sent = yield* ok(path, { address: good, network: "bsc" }, put)
-      assert.deepInclude(sent.refund, { status: "PROCESSING", destination_wallet_address: good, destination_network: "bsc", fee: 0 })
+      assert.deepInclude(sent.refund, {
+        status: "PROCESSING",
+        destination_wallet_address: good,
+        destination_network: "bsc",
+        fee: 0
+      })
       yield* refused(409, "INVALID_TRANSITION", path, { address: good, network: "base" }, put)
       const operator = yield* RpcClient.make(RefundsRpc)
       yield* operator["refunds.report"]({
-        refund_id: sent.refund.refund_id, report: { status: "succeeded", tx_hash: "0xabc" }
+        refund_id: sent.refund.refund_id,
+        report: { status: "succeeded", tx_hash: "0xabc" }
       })
       const repaid = yield* read(never)
       assert.deepInclude(repaid, { refund_status: "REFUNDED", refund_quote: null })
       assert.deepStrictEqual(repaid.line_items.map(({ status }: any) => status), ["refunded"])
       assert.deepStrictEqual((yield* history(never)).slice(-3), [
-        "PLACEMENT_FAILED AWAITING_DESTINATION", "PLACEMENT_FAILED PROCESSING", "PLACEMENT_FAILED REFUNDED"
+        "PLACEMENT_FAILED AWAITING_DESTINATION",
+        "PLACEMENT_FAILED PROCESSING",
+        "PLACEMENT_FAILED REFUNDED"
       ])
     }).pipe(Effect.provide(door)))
 
@@ -170,12 +234,18 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       yield* refused(400, "IDEMPOTENCY_KEY_MISSING", `orders/${order.id}/cancel`, {})
       const { keys, service } = yield* Mall
       const alone = yield* service.call(`/api/v1/invoices/${order.invoiceId}/cancel`, {
-        body: {}, headers: { "x-api-key": keys.merchant_key }
+        body: {},
+        headers: { "x-api-key": keys.merchant_key }
       })
       assert.strictEqual(alone.json.code, "INVOICE_NOT_CANCELABLE")
       assert.include(alone.json.error, `POST /api/commerce/merchant/orders/${order.id}/cancel`)
       const first = yield* ok(`orders/${order.id}/cancel`, {}, withKey(key))
-      assert.deepStrictEqual(first, { order_id: order.id, status: "cancelled", substatus: "CANCELLED_BY_MERCHANT", refund_quote: null })
+      assert.deepStrictEqual(first, {
+        order_id: order.id,
+        status: "cancelled",
+        substatus: "CANCELLED_BY_MERCHANT",
+        refund_quote: null
+      })
       const again = yield* call(`orders/${order.id}/cancel`, {}, withKey(key))
       assert.deepStrictEqual([again.json.data, again.headers["idempotent-replayed"]], [first, "true"])
       yield* refused(409, "ORDER_NOT_CANCELABLE", `orders/${order.id}/cancel`, {}, withKey())
@@ -191,7 +261,11 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       assert.isAbove(ended.refund_quote.fee, 0)
       const after = yield* read(part)
       assert.strictEqual(after.timeline.at(-1).message, "Changed my mind")
-      assert.deepInclude(after.refund, { status: "PROCESSING", reason: "order_cancelled", amount: after.payment.amount_paid })
+      assert.deepInclude(after.refund, {
+        status: "PROCESSING",
+        reason: "order_cancelled",
+        amount: after.payment.amount_paid
+      })
     }))
 
   it.effect("end with an invoice that nobody pays in time", () =>
@@ -228,7 +302,8 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const inside = yield* RpcClient.make(OrdersRpc)
       const merchant_id = MerchantId.make((yield* Mall).keys.merchant_id)
       const here = { merchant_id, order_id: order.id }
-      const codeOf = (call: Effect.Effect<unknown, { readonly code?: string }>) => Effect.map(Effect.flip(call), ({ code }) => code)
+      const codeOf = (call: Effect.Effect<unknown, { readonly code?: string }>) =>
+        Effect.map(Effect.flip(call), ({ code }) => code)
       assert.strictEqual((yield* inside["orders.get"](here)).substatus, "AWAITING_PAYMENT")
       const codes = yield* Effect.forEach([
         inside["orders.report.placed"]({ ...here, provider_order_id: "p1" }),
@@ -236,7 +311,12 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
         inside["orders.report.failed"]({ ...here, reason: "No" }),
         inside["orders.get"]({ merchant_id, order_id: randomUUID() })
       ], (call) => codeOf(call as never))
-      assert.deepStrictEqual(codes, ["INVALID_TRANSITION", "INVALID_TRANSITION", "INVALID_TRANSITION", "ORDER_NOT_FOUND"])
+      assert.deepStrictEqual(codes, [
+        "INVALID_TRANSITION",
+        "INVALID_TRANSITION",
+        "INVALID_TRANSITION",
+        "ORDER_NOT_FOUND"
+      ])
       assert.deepStrictEqual(yield* history(order), ["AWAITING_PAYMENT NONE"])
     }).pipe(Effect.provide(door)))
 
@@ -246,12 +326,20 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const order = yield* buy()
       const inside = yield* RpcClient.make(AuthRpc)
       const { id: merchant_id } = yield* inside["auth.merchants.create"]({ name: "Other" })
-      const { key } = yield* inside["auth.keys.create"]({ merchant_id, name: "shop", scope: "commerce", environment: "devnet" })
+      const { key } = yield* inside["auth.keys.create"]({
+        merchant_id,
+        name: "shop",
+        scope: "commerce",
+        environment: "devnet"
+      })
       service.guard(key)
       const before = yield* history(order)
-      for (const [headers, status, code] of [
-        [{ "x-api-key": key }, 404, "ORDER_NOT_FOUND"], [{ "x-api-key": keys.merchant_key }, 403, "SCOPE_MISMATCH"]
-      ] as const) {
+      for (
+        const [headers, status, code] of [
+          [{ "x-api-key": key }, 404, "ORDER_NOT_FOUND"],
+          [{ "x-api-key": keys.merchant_key }, 403, "SCOPE_MISMATCH"]
+        ] as const
+      ) {
         yield* refused(status, code, `orders/${order.id}`, undefined, { headers })
         yield* refused(status, code, `payments/${order.id}/status`, undefined, { headers })
         yield* refused(status, code, `orders/${order.id}/cancel`, {}, { headers: { ...headers, ...withKey().headers } })
@@ -276,33 +364,59 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const ids = (found: any) => found.orders.map(({ id }: any) => id)
       assert.deepStrictEqual(ids(yield* list("")), [second.id, first.id])
       assert.deepStrictEqual(yield* Effect.map(list("limit=1&offset=1"), (found) => [ids(found), found.pagination]), [
-        [first.id], { limit: 1, offset: 1, count: 1, total: 2 }
+        [first.id],
+        { limit: 1, offset: 1, count: 1, total: 2 }
       ])
       assert.deepStrictEqual(ids(yield* list("status=cancelled&retailer=amazon")), [first.id])
       assert.deepStrictEqual(ids(yield* list("wallet_network=bsc")), [])
       const all = yield* ok("orders?limit=100")
-      for (const [field, value] of [["status", "cancelled"], ["status", "failed"], ["retailer", "amazon"], ["retailer", "ebay"]] as const) {
+      for (
+        const [field, value] of [["status", "cancelled"], ["status", "failed"], ["retailer", "amazon"], [
+          "retailer",
+          "ebay"
+        ]] as const
+      ) {
         const some = yield* ok(`orders?limit=100&${field}=${value}`)
-        assert.deepStrictEqual(ids(some), all.orders.filter((order: any) => order[field] === value).map(({ id }: any) => id))
+        assert.deepStrictEqual(
+          ids(some),
+          all.orders.filter((order: any) => order[field] === value).map(({ id }: any) => id)
+        )
         assert.strictEqual(some.pagination.total, some.orders.length, `${field}=${value}`)
       }
       assert.strictEqual(all.pagination.total, all.orders.length)
       const since = all.orders[0].created_at
       const recent = yield* ok(`orders?created_from=${since}&limit=100`)
-      assert.strictEqual(recent.pagination.total, all.orders.filter(({ created_at }: any) => created_at >= since).length)
-      for (const [query, code] of [
-        ["status=lost", "VALIDATION_ERROR"], ["limit=0", "INVALID_LIMIT"], ["limit=101", "INVALID_LIMIT"],
-        ["offset=-1", "INVALID_OFFSET"], ["offset=10001", "INVALID_OFFSET"], ["wallet_network=doge", "VALIDATION_ERROR"],
-        ["created_from=yesterday", "VALIDATION_ERROR"], ["environment=mainnet", "ENVIRONMENT_FORBIDDEN"]
-      ] as const) yield* refused(code === "ENVIRONMENT_FORBIDDEN" ? 403 : 400, code, `orders?${query}`)
+      assert.strictEqual(
+        recent.pagination.total,
+        all.orders.filter(({ created_at }: any) => created_at >= since).length
+      )
+      for (
+        const [query, code] of [
+          ["status=lost", "VALIDATION_ERROR"],
+          ["limit=0", "INVALID_LIMIT"],
+          ["limit=101", "INVALID_LIMIT"],
+          ["offset=-1", "INVALID_OFFSET"],
+          ["offset=10001", "INVALID_OFFSET"],
+          ["wallet_network=doge", "VALIDATION_ERROR"],
+          ["created_from=yesterday", "VALIDATION_ERROR"],
+          ["environment=mainnet", "ENVIRONMENT_FORBIDDEN"]
+        ] as const
+      ) yield* refused(code === "ENVIRONMENT_FORBIDDEN" ? 403 : 400, code, `orders?${query}`)
       const status = yield* ok(`payments/${first.id}/status`)
-      assert.deepInclude(status, { order_id: first.id, invoice_id: first.invoiceId, status: "canceled", order_status: "cancelled" })
+      assert.deepInclude(status, {
+        order_id: first.id,
+        invoice_id: first.invoiceId,
+        status: "canceled",
+        order_status: "cancelled"
+      })
       const nobody = randomUUID()
       const bulk = yield* ok("payments/bulk-status", { order_ids: [second.id, nobody, first.id, second.id] })
       assert.deepStrictEqual(bulk.payments.map(({ order_id }: any) => order_id), [second.id, first.id])
       assert.deepStrictEqual(bulk.not_found, [nobody])
       yield* refused(400, "VALIDATION_ERROR", "payments/bulk-status", { order_ids: [] })
-      yield* refused(400, "VALIDATION_ERROR", "payments/bulk-status", { order_ids: Array.from({ length: 101 }, () => randomUUID()) })
+      yield* refused(400, "VALIDATION_ERROR", "payments/bulk-status", {
+        order_ids: Array.from({ length: 101 }, () => randomUUID())
+      })
       yield* refused(404, "ORDER_NOT_FOUND", `orders/${nobody}`)
     }))
 })

@@ -1,8 +1,8 @@
 /**
  * Goal: whatever a payor's browser asks below `/pay`, and whatever state the service is in, the answer is a page in the
- * payor's language that says what to do: never JSON, never nothing, and nothing half done behind it.
- * Method: tables of requests to a running service behind https and a path, each from an address of its own; a line to its
- * database that is cut, and a database that refuses in PostgreSQL's own words.
+ * payor's language that says what to do: never JSON, never nothing, and nothing half done behind it. Method: tables of
+ * requests to a running service behind https and a path, each from an address of its own; a line to its database that
+ * is cut, and a database that refuses in PostgreSQL's own words.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -13,7 +13,15 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { type DatabaseProxy, makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, type TestResponse, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import {
+  configOf,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse,
+  until
+} from "../support/Service.ts"
 import { asForm, formType, makePayor, type Payor, screenIn } from "./Payor.ts"
 import { type Invoice, newInvoice, openShop, type Shop } from "./Shop.ts"
 
@@ -31,34 +39,40 @@ class Desk extends Context.Service<Desk, {
   readonly sql: SqlClient.SqlClient
   readonly line: DatabaseProxy
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const line = yield* makeDatabaseProxy(database)
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: line.url,
-        receivers: [receiver.host],
-        chains: [{ use: "simulated" }],
-        http: { publicUrl, trustProxy: ["127.0.0.1"] },
-        limits: {
-          ...generousLimits,
-          pagePerMinute: addressLimit,
-          anonymousPerMinute: addressLimit,
-          sessionPerMinute: sessionLimit
-        }
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const line = yield* makeDatabaseProxy(database)
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: line.url,
+          receivers: [receiver.host],
+          chains: [{ use: "simulated" }],
+          http: { publicUrl, trustProxy: ["127.0.0.1"] },
+          limits: {
+            ...generousLimits,
+            pagePerMinute: addressLimit,
+            anonymousPerMinute: addressLimit,
+            sessionPerMinute: sessionLimit
+          }
+        })
       })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      return { service, shop: yield* openShop(service, receiver, (yield* service.keys).merchant_key), sql, line }
     })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    return { service, shop: yield* openShop(service, receiver, (yield* service.keys).merchant_key), sql, line }
-  }))
+  )
 }
 
 /** An address that nobody called from before. */
 const newAddress = () => `2001:db8:${randomUUID().slice(0, 4)}:${randomUUID().slice(0, 4)}::1`
 
-const withHeaders = (sent: TestRequest, headers: Readonly<Record<string, string>>): TestRequest => ({ ...sent, headers: { ...headers, ...sent.headers } })
+const withHeaders = (sent: TestRequest, headers: Readonly<Record<string, string>>): TestRequest => ({
+  ...sent,
+  headers: { ...headers, ...sent.headers }
+})
 
 /** Asks from an address of its own, as a French browser. */
 const asked = (payor: Payor, path: string, sent: TestRequest = {}) =>
@@ -66,7 +80,8 @@ const asked = (payor: Payor, path: string, sent: TestRequest = {}) =>
 
 const payorOf = Effect.map(Desk, ({ service }) => makePayor(service.url, publicUrl))
 
-const invoiceFor = (fields: object = {}) => Effect.flatMap(Desk, ({ shop }) => newInvoice(shop, { amount_usd: 25, ...fields }))
+const invoiceFor = (fields: object = {}) =>
+  Effect.flatMap(Desk, ({ shop }) => newInvoice(shop, { amount_usd: 25, ...fields }))
 
 const pathOf = ({ id }: Pick<Invoice, "id">) => `/shop/pay/${id}`
 
@@ -86,26 +101,43 @@ const isPage = (answer: TestResponse, status: number, what: string, part: "docum
   assert.strictEqual(answer.status, status, `${what} ${text.slice(0, 300)}`)
   assert.strictEqual(headers["content-type"], "text/html; charset=utf-8", what)
   assert.match(String(headers["content-security-policy"]), /^default-src 'none'; .*frame-ancestors 'none'/, what)
-  assert.deepInclude(headers, { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff" }, what)
+  assert.deepInclude(headers, {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff"
+  }, what)
   assert.isUndefined(headers["set-cookie"], what)
-  if (part === "document") assert.match(text, /^<!doctype html><html lang="fr" .*<h1 tabindex="-1">[^<]{5,}<\/h1><p class="soft">[^<]{20,}</s, what)
-  else assert.match(text, /^<section data-screen="[a-z_]+" data-title="[^"]{5,}"/, what)
+  if (part === "document") {
+    assert.match(
+      text,
+      /^<!doctype html><html lang="fr" .*<h1 tabindex="-1">[^<]{5,}<\/h1><p class="soft">[^<]{20,}</s,
+      what
+    )
+  } else assert.match(text, /^<section data-screen="[a-z_]+" data-title="[^"]{5,}"/, what)
 }
 
-const retryOf = ({ text }: TestResponse) => /<a class="button main" href="([^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+const retryOf = ({ text }: TestResponse) =>
+  /<a class="button main" href="([^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
 
 /** Rows that a payor's orders can leave behind. */
-const rows = Effect.flatMap(Desk, ({ sql }) =>
-  Effect.orDie(sql<any>`SELECT (SELECT count(*)::int FROM quotes) AS quotes, (SELECT count(*)::int FROM invoices) AS invoices,
+const rows = Effect.flatMap(
+  Desk,
+  ({ sql }) =>
+    Effect.orDie(
+      sql<any>`SELECT (SELECT count(*)::int FROM quotes) AS quotes, (SELECT count(*)::int FROM invoices) AS invoices,
     (SELECT count(*)::int FROM receive_targets) AS targets, (SELECT count(*)::int FROM refund_destinations) AS refunds,
-    (SELECT count(*)::int FROM invoice_payments) AS payments`))
+    (SELECT count(*)::int FROM invoice_payments) AS payments`
+    )
+)
 
 const expire = ({ id }: Invoice) =>
   Effect.flatMap(Desk, ({ sql }) =>
     Effect.orDie(sql`UPDATE invoices SET status = 'expired', version = version + 1,
       expires_at = floor(extract(epoch FROM now()))::bigint WHERE id = ${id}::uuid`))
 
-/** What PostgreSQL says when it cannot serve: disk full, out of memory, no connection left, stopping, its files fail. */
+/**
+ * What PostgreSQL says when it cannot serve: disk full, out of memory, no connection left, stopping, its files fail.
+ */
 const troubles = ["53100", "53200", "53300", "57P01", "58030"]
 
 /** Sends bytes as they are, and answers what came until the service closed. */
@@ -120,7 +152,9 @@ const rawly = ({ ports }: Service, text: string) =>
 const receivedOf = (answer: string): TestResponse => {
   const [head = "", text = ""] = answer.split("\r\n\r\n")
   const [first = "", ...lines] = head.split("\r\n")
-  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]))
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)])
+  )
   assert.strictEqual(String(Buffer.byteLength(text)), headers["content-length"])
   return { status: Number(first.split(" ")[1]), headers, text, json: undefined }
 }
@@ -173,7 +207,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
           if (status === 405) assert.match(String(answer.headers.allow), /^GET, HEAD/, what)
           if (method !== "GET") continue
           const head = yield* ask(real, "HEAD")
-          assert.deepStrictEqual([head.text, head.headers], ["", { ...answer.headers, date: head.headers.date, "x-request-id": head.headers["x-request-id"] }], what)
+          assert.deepStrictEqual([head.text, head.headers], ["", {
+            ...answer.headers,
+            date: head.headers.date,
+            "x-request-id": head.headers["x-request-id"]
+          }], what)
         }
       }
     }))
@@ -181,17 +219,18 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
   it.effect("is a page whatever stands in the request's headers", () =>
     Effect.gen(function*() {
       const { path, payor } = yield* opened
-      const cases: ReadonlyArray<readonly [below: string, status: number, headers: Readonly<Record<string, string>>]> = [
-        ["/x", 404, { accept: "application/json" }],
-        ["/x", 404, { "x-service-version": "1999-01-01" }],
-        ["/x", 404, { "x-request-id": "a b" }],
-        ["/x", 404, { upgrade: "websocket", connection: "upgrade" }],
-        ["/x", 404, { origin: "https://evil.example" }],
-        ["/x", 413, { "content-length": "300000" }],
-        ["", 403, { "x-api-key": "mk_test" }],
-        ["", 403, { authorization: "Bearer x" }],
-        ["", 401, { cookie: "till_pay=%ff.%" }]
-      ]
+      const cases: ReadonlyArray<readonly [below: string, status: number, headers: Readonly<Record<string, string>>]> =
+        [
+          ["/x", 404, { accept: "application/json" }],
+          ["/x", 404, { "x-service-version": "1999-01-01" }],
+          ["/x", 404, { "x-request-id": "a b" }],
+          ["/x", 404, { upgrade: "websocket", connection: "upgrade" }],
+          ["/x", 404, { origin: "https://evil.example" }],
+          ["/x", 413, { "content-length": "300000" }],
+          ["", 403, { "x-api-key": "mk_test" }],
+          ["", 403, { authorization: "Bearer x" }],
+          ["", 401, { cookie: "till_pay=%ff.%" }]
+        ]
       for (const [below, status, headers] of cases) {
         isPage(yield* asked(payor, `${path}${below}`, { headers }), status, JSON.stringify(headers))
       }
@@ -213,7 +252,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       for (const [status, text] of cases) {
         isPage(receivedOf(yield* rawly(service, text)), status, text.slice(0, 80))
         const elsewhere = receivedOf(yield* rawly(service, text.replace("/pay/", "/api/")))
-        assert.deepStrictEqual([elsewhere.status, elsewhere.headers["content-type"], elsewhere.text], [status, undefined, ""])
+        assert.deepStrictEqual([elsewhere.status, elsewhere.headers["content-type"], elsewhere.text], [
+          status,
+          undefined,
+          ""
+        ])
       }
       const head = yield* rawly(service, `HEAD /pay/${id} HTTP/1.1\r\n${french}cookie: ${long}\r\n\r\n`)
       assert.match(head, /^HTTP\/1.1 431 .*content-length: [1-9]\d+\r\n\r\n$/s)
@@ -265,12 +308,19 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       isPage(yield* asked(payor, path, { method: "POST" }), 415, "no body")
       isPage(yield* asked(payor, `${path}/state`, choice), 405, "the state takes no form", "fragment")
       isPage(yield* asked(payor, "/shop/pay", choice), 404, "no invoice")
-      isPage(yield* asked(other.payor, `${path}${new URL(other.invoice.created.payment_url).search}`, choice), 401, "another invoice's session")
+      isPage(
+        yield* asked(other.payor, `${path}${new URL(other.invoice.created.payment_url).search}`, choice),
+        401,
+        "another invoice's session"
+      )
       isPage(yield* asked(payor, path, { ...choice, headers: { ...choice.headers, cookie: "" } }), 401, "no session")
       yield* expire(invoice)
       const late = yield* asked(payor, path, choice)
       assert.strictEqual(late.status, 303)
-      assert.strictEqual(screenIn(yield* payor.open(late.headers.location!, { "x-forwarded-for": newAddress() })), "expired")
+      assert.strictEqual(
+        screenIn(yield* payor.open(late.headers.location!, { "x-forwarded-for": newAddress() })),
+        "expired"
+      )
       assert.deepStrictEqual(yield* rows, before)
     }))
 
@@ -285,7 +335,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       }
       assert.strictEqual((yield* rows)[0].targets, before.targets + 1, "one address")
       const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-      for (const { status } of yield* twice({ action: "refund", network: "base", address })) assert.strictEqual(status, 303)
+      for (const { status } of yield* twice({ action: "refund", network: "base", address })) {
+        assert.strictEqual(status, 303)
+      }
       assert.strictEqual((yield* rows)[0].refunds, before.refunds + 1)
     }))
 
@@ -296,7 +348,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       const before = yield* rows
       yield* Effect.acquireRelease(line.set("cut"), () => line.set("through"))
       const asks: ReadonlyArray<readonly [string, TestRequest]> = [
-        ["", {}], ["/state", {}], ["", asForm({ action: "choose", token })], ["", asForm({ action: "language", lang: "de" })]
+        ["", {}],
+        ["/state", {}],
+        ["", asForm({ action: "choose", token })],
+        ["", asForm({ action: "language", lang: "de" })]
       ]
       for (const [below, sent] of asks) {
         const answer = yield* asked(payor, `${path}${below}`, sent)
@@ -352,7 +407,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a servi
         socket.on("data", (bytes) => text += String(bytes)).once("close", () => resume(Effect.succeed(text)))
         const stopping = Effect.gen(function*() {
           yield* Effect.forkDetach(service.stop())
-          yield* until("it takes nobody any more", Effect.exit(service.call("/health")), ({ _tag }) => _tag === "Failure")
+          yield* until(
+            "it takes nobody any more",
+            Effect.exit(service.call("/health")),
+            ({ _tag }) => _tag === "Failure"
+          )
           socket.write(body.slice(5))
         })
         socket.write(head + body.slice(0, 5), () => Effect.runFork(stopping))

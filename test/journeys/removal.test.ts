@@ -1,7 +1,7 @@
 /**
  * Goal: a feature is a plugin: who deletes commerce, its ports and the simulator has a service that lacks nothing else.
- * Method: the short form of `npm run test:without`: the sources are copied without them, checked by the compiler, started,
- * and tested by a few of their other tests, among them one that is paid on a chain.
+ * Method: the short form of `npm run test:without`: the sources are copied without them, checked by the compiler,
+ * started, and tested by a few of their other tests, among them one that is paid on a chain.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -14,13 +14,21 @@ import { assertStatus } from "./Shop.ts"
 /** The rules of the tree, and payments on a real node. */
 const chosen = ["test/tidy.test.ts", "test/journeys/evm.test.ts"]
 
-class Copy extends Context.Service<Copy, { readonly root: string; readonly gone: ReadonlyArray<string> }>()("test/Copy") {
-  static readonly layer = Layer.effect(Copy, Effect.map(temporaryDirectory, (root) => ({ root, gone: copyWithout(optionalModules, root) })))
+class Copy
+  extends Context.Service<Copy, { readonly root: string; readonly gone: ReadonlyArray<string> }>()("test/Copy")
+{
+  static readonly layer = Layer.effect(
+    Copy,
+    Effect.map(temporaryDirectory, (root) => ({ root, gone: copyWithout(optionalModules, root) }))
+  )
 }
 
 layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports and the simulator", (it) => {
-  it.effect("the sources fit their types", () =>
-    Effect.flatMap(Copy, ({ root }) => runIn(root, "check:types")), 120_000)
+  it.effect(
+    "the sources fit their types",
+    () => Effect.flatMap(Copy, ({ root }) => runIn(root, "check:types")),
+    120_000
+  )
 
   it.effect("the service starts and takes an invoice, and knows no route of what is gone", () =>
     Effect.gen(function*() {

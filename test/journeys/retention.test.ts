@@ -1,8 +1,7 @@
 /**
  * Goal: a merchant whose first events are over a year old goes on as before: what was removed is told as removed, and
- * nothing else changed.
- * Method: a whole service, stopped; rows of its first invoice made 366 days old; started again, with its sums to be counted
- * anew from what is left.
+ * nothing else changed. Method: a whole service, stopped; rows of its first invoice made 366 days old; started again,
+ * with its sums to be counted anew from what is left.
  */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -10,7 +9,15 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, exchange, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import {
+  configOf,
+  exchange,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  until
+} from "../support/Service.ts"
 
 const yearMillis = 366 * 86_400_000
 
@@ -27,7 +34,10 @@ it.live("a merchant goes on as before when its first events are removed after a 
     const first = yield* start
     const { merchant_key: key } = yield* first.keys
     const ask = (service: Service, path: string, sent: TestRequest = {}) =>
-      service.call(`/api/v1/${path}`, { ...sent, headers: { "x-api-key": key, "idempotency-key": randomUUID(), ...sent.headers } })
+      service.call(`/api/v1/${path}`, {
+        ...sent,
+        headers: { "x-api-key": key, "idempotency-key": randomUUID(), ...sent.headers }
+      })
     const pay = (service: Service, id: string) =>
       ask(service, `devnet/invoices/${id}/simulate`, { body: { action: "pay" } })
 
@@ -41,8 +51,12 @@ it.live("a merchant goes on as before when its first events are removed after a 
       until("the invoice is paid", ask(service, `invoices/${id}/status`), ({ json }) => json.invoice.status === "paid")
     yield* paid(first, old.invoice_id)
     const { json: open } = yield* ask(first, "invoices", { body: { amount_usd: 7 } })
-    const sent = (service: Service) => Effect.map(ask(service, `webhooks/${hook}/deliveries?limit=100`), ({ json }) => json.data.data as Array<any>)
-    yield* until("everything is delivered", sent(first), (all) => all.length > 3 && all.every(({ status }) => status === "succeeded"))
+    const sent = (service: Service) =>
+      Effect.map(ask(service, `webhooks/${hook}/deliveries?limit=100`), ({ json }) => json.data.data as Array<any>)
+    yield* until("everything is delivered", sent(first), (all) =>
+      all.length > 3 && all.every(({ status }) =>
+        status === "succeeded"
+      ))
     const totals = yield* ask(first, "invoices/totals")
     const events = (service: Service, query = "") =>
       Effect.map(ask(service, `events?limit=100${query}`), ({ json }) => json.data.data as Array<any>)

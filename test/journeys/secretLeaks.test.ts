@@ -11,9 +11,15 @@ import { WebSocket } from "ws"
 import { emptyDatabase } from "../support/Database.ts"
 import { answers, makeReceiver } from "../support/Receiver.ts"
 import {
-  configOf, exchange, leakedSecrets, rpcToken, startService, temporaryDirectory, until
+  configOf,
+  exchange,
+  leakedSecrets,
+  rpcToken,
+  startService,
+  temporaryDirectory,
+  until
 } from "../support/Service.ts"
-import { requestAddress, chooseToken, newInvoice, openShop } from "./Shop.ts"
+import { chooseToken, newInvoice, openShop, requestAddress } from "./Shop.ts"
 
 describe("secrets", () => {
   it("are found by the search wherever they stand, but for the demo keys told once", () => {
@@ -56,7 +62,13 @@ describe("secrets", () => {
         `/api/v1/devnet/invoices/${invoice.id}/simulate`,
         { headers: { "x-api-key": merchant_key }, body: { action: "pay" } }
       )
-      yield* until("a failed delivery", Effect.sync(() => receiver.arrivals(shop.hooks)), (all) => all.length >= 4)
+      yield* until(
+        "a failed delivery",
+        Effect.sync(() =>
+          receiver.arrivals(shop.hooks)
+        ),
+        (all) => all.length >= 4
+      )
 
       const session = invoice.session
       const secrets = [

@@ -11,17 +11,20 @@ import { configOf, exchange, type Service, startService, temporaryDirectory } fr
 const limit = 30
 
 class Pair extends Context.Service<Pair, readonly [Service, Service]>()("test/Pair") {
-  static readonly layer = Layer.effect(Pair, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const config = configOf({
-      database: database.url,
-      chains: [{ use: "simulated" }],
-      limits: { ...generousLimits, store: "postgres", keyPerMinute: limit }
+  static readonly layer = Layer.effect(
+    Pair,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const config = configOf({
+        database: database.url,
+        chains: [{ use: "simulated" }],
+        limits: { ...generousLimits, store: "postgres", keyPerMinute: limit }
+      })
+      const first = yield* startService({ directory: yield* temporaryDirectory, config })
+      const second = yield* startService({ directory: yield* temporaryDirectory, config })
+      return [first, second] as const
     })
-    const first = yield* startService({ directory: yield* temporaryDirectory, config })
-    const second = yield* startService({ directory: yield* temporaryDirectory, config })
-    return [first, second] as const
-  }))
+  )
 }
 
 layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two instances", (it) => {

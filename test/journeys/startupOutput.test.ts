@@ -1,6 +1,6 @@
 /**
- * Goal: whoever starts the service reads where its documentation and its payment page are, and where the demo merchant's
- * keys are kept; the keys themselves are printed at the first start only.
+ * Goal: whoever starts the service reads where its documentation and its payment page are, and where the demo
+ * merchant's keys are kept; the keys themselves are printed at the first start only.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,7 +20,9 @@ describe("a start", () => {
       const first = yield* startService(start)
       const keys = yield* first.keys
       assert.include(first.output(), keys.merchant_key)
-      for (const page of [`${first.url}/docs`, `${first.url}/pay/{invoice_id}`]) assert.include(first.output(), `"${page}"`)
+      for (const page of [`${first.url}/docs`, `${first.url}/pay/{invoice_id}`]) {
+        assert.include(first.output(), `"${page}"`)
+      }
       yield* first.stop()
 
       const again = yield* startService(start)

@@ -1,7 +1,6 @@
 /**
- * Goal: a merchant's stream says what the events API and webhooks say, on an instance that did none of it, for as long as
- * its credential lasts.
- * Method: two services on one database; one is called, the other streams.
+ * Goal: a merchant's stream says what the events API and webhooks say, on an instance that did none of it, for as long
+ * as its credential lasts. Method: two services on one database; one is called, the other streams.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -9,7 +8,15 @@ import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { emptyDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { configOf, exchange, rpcToken, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import {
+  configOf,
+  exchange,
+  rpcToken,
+  type Service,
+  startService,
+  temporaryDirectory,
+  until
+} from "../support/Service.ts"
 import { type Client, connectTo, endOf } from "../support/Sockets.ts"
 import { assertStatus } from "./Shop.ts"
 import { signIn } from "./Tenants.ts"
@@ -21,15 +28,18 @@ class Pair extends Context.Service<Pair, {
   readonly key: string
   readonly commerceKey: string
 }>()("test/Pair") {
-  static readonly layer = Layer.effect(Pair, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
-    const called = yield* startService({ directory: yield* temporaryDirectory, config })
-    const { commerce_key: commerceKey, merchant_key: key } = yield* called.keys
-    const streaming = yield* startService({ directory: yield* temporaryDirectory, config })
-    return Pair.of({ receiver, called, streaming, key, commerceKey })
-  }))
+  static readonly layer = Layer.effect(
+    Pair,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
+      const called = yield* startService({ directory: yield* temporaryDirectory, config })
+      const { commerce_key: commerceKey, merchant_key: key } = yield* called.keys
+      const streaming = yield* startService({ directory: yield* temporaryDirectory, config })
+      return Pair.of({ receiver, called, streaming, key, commerceKey })
+    })
+  )
 }
 
 const dial = ({ url }: Service, path: string, headers: Record<string, string> = {}) =>
@@ -45,7 +55,13 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
     Effect.gen(function*() {
       const { called, commerceKey, key, receiver, streaming } = yield* Pair
       const headers = { "x-api-key": key }
-      assertStatus(200, yield* called.call("/api/v1/webhooks", { headers, body: { url: receiver.url("/hooks"), enabled_events: ["*"] } }))
+      assertStatus(
+        200,
+        yield* called.call("/api/v1/webhooks", {
+          headers,
+          body: { url: receiver.url("/hooks"), enabled_events: ["*"] }
+        })
+      )
       const merchant = yield* dial(streaming, "/ws/merchant/events", headers)
       const commerce = yield* dial(streaming, "/ws/commerce/events", { "x-api-key": commerceKey })
       const create = (as: Record<string, string>) =>
@@ -58,7 +74,10 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
         )
       for (const as of [headers, { "x-api-key": commerceKey }]) yield* create(as)
       const paid = yield* create(headers)
-      assertStatus(200, yield* called.call(`/api/v1/devnet/invoices/${paid}/simulate`, { headers, body: { action: "pay" } }))
+      assertStatus(
+        200,
+        yield* called.call(`/api/v1/devnet/invoices/${paid}/simulate`, { headers, body: { action: "pay" } })
+      )
       const all = yield* until(
         "every event is streamed",
         Effect.map(called.call("/api/v1/events?limit=100", { headers }), (found) => {
@@ -80,7 +99,10 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
       assert.deepStrictEqual(textsOf(again), textsOf(merchant))
       const measured = yield* until(
         "open sockets are counted",
-        Effect.map(exchange(streaming.rpcUrl, "/metrics", { headers: { authorization: `Bearer ${rpcToken}` } }), ({ text }) => text),
+        Effect.map(
+          exchange(streaming.rpcUrl, "/metrics", { headers: { authorization: `Bearer ${rpcToken}` } }),
+          ({ text }) => text
+        ),
         (text) => /tillwire_ws_connections\{[^}]*stream="merchant"[^}]*\} 1\b/.test(text)
       )
       assert.match(measured, /tillwire_ws_connections\{[^}]*stream="commerce"[^}]*\} 1\b/)
@@ -91,13 +113,19 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
       const { called, key, streaming } = yield* Pair
       const session = yield* signIn(called, privateKeyToAccount(generatePrivateKey()))
       const jwt = { authorization: `Bearer ${session.access_token}` }
-      const { data } = assertStatus(200, yield* called.call("/api/v1/ws/token", { headers: jwt, body: { scope: "merchant" } }))
+      const { data } = assertStatus(
+        200,
+        yield* called.call("/api/v1/ws/token", { headers: jwt, body: { scope: "merchant" } })
+      )
       assert.deepInclude(data, { scope: "merchant", environment: "devnet", endpoint: "/ws/merchant/events" })
       const byTicket = yield* dial(streaming, `/ws/merchant/events?token=${data.token}`)
       const byKey = yield* dial(streaming, "/ws/merchant/events", { "x-api-key": key })
       assert.strictEqual((yield* byTicket.next).type, "ready")
       const start = performance.now()
-      const out = yield* called.call("/api/v1/auth/logout", { headers: jwt, body: { refresh_token: session.refresh_token } })
+      const out = yield* called.call("/api/v1/auth/logout", {
+        headers: jwt,
+        body: { refresh_token: session.refresh_token }
+      })
       assert.strictEqual(out.status, 200, out.text)
       assert.deepStrictEqual(yield* endOf(byTicket), [4401, "TOKEN_INVALID"])
       assert.isBelow(performance.now() - start, 5_000)

@@ -1,6 +1,6 @@
 /**
- * Goal: the picture of every token that the service names is there, for any page that shows it, and is kept by who has it.
- * Method: the catalogue and a payor's choice of a running service are walked, and each `photo_uri` is asked for.
+ * Goal: the picture of every token that the service names is there, for any page that shows it, and is kept by who has
+ * it. Method: the catalogue and a payor's choice of a running service are walked, and each `photo_uri` is asked for.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,8 +20,14 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a token's 
           for (const { photo_uri } of page.tokens) uris.add(photo_uri)
         }
       }
-      const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
-      const offered = assertStatus(200, yield* service.call("/api/v1/payments/available-tokens?mode=all", { headers: made.payment_session_headers }))
+      const made = assertStatus(
+        200,
+        yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } })
+      )
+      const offered = assertStatus(
+        200,
+        yield* service.call("/api/v1/payments/available-tokens?mode=all", { headers: made.payment_session_headers })
+      )
       for (const { photo_uri } of offered) uris.add(photo_uri)
       assert.isAbove(uris.size, 10)
       for (const uri of uris) {

@@ -15,8 +15,17 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import {
-  assertStatus, requestAddress, asPayor, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop,
-  assertEvents, transferTypes
+  asPayor,
+  assertEvents,
+  assertStatus,
+  chooseToken,
+  listen,
+  newInvoice,
+  openShop,
+  readInvoice,
+  requestAddress,
+  type Shop,
+  transferTypes
 } from "./Shop.ts"
 
 class Pair extends Context.Service<Pair, {
@@ -28,31 +37,41 @@ class Pair extends Context.Service<Pair, {
   /** One more instance. */
   readonly start: Effect.Effect<Service, never, Scope.Scope>
 }>()("test/Pair") {
-  static readonly layer = Layer.effect(Pair, Effect.gen(function*() {
-    const node = yield* anvil("base")
-    yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const config = configOf({
-      database: database.url,
-      receivers: [receiver.host],
-      // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
-      chains: [
-        {
-          use: "evm",
-          options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25 }
-        }
-      ]
+  static readonly layer = Layer.effect(
+    Pair,
+    Effect.gen(function*() {
+      const node = yield* anvil("base")
+      yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const config = configOf({
+        database: database.url,
+        receivers: [receiver.host],
+        // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
+        chains: [
+          {
+            use: "evm",
+            options: {
+              network: "base",
+              environment: "devnet",
+              rpc: [node.url],
+              xpub: devnetXpub,
+              startIndex: 10,
+              pollMillis: 25
+            }
+          }
+        ]
+      })
+      const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
+      const services = yield* Effect.all([start, start], { concurrency: 2 })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const owner = services.find(({ dataDirectory }) => existsSync(join(dataDirectory, "demo-keys.json")))!
+      const { merchant_key: key } = yield* owner.keys
+      for (const { guard } of services) guard(key)
+      const shop = yield* openShop(services[0], receiver, key)
+      return { node, services, shops: [shop, { ...shop, service: services[1] }], sql, start }
     })
-    const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
-    const services = yield* Effect.all([start, start], { concurrency: 2 })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const owner = services.find(({ dataDirectory }) => existsSync(join(dataDirectory, "demo-keys.json")))!
-    const { merchant_key: key } = yield* owner.keys
-    for (const { guard } of services) guard(key)
-    const shop = yield* openShop(services[0], receiver, key)
-    return { node, services, shops: [shop, { ...shop, service: services[1] }], sql, start }
-  }))
+  )
 }
 
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
@@ -64,8 +83,10 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
       const printed = services.filter(({ output }) => output().includes("Demo Store is ready"))
       assert.lengthOf(printed, 1)
       assert.lengthOf(yield* Effect.orDie(sql`SELECT id FROM merchants`), 1)
-      const lists = yield* Effect.forEach(shops, (shop) =>
-        shop.service.call("/api/v1/merchant/tokens", { headers: { "x-api-key": shop.key } }))
+      const lists = yield* Effect.forEach(
+        shops,
+        (shop) => shop.service.call("/api/v1/merchant/tokens", { headers: { "x-api-key": shop.key } })
+      )
       assert.strictEqual(assertStatus(200, lists[0]!).tokens.length, assertStatus(200, lists[1]!).tokens.length)
       const ids = lists.map(({ json }) => json.tokens.map(({ id }: any) => id))
       assert.deepStrictEqual(ids[0], ids[1])
@@ -90,7 +111,12 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
         })
         const { object, previous_attributes: previous } = renewed.data
         assert.deepStrictEqual(
-          [object.amount_remaining, object.estimated_token_amount_remaining, object.quote_status, previous.amount_remaining],
+          [
+            object.amount_remaining,
+            object.estimated_token_amount_remaining,
+            object.quote_status,
+            previous.amount_remaining
+          ],
           [3_000, "3.000000", "available", 5_000]
         )
         const isLater = renewed.id.split(/[_-]/)[1]! >= greeting.id.split(/[_-]/)[1]!

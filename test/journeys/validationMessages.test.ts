@@ -14,7 +14,14 @@ import { ask, makeWebhook, Tenants, tenants } from "./Tenants.ts"
 
 /** Parameters of the query that take any text: what nothing has or is called leads to nothing. */
 const freeText = new Set([
-  "customer_id", "invoice_id", "order_id", "search", "wallet_address", "payer_wallet_address", "event_id", "since"
+  "customer_id",
+  "invoice_id",
+  "order_id",
+  "search",
+  "wallet_address",
+  "payer_wallet_address",
+  "event_id",
+  "since"
 ])
 
 interface Case {
@@ -40,9 +47,11 @@ const ofOtherType = (options: ReadonlyArray<JsonSchema>): unknown => {
 }
 
 /** Numbers as messages may write them: 1000000 or 1,000,000. */
-const figure = (value: number): RegExp => new RegExp(`\\b(${value}|${value.toLocaleString("en-US")}${value % 1024 === 0 ? `|${value / 1024} KiB` : ""})\\b`)
+const figure = (value: number): RegExp =>
+  new RegExp(`\\b(${value}|${value.toLocaleString("en-US")}${value % 1024 === 0 ? `|${value / 1024} KiB` : ""})\\b`)
 
-const isBound = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER
+const isBound = (value: unknown): value is number =>
+  typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER
 
 /** One case for each rule of a field. */
 const casesOf = (document: any, schema: JsonSchema): ReadonlyArray<Case> => {
@@ -51,16 +60,28 @@ const casesOf = (document: any, schema: JsonSchema): ReadonlyArray<Case> => {
   const literals = options.flatMap((one) => one["enum"] ?? [])
   const cases: Array<Case> = []
   if (other !== undefined) {
-    cases.push({ value: other, says: literals.length > 0 ? literals.map(String) : [new RegExp(options.map(({ type }) => words[type]?.source).join("|"), "i")] })
+    cases.push({
+      value: other,
+      says: literals.length > 0
+        ? literals.map(String)
+        : [new RegExp(options.map(({ type }) => words[type]?.source).join("|"), "i")]
+    })
   }
-  if (literals.length > 0 && options.every((one) => one["enum"] !== undefined)) cases.push({ value: "nonsense", says: literals.map(String) })
+  if (literals.length > 0 && options.every((one) => one["enum"] !== undefined)) {
+    cases.push({ value: "nonsense", says: literals.map(String) })
+  }
   for (const { items, maximum, maxItems, maxLength, minimum, minItems, type } of options) {
     if (isBound(maximum)) cases.push({ value: maximum + 1, says: [figure(maximum)] })
     if (isBound(minimum)) cases.push({ value: minimum - 1, says: [figure(minimum)] })
     if (type === "integer") cases.push({ value: 1.5, says: [words["integer"]!] })
-    if (type === "string" && isBound(maxLength)) cases.push({ value: "x".repeat(maxLength + 1), says: [figure(maxLength)] })
+    if (type === "string" && isBound(maxLength)) {
+      cases.push({ value: "x".repeat(maxLength + 1), says: [figure(maxLength)] })
+    }
     if (type === "array" && isBound(maxItems)) {
-      cases.push({ value: Array.from({ length: maxItems + 1 }, () => alternatives(document, items)[0]?.["enum"]?.[0] ?? 1), says: [] })
+      cases.push({
+        value: Array.from({ length: maxItems + 1 }, () => alternatives(document, items)[0]?.["enum"]?.[0] ?? 1),
+        says: []
+      })
     }
     if (type === "array" && minItems > 0) cases.push({ value: [], says: [figure(minItems)] })
   }
@@ -68,9 +89,12 @@ const casesOf = (document: any, schema: JsonSchema): ReadonlyArray<Case> => {
 }
 
 /** Names of the code that mean nothing to a caller. */
-const internal = /\b[A-Z][a-z]+[A-Z]\w+|\bExpected\b|\bMissing key\b|undefined|RegExp|\bregex|<filter>|Schema\b|a value (with|between)/
+const internal =
+  /\b[A-Z][a-z]+[A-Z]\w+|\bExpected\b|\bMissing key\b|undefined|RegExp|\bregex|<filter>|Schema\b|a value (with|between)/
 
-const errorOf = ({ json }: TestResponse): { readonly code: string; readonly message: string; readonly param: string | null } =>
+const errorOf = (
+  { json }: TestResponse
+): { readonly code: string; readonly message: string; readonly param: string | null } =>
   typeof json?.error === "string"
     ? { code: json.code, message: json.error, param: null }
     : { code: json?.error?.code, message: json?.error?.message, param: json?.error?.param ?? null }
@@ -120,8 +144,10 @@ const leastOf = (document: any, schema: JsonSchema): unknown => {
 const withValue = (document: any, schema: JsonSchema, body: any, path: Field["path"], value: unknown): any => {
   const [head, ...rest] = path
   if (head === undefined) return value
-  const container = alternatives(document, schema).find(({ items, properties }) =>
-    typeof head === "number" ? items !== undefined : properties?.[head] !== undefined) ?? {}
+  const container =
+    alternatives(document, schema).find(({ items, properties }) =>
+      typeof head === "number" ? items !== undefined : properties?.[head] !== undefined
+    ) ?? {}
   if (typeof head === "number") return [withValue(document, container["items"], body?.[0], rest, value)]
   return {
     ...leastOf(document, container) as object,
@@ -130,17 +156,27 @@ const withValue = (document: any, schema: JsonSchema, body: any, path: Field["pa
   }
 }
 
-const credentialOf = ({ method, path }: Operation, { a, payor }: { readonly a: Tenants["Service"]["a"]; readonly payor: any }) =>
+const credentialOf = (
+  { method, path }: Operation,
+  { a, payor }: { readonly a: Tenants["Service"]["a"]; readonly payor: any }
+) =>
   path.startsWith("/api/v1/payments/")
     ? payor
-    : path.includes("/commerce/") ? a.commerce : path.startsWith("/api/v1/auth/wallets") && method === "POST" ? a.jwt : a.merchant
+    : path.includes("/commerce/")
+    ? a.commerce
+    : path.startsWith("/api/v1/auth/wallets") && method === "POST"
+    ? a.jwt
+    : a.merchant
 
 layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refused value", (it) => {
   it.effect("is named with what may be sent in its place, in every body and every query", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants
       const document = assertStatus(200, yield* service.call("/openapi.json"))
-      const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+      const made = assertStatus(
+        200,
+        yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } })
+      )
       const endpoint = yield* makeWebhook(service, a, a.merchant)
       const complaints: Array<string> = []
       let tried = 0
@@ -152,12 +188,20 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refused 
           : plainPath(operation)
         const what = `${method} ${operation.path}`
         const send = (at: string, body: unknown) =>
-          Effect.tap(ask(service, credential, at, { method, ...body === undefined ? {} : { body } }), () => Effect.sync(() => tried++))
+          Effect.tap(ask(service, credential, at, { method, ...body === undefined ? {} : { body } }), () =>
+            Effect.sync(() => tried++))
         for (const field of fieldsOf(document, operation.body ?? {})) {
           for (const { says, value } of casesOf(document, field.schema)) {
-            const name = String(field.path.findLast((part) => typeof part === "string"))
-            const answer = yield* send(path, withValue(document, operation.body ?? {}, operation.example, field.path, value))
-            complaints.push(...unclear(answer, `${what} ${field.path.join(".")}=${JSON.stringify(value).slice(0, 30)}`, name, says))
+            const name = String(field.path.findLast((part) =>
+              typeof part === "string"
+            ))
+            const answer = yield* send(
+              path,
+              withValue(document, operation.body ?? {}, operation.example, field.path, value)
+            )
+            complaints.push(
+              ...unclear(answer, `${what} ${field.path.join(".")}=${JSON.stringify(value).slice(0, 30)}`, name, says)
+            )
           }
         }
         for (const body of operation.body === undefined ? [] : ["[]", "7", "\"text\""]) {
@@ -170,11 +214,24 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refused 
         for (const { in: place, name, schema = {} } of operation.parameters) {
           if (place !== "query") continue
           const query = (value: string) => send(`${path}?${queryWith(name, value, operation)}`, operation.example)
-          const cases = casesOf(document, schema).filter(({ value }) => typeof value !== "boolean" && typeof value !== "object")
-          if (schema["type"] === "integer" || schema["type"] === "number") cases.push({ value: "abc", says: [words[schema["type"]]!] })
-          if (cases.length === 0 && !freeText.has(name)) cases.push({ value: "☃", says: [words["string"]!] })
+          const cases = casesOf(document, schema).filter(({ value }) =>
+            typeof value !== "boolean" && typeof value !== "object"
+          )
+          if (schema["type"] === "integer" || schema["type"] === "number") {
+            cases.push({ value: "abc", says: [words[schema["type"]]!] })
+          }
+          if (cases.length === 0 && !freeText.has(name)) {
+            cases.push({ value: "☃", says: [words["string"]!] })
+          }
           for (const { says, value } of cases) {
-            complaints.push(...unclear(yield* query(encodeURIComponent(String(value))), `${what}?${name}=${String(value).slice(0, 20)}`, name, says))
+            complaints.push(
+              ...unclear(
+                yield* query(encodeURIComponent(String(value))),
+                `${what}?${name}=${String(value).slice(0, 20)}`,
+                name,
+                says
+              )
+            )
           }
         }
       }

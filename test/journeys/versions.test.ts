@@ -17,15 +17,18 @@ class Desk extends Context.Service<Desk, {
   readonly service: Service
   readonly receiver: Receiver
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }] })
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }] })
+      })
+      return Desk.of({ service, receiver })
     })
-    return Desk.of({ service, receiver })
-  }))
+  )
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -48,18 +51,26 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
       const { merchant_key } = yield* service.keys
       const get = (path: string, headers: Headers) =>
         Effect.map(service.call(path, { headers }), (found) => {
-          const version = headers["x-service-version"] ?? (headers["x-api-key"] === merchant_key ? newestVersion : first)
+          const version = headers["x-service-version"] ??
+            (headers["x-api-key"] === merchant_key ? newestVersion : first)
           assert.strictEqual(found.headers["x-service-version"], version)
           return assertStatus(200, found)
         })
       const newest = { "x-api-key": merchant_key }
-      const made = assertStatus(200, yield* service.call("/api/v1/api-keys", {
-        headers: newest, body: { name: "old", scope: "merchant", environment: "devnet" }
-      })).data
+      const made = assertStatus(
+        200,
+        yield* service.call("/api/v1/api-keys", {
+          headers: newest,
+          body: { name: "old", scope: "merchant", environment: "devnet" }
+        })
+      ).data
       service.guard(made.key)
       assert.strictEqual(made.api_version, newestVersion)
       const change = { method: "PATCH", headers: newest, body: { api_version: first } }
-      assert.strictEqual(assertStatus(200, yield* service.call(`/api/v1/api-keys/${made.id}`, change)).data.api_version, first)
+      assert.strictEqual(
+        assertStatus(200, yield* service.call(`/api/v1/api-keys/${made.id}`, change)).data.api_version,
+        first
+      )
       // What a key was found to be is remembered for 2 s at most.
       const pinned = { "x-api-key": made.key }
       yield* until(
@@ -78,12 +89,20 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
       assert.strictEqual(yield* hook("/old", pinned), first)
       assert.strictEqual(yield* hook("/new", newest), newestVersion)
 
-      const invoice = assertStatus(200, yield* service.call("/api/v1/invoices", {
-        headers: { ...newest, "idempotency-key": randomUUID() }, body: { amount_usd: 5 }
-      }))
-      const simulated = assertStatus(200, yield* service.call(`/api/v1/devnet/invoices/${invoice.invoice_id}/simulate`, {
-        headers: newest, body: { action: "pay", network: "base" }
-      })).data
+      const invoice = assertStatus(
+        200,
+        yield* service.call("/api/v1/invoices", {
+          headers: { ...newest, "idempotency-key": randomUUID() },
+          body: { amount_usd: 5 }
+        })
+      )
+      const simulated = assertStatus(
+        200,
+        yield* service.call(`/api/v1/devnet/invoices/${invoice.invoice_id}/simulate`, {
+          headers: newest,
+          body: { action: "pay", network: "base" }
+        })
+      ).data
       const { token } = simulated.invoice_payment.metadata
       assert.deepStrictEqual(Object.keys(token), ["id", "symbol", "address", "decimals"])
       const tokens = yield* get("/api/v1/merchant/tokens", newest)
@@ -116,7 +135,8 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
             Effect.sync(() => receiver.arrivals(path).filter(({ headers }) => ids.includes(headers["webhook-id"]))),
             (found) => found.length >= ids.length
           ),
-          (found) => found.map(({ body }) => JSON.parse(body.toString())).sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+          (found) =>
+            found.map(({ body }) => JSON.parse(body.toString())).sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
         )
       const [old, recent] = [yield* arrived("/old"), yield* arrived("/new")]
       assert.deepStrictEqual(old, renamed(withoutToken(recent)))
@@ -130,14 +150,20 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
     Effect.gen(function*() {
       const { service } = yield* Desk
       const { merchant_key } = yield* service.keys
-      const { payment_session_headers: session } = assertStatus(200, yield* service.call("/api/v1/invoices", {
-        headers: { "x-api-key": merchant_key, "idempotency-key": randomUUID() }, body: { amount_usd: 5 }
-      }))
+      const { payment_session_headers: session } = assertStatus(
+        200,
+        yield* service.call("/api/v1/invoices", {
+          headers: { "x-api-key": merchant_key, "idempotency-key": randomUUID() },
+          body: { amount_usd: 5 }
+        })
+      )
       for (const [headers, version] of [[{}, newestVersion], [{ "x-service-version": first }, first]] as const) {
         const found = yield* service.call("/api/v1/payments/session-details", { headers: { ...session, ...headers } })
         assert.deepStrictEqual([found.status, found.headers["x-service-version"]], [200, version])
       }
-      const wrong = yield* service.call("/api/v1/payments/session-details", { headers: { ...session, "x-service-version": "1" } })
+      const wrong = yield* service.call("/api/v1/payments/session-details", {
+        headers: { ...session, "x-service-version": "1" }
+      })
       assert.strictEqual(assertStatus(400, wrong).code, "INVALID_VERSION")
     }))
 })

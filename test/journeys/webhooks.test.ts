@@ -1,7 +1,7 @@
 /**
- * Goal: a merchant whose receiver was down sees what it missed, gets it back unchanged, and can prove what is ours, through a
- * change of secret too.
- * Method: the service as a process and a receiver on a socket; every delivery is verified by two public libraries.
+ * Goal: a merchant whose receiver was down sees what it missed, gets it back unchanged, and can prove what is ours,
+ * through a change of secret too. Method: the service as a process and a receiver on a socket; every delivery is
+ * verified by two public libraries.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -9,8 +9,15 @@ import { createHmac, randomUUID } from "node:crypto"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { emptyDatabase } from "../support/Database.ts"
-import { answers, type ReceivedRequest, makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { configOf, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { answers, makeReceiver, type ReceivedRequest, type Receiver } from "../support/Receiver.ts"
+import {
+  configOf,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  until
+} from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
 class Desk extends Context.Service<Desk, {
@@ -18,42 +25,53 @@ class Desk extends Context.Service<Desk, {
   readonly receiver: Receiver
   readonly ask: (path: string, sent?: TestRequest) => Effect.Effect<any>
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: database.url,
-        receivers: [receiver.host],
-        chains: [{ use: "simulated" }],
-        webhooks: { retryBaseSeconds: 0.02, retryFactor: 1 }
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: database.url,
+          receivers: [receiver.host],
+          chains: [{ use: "simulated" }],
+          webhooks: { retryBaseSeconds: 0.02, retryFactor: 1 }
+        })
       })
+      const { merchant_key: key } = yield* service.keys
+      const ask = (path: string, sent: TestRequest = {}) =>
+        Effect.map(
+          service.call(`/api/v1/${path}`, { ...sent, headers: { "x-api-key": key, "idempotency-key": randomUUID() } }),
+          (found) => assertStatus(200, found)
+        )
+      return { service, receiver, ask }
     })
-    const { merchant_key: key } = yield* service.keys
-    const ask = (path: string, sent: TestRequest = {}) =>
-      Effect.map(
-        service.call(`/api/v1/${path}`, { ...sent, headers: { "x-api-key": key, "idempotency-key": randomUUID() } }),
-        (found) => assertStatus(200, found)
-      )
-    return { service, receiver, ask }
-  }))
+  )
 }
 
 /** An endpoint at a path of its own that hears of new invoices. */
 const open = Effect.fnUntraced(function*(more: object = {}) {
   const { ask, receiver } = yield* Desk
   const path = `/${randomUUID()}`
-  const { data } = yield* ask("webhooks", { body: { url: receiver.url(path), enabled_events: ["invoice.created"], ...more } })
+  const { data } = yield* ask("webhooks", {
+    body: { url: receiver.url(path), enabled_events: ["invoice.created"], ...more }
+  })
   return { path, id: data.id as string, secret: data.secret as string }
 })
 
 const invoices = (n: number) =>
-  Effect.flatMap(Desk, ({ ask }) =>
-    Effect.forEach(Array.from({ length: n }), () => ask("invoices", { body: { amount_usd: 5 } }), { discard: true }))
+  Effect.flatMap(
+    Desk,
+    ({ ask }) =>
+      Effect.forEach(Array.from({ length: n }), () => ask("invoices", { body: { amount_usd: 5 } }), { discard: true })
+  )
 
 const deliveries = (id: string, query = "") =>
-  Effect.flatMap(Desk, ({ ask }) => Effect.map(ask(`webhooks/${id}/deliveries?limit=100${query}`), ({ data }) => data.data as Array<any>))
+  Effect.flatMap(
+    Desk,
+    ({ ask }) => Effect.map(ask(`webhooks/${id}/deliveries?limit=100${query}`), ({ data }) => data.data as Array<any>)
+  )
 
 const ended = (id: string, n: number, status: string) =>
   Effect.flatMap(Desk, (desk) =>
@@ -91,10 +109,21 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       const failed = yield* ended(id, 2, "failed")
       for (const { id: delivery, event_id } of failed) {
         const { data } = yield* ask(`webhooks/deliveries/${delivery}`)
-        assert.deepInclude(data, { endpoint_id: id, event_id, attempt_count: 4, response_status: 500, next_attempt_at: null })
+        assert.deepInclude(data, {
+          endpoint_id: id,
+          event_id,
+          attempt_count: 4,
+          response_status: 500,
+          next_attempt_at: null
+        })
         assert.deepStrictEqual(data.attempts.map((each: any) => each.number), [1, 2, 3, 4])
         for (const attempt of data.attempts) {
-          assert.deepInclude(attempt, { status: "failed", response_status: 500, response_body: "out of  order", error: null })
+          assert.deepInclude(attempt, {
+            status: "failed",
+            response_status: 500,
+            response_body: "out of  order",
+            error: null
+          })
         }
       }
       assert.strictEqual((yield* ask(`webhooks/${id}`)).data.consecutive_failures, 8)
@@ -103,7 +132,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       receiver.script(path, answers(200))
       const before = receiver.arrivals(path)
       assert.lengthOf(before, 8)
-      assert.deepStrictEqual((yield* ask(`webhooks/${id}/replay`, { body: {} })).data, { queued: 2, has_more: false, next_event_id: null })
+      assert.deepStrictEqual((yield* ask(`webhooks/${id}/replay`, { body: {} })).data, {
+        queued: 2,
+        has_more: false,
+        next_event_id: null
+      })
       yield* ended(id, 2, "succeeded")
       const again = receiver.arrivals(path).slice(8)
       assert.sameMembers(again.map(({ headers }) => headers["webhook-id"]), failed.map(({ event_id }) => event_id))
@@ -118,8 +151,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       const { data: resent } = yield* ask(`webhooks/deliveries/${failed[0].id}/redeliver`, { method: "POST" })
       assert.strictEqual(resent.event_id, failed[0].event_id)
       yield* ended(id, 3, "succeeded")
-      assert.isTrue(receiver.arrivals(path).at(-1)!.body.equals(before.find(({ headers }) =>
-        headers["webhook-id"] === resent.event_id)!.body))
+      assert.isTrue(
+        receiver.arrivals(path).at(-1)!.body.equals(
+          before.find(({ headers }) => headers["webhook-id"] === resent.event_id)!.body
+        )
+      )
     }))
 
   it.effect("a change of secret is noticed by nobody who knows the old one or the new one, until the overlap ends", () =>
@@ -142,7 +178,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       assert.strictEqual(both.headers["x-service-signature-previous"], mac(both, old))
       const { data: last } = yield* ask(`webhooks/${id}/rotate-secret`, { body: { overlap_seconds: 0 } })
       const one = yield* test
-      assert.deepStrictEqual([old, rotated.secret, last.secret].map((secret) => verifies(one, secret)), [false, false, true])
+      assert.deepStrictEqual([old, rotated.secret, last.secret].map((secret) => verifies(one, secret)), [
+        false,
+        false,
+        true
+      ])
       assert.isUndefined(one.headers["x-service-signature-previous"])
     }))
 
@@ -152,7 +192,12 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       const { id, path, secret } = yield* open()
       const { data } = yield* ask(`webhooks/${id}/test`, { method: "POST" })
       const [delivery] = yield* ended(id, 1, "succeeded")
-      assert.deepInclude(delivery, { id: data.delivery_id, event_id: data.event_id, event_type: "test.ping", attempt_count: 1 })
+      assert.deepInclude(delivery, {
+        id: data.delivery_id,
+        event_id: data.event_id,
+        event_type: "test.ping",
+        attempt_count: 1
+      })
       const [arrival] = receiver.arrivals(path)
       assert.isTrue(verifies(arrival!, secret))
       const told = JSON.parse(arrival!.body.toString("utf8"))
@@ -169,7 +214,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       const gone = yield* until("disabled", ask(`webhooks/${id}`), ({ data }) => data.status === "disabled")
       assert.strictEqual(gone.data.disabled_reason, "gone")
       const { merchant_key } = yield* service.keys
-      const refused = yield* service.call(`/api/v1/webhooks/${id}/replay`, { headers: { "x-api-key": merchant_key }, body: {} })
+      const refused = yield* service.call(`/api/v1/webhooks/${id}/replay`, {
+        headers: { "x-api-key": merchant_key },
+        body: {}
+      })
       assert.deepStrictEqual([refused.status, refused.json.error.code], [409, "WEBHOOK_DISABLED"])
       // Told while it was off: never queued, so it takes a recovery of everything since.
       yield* invoices(1)
@@ -188,12 +236,30 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       const { id } = yield* open()
       const before = (yield* ask(`webhooks/${id}`)).data
       const { merchant_key } = yield* service.keys
-      for (const url of [
-        "http://shop.example/", "https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://169.254.169.254/", "https://redis/",
-        "https://user:pass@shop.example/", "https://shop.example:22/", "file:///etc/passwd", "javascript:alert(1)", ""
-      ]) {
-        const found = yield* service.call(`/api/v1/webhooks/${id}`, { method: "PATCH", headers: { "x-api-key": merchant_key }, body: { url } })
-        assert.deepStrictEqual([found.status, found.json.error.code, found.json.error.param], [400, "WEBHOOK_URL_INVALID", "url"], url)
+      for (
+        const url of [
+          "http://shop.example/",
+          "https://127.0.0.1/",
+          "https://[::ffff:127.0.0.1]/",
+          "https://169.254.169.254/",
+          "https://redis/",
+          "https://user:pass@shop.example/",
+          "https://shop.example:22/",
+          "file:///etc/passwd",
+          "javascript:alert(1)",
+          ""
+        ]
+      ) {
+        const found = yield* service.call(`/api/v1/webhooks/${id}`, {
+          method: "PATCH",
+          headers: { "x-api-key": merchant_key },
+          body: { url }
+        })
+        assert.deepStrictEqual([found.status, found.json.error.code, found.json.error.param], [
+          400,
+          "WEBHOOK_URL_INVALID",
+          "url"
+        ], url)
       }
       assert.deepStrictEqual((yield* ask(`webhooks/${id}`)).data, before)
     }))

@@ -4,7 +4,8 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { uuidOf, uuidV7 } from "../../runtime/Uuid.ts"
 
-const pattern = (version: number) => new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-${version}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+const pattern = (version: number) =>
+  new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-${version}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 describe("UUIDs of version 7", () => {
   it.effect("sort as they were made, in one millisecond too, and are all different", () =>

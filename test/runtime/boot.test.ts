@@ -102,7 +102,8 @@ describe("a service", () => {
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { internalUrl, url } = yield* Scope.provide(service({}), scope)
-      const isOpen = (base: string) => Effect.map(Effect.exit(get(`${base}/health/live`)), ({ _tag }) => _tag === "Success")
+      const isOpen = (base: string) =>
+        Effect.map(Effect.exit(get(`${base}/health/live`)), ({ _tag }) => _tag === "Success")
       const slow = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {})
       slow.write("GET /health/live HTTP/1.1\r\n")
       assert.deepStrictEqual([yield* isOpen(url), yield* isOpen(internalUrl)], [true, true])
@@ -132,13 +133,20 @@ describe("a service", () => {
       const closed = yield* get(`${url}/metrics`)
       assert.deepStrictEqual([closed.status, closed.text.includes("tillwire_")], [401, false])
       const metrics = yield* get(`${url}/metrics`, { authorization: `Bearer ${token}` })
-      assert.match(metrics.text, /^tillwire_http_requests_total{route="GET \/api\/v1\/greet\/:name",status="200"} \d+$/m)
+      assert.match(
+        metrics.text,
+        /^tillwire_http_requests_total{route="GET \/api\/v1\/greet\/:name",status="200"} \d+$/m
+      )
       assert.match(metrics.text, /^tillwire_http_requests_total{route="unknown",status="404"} \d+$/m)
       assert.notInclude(metrics.text, "somebody")
       for (
         const gauge of [
-          "outbox_lag_seconds", "webhook_oldest_pending_seconds", "webhook_endpoints_waiting", "webhook_endpoints_failing",
-          "webhook_breakers{state=\"open\"}", "webhook_breakers{state=\"half_open\"}"
+          "outbox_lag_seconds",
+          "webhook_oldest_pending_seconds",
+          "webhook_endpoints_waiting",
+          "webhook_endpoints_failing",
+          "webhook_breakers{state=\"open\"}",
+          "webhook_breakers{state=\"half_open\"}"
         ]
       ) assert.include(metrics.text, `\ntillwire_${gauge} 0\n`)
       const names = metrics.text.split("\n").filter((line) => line !== "" && !line.startsWith("#"))

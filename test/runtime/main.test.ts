@@ -128,96 +128,125 @@ describe("the entry point", () => {
       assert.include(output, "mainnet needs a master key")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
 
-  it.live("refuses a data directory that is a file or stands below one, before it writes anything, and says what to do", () =>
-    Effect.gen(function*() {
-      const fs = yield* FileSystem.FileSystem
-      const folder = yield* fs.makeTempDirectoryScoped()
-      yield* fs.writeFileString(`${folder}/file`, "")
-      for (const [directory, message] of [
-        ["file", `${folder}/file is a file, and data.directory must be a directory: set data.directory to a directory`],
-        ["file/data", `${folder}/file/data cannot be used as the data directory: `]
-      ] as const) {
-        for (const store of [{ use: "embedded" }, { use: "postgres", options: { url: "postgres://127.0.0.1:1/none" } }]) {
-          const file = yield* config({ store, data: { directory: `${folder}/${directory}` } })
-          const { code, output } = yield* (yield* run(["--config", file])).ended
-          assert.strictEqual(code, 1)
-          assert.include(output, message)
-          assert.include(output, "et data.directory to a directory")
-          assert.notInclude(output, "    at ")
+  it.live(
+    "refuses a data directory that is a file or stands below one, before it writes anything, and says what to do",
+    () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        yield* fs.writeFileString(`${folder}/file`, "")
+        for (
+          const [directory, message] of [
+            [
+              "file",
+              `${folder}/file is a file, and data.directory must be a directory: set data.directory to a directory`
+            ],
+            ["file/data", `${folder}/file/data cannot be used as the data directory: `]
+          ] as const
+        ) {
+          for (
+            const store of [{ use: "embedded" }, { use: "postgres", options: { url: "postgres://127.0.0.1:1/none" } }]
+          ) {
+            const file = yield* config({ store, data: { directory: `${folder}/${directory}` } })
+            const { code, output } = yield* (yield* run(["--config", file])).ended
+            assert.strictEqual(code, 1)
+            assert.include(output, message)
+            assert.include(output, "et data.directory to a directory")
+            assert.notInclude(output, "    at ")
+          }
         }
-      }
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    patience
+  )
 
-  it.live("refuses a data directory that anybody may write to on mainnet, and warns of it on devnet", () =>
-    Effect.gen(function*() {
-      const fs = yield* FileSystem.FileSystem
-      const directory = yield* fs.makeTempDirectoryScoped()
-      const warning = `Any user of this machine may write to the data directory ${directory} (mode 0777)`
-      const advice = `Close it: chmod o-w ${directory}`
-      const secret = yield* written(Buffer.alloc(32, 1).toString("hex"))
-      yield* fs.chmod(directory, 0o777)
-      const mainnet = yield* config({
-        environments: ["mainnet"],
-        secrets: { master: [`\${file:${secret}}`] },
-        rpc: { port: 0, token: `\${file:${secret}}` },
-        data: { directory }
-      })
-      const { code, output } = yield* (yield* run(["--config", mainnet])).ended
-      assert.strictEqual(code, 1, output)
-      assert.include(output, warning)
-      assert.include(output, advice)
-      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+  it.live(
+    "refuses a data directory that anybody may write to on mainnet, and warns of it on devnet",
+    () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const directory = yield* fs.makeTempDirectoryScoped()
+        const warning = `Any user of this machine may write to the data directory ${directory} (mode 0777)`
+        const advice = `Close it: chmod o-w ${directory}`
+        const secret = yield* written(Buffer.alloc(32, 1).toString("hex"))
+        yield* fs.chmod(directory, 0o777)
+        const mainnet = yield* config({
+          environments: ["mainnet"],
+          secrets: { master: [`\${file:${secret}}`] },
+          rpc: { port: 0, token: `\${file:${secret}}` },
+          data: { directory }
+        })
+        const { code, output } = yield* (yield* run(["--config", mainnet])).ended
+        assert.strictEqual(code, 1, output)
+        assert.include(output, warning)
+        assert.include(output, advice)
+        assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
 
-      const started = [[0o777, true], [0o770, false]] as const
-      yield* Effect.forEach(started, ([mode, isWarned]) =>
-        Effect.gen(function*() {
-          const own = yield* fs.makeTempDirectoryScoped()
-          yield* fs.chmod(own, mode)
-          const service = yield* run(["--config", yield* config({ data: { directory: own } })])
-          yield* service.said(ready)
-          service.child.kill("SIGTERM")
-          const { output } = yield* service.ended
-          const warnings = output.split("\n").filter((line) => line.includes(`data directory ${own} (mode 0777)`))
-          assert.lengthOf(warnings, isWarned ? 1 : 0)
-          if (isWarned) assert.include(warnings[0]!, "\"level\":\"warn\"")
-        }), { discard: true })
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+        const started = [[0o777, true], [0o770, false]] as const
+        yield* Effect.forEach(started, ([mode, isWarned]) =>
+          Effect.gen(function*() {
+            const own = yield* fs.makeTempDirectoryScoped()
+            yield* fs.chmod(own, mode)
+            const service = yield* run(["--config", yield* config({ data: { directory: own } })])
+            yield* service.said(ready)
+            service.child.kill("SIGTERM")
+            const { output } = yield* service.ended
+            const warnings = output.split("\n").filter((line) => line.includes(`data directory ${own} (mode 0777)`))
+            assert.lengthOf(warnings, isWarned ? 1 : 0)
+            if (isWarned) assert.include(warnings[0]!, "\"level\":\"warn\"")
+          }), { discard: true })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    patience
+  )
 
-  it.live("refuses a database whose keys it cannot read, and says what to do, where it would start and all keys be dead", () =>
-    Effect.gen(function*() {
-      const { url } = yield* freshDatabase
-      const on = (fill: number) =>
-        config({ store: { use: "postgres", options: { url } }, secrets: { master: [Buffer.alloc(32, fill).toString("hex")] } })
-      const first = yield* run(["--config", yield* on(1)])
-      yield* first.said(ready)
-      first.child.kill("SIGTERM")
-      assert.strictEqual((yield* first.ended).code, 0)
-      const { code, output } = yield* (yield* run(["--config", yield* on(2)])).ended
-      assert.strictEqual(code, 1)
-      assert.match(output, /The master key is not the right one: this database belongs to the master key [0-9a-f]{8}, in use since/)
-      assert.notInclude(output, "    at ")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+  it.live(
+    "refuses a database whose keys it cannot read, and says what to do, where it would start and all keys be dead",
+    () =>
+      Effect.gen(function*() {
+        const { url } = yield* freshDatabase
+        const on = (fill: number) =>
+          config({
+            store: { use: "postgres", options: { url } },
+            secrets: { master: [Buffer.alloc(32, fill).toString("hex")] }
+          })
+        const first = yield* run(["--config", yield* on(1)])
+        yield* first.said(ready)
+        first.child.kill("SIGTERM")
+        assert.strictEqual((yield* first.ended).code, 0)
+        const { code, output } = yield* (yield* run(["--config", yield* on(2)])).ended
+        assert.strictEqual(code, 1)
+        assert.match(
+          output,
+          /The master key is not the right one: this database belongs to the master key [0-9a-f]{8}, in use since/
+        )
+        assert.notInclude(output, "    at ")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    patience
+  )
 
-  it.live("answers other processes, and stops on SIGTERM with 0 after the requests under way", () =>
-    Effect.gen(function*() {
-      const file = yield* config({ modules: [{ use: fixture("greeter.ts") }, { use: fixture("slow.ts") }] })
-      const service = yield* run(["--config", file])
-      const [, url = "", internalUrl = ""] = yield* service.said(ready)
-      const greeting = yield* Effect.gen(function*() {
-        return yield* (yield* RpcClient.make(GreeterRpc))["greeter.greet"]({ name: "there" })
-      }).pipe(
-        Effect.scoped,
-        Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(token) }), { local: true })
-      )
-      assert.strictEqual(greeting, "hello there")
+  it.live(
+    "answers other processes, and stops on SIGTERM with 0 after the requests under way",
+    () =>
+      Effect.gen(function*() {
+        const file = yield* config({ modules: [{ use: fixture("greeter.ts") }, { use: fixture("slow.ts") }] })
+        const service = yield* run(["--config", file])
+        const [, url = "", internalUrl = ""] = yield* service.said(ready)
+        const greeting = yield* Effect.gen(function*() {
+          return yield* (yield* RpcClient.make(GreeterRpc))["greeter.greet"]({ name: "there" })
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(token) }), { local: true })
+        )
+        assert.strictEqual(greeting, "hello there")
 
-      const slow = yield* Effect.forkChild(Effect.promise(() => fetch(`${url}/slow`).then((answer) => answer.text())))
-      yield* service.said(/slow request under way/)
-      service.child.kill("SIGTERM")
-      assert.strictEqual(yield* Fiber.join(slow), "done")
-      const { code, output } = yield* service.ended
-      assert.strictEqual(code, 0, output)
-      const after = yield* Effect.exit(Effect.tryPromise(() => fetch(`${url}/health/live`)))
-      assert.strictEqual(after._tag, "Failure")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+        const slow = yield* Effect.forkChild(Effect.promise(() => fetch(`${url}/slow`).then((answer) => answer.text())))
+        yield* service.said(/slow request under way/)
+        service.child.kill("SIGTERM")
+        assert.strictEqual(yield* Fiber.join(slow), "done")
+        const { code, output } = yield* service.ended
+        assert.strictEqual(code, 0, output)
+        const after = yield* Effect.exit(Effect.tryPromise(() => fetch(`${url}/health/live`)))
+        assert.strictEqual(after._tag, "Failure")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    patience
+  )
 })

@@ -1,7 +1,7 @@
 /**
- * Goal: who starts the service on a Node that cannot run it is told in one sentence what to do.
- * Method: the command of `npm start` on the pinned Node, which says it is an older one; what an older one could not read
- * is looked for in the text.
+ * Goal: who starts the service on a Node that cannot run it is told in one sentence what to do. Method: the command of
+ * `npm start` on the pinned Node, which says it is an older one; what an older one could not read is looked for in the
+ * text.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
@@ -27,12 +27,17 @@ const startedOn = (version: string, installed: "nothing" | "packages" | "package
       mkdirSync(join(folder, "node_modules/node/bin"), { recursive: true })
       writeFileSync(join(folder, "node_modules/node/bin/node"), "")
     }
-    writeFileSync(join(folder, "older.cjs"), `Object.defineProperty(process, "version", { value: "v${version}" })
-      Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`)
+    writeFileSync(
+      join(folder, "older.cjs"),
+      `Object.defineProperty(process, "version", { value: "v${version}" })
+      Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`
+    )
     const [program, ...words] = manifest.scripts.start.split(" ")
     assert.strictEqual(program, "node")
     const { status, stderr, stdout } = spawnSync(process.execPath, ["--require", "./older.cjs", ...words], {
-      cwd: folder, encoding: "utf8", env: { PATH: "" }
+      cwd: folder,
+      encoding: "utf8",
+      env: { PATH: "" }
     })
     return { status, stderr, stdout }
   } finally {
@@ -46,7 +51,8 @@ describe("npm start", () => {
       assert.deepStrictEqual(startedOn(version, "packages"), {
         status: 1,
         stdout: "",
-        stderr: `Tillwire needs Node 24 or newer and this is v${version}: run \`npm rebuild node --ignore-scripts=false\`, `
+        stderr:
+          `Tillwire needs Node 24 or newer and this is v${version}: run \`npm rebuild node --ignore-scripts=false\`, `
           + "which installs the one it brings (its install script was not allowed to run), and start again.\n"
       })
     }
@@ -55,7 +61,10 @@ describe("npm start", () => {
   it("says to start it by npm where the Node it brings is there and another one was taken", () => {
     const { status, stderr } = startedOn("20.20.2", "packages and Node")
     assert.strictEqual(status, 1)
-    assert.match(stderr, /^Tillwire needs Node 24 or newer and this is v20\.20\.2: start it with `npm start`, [^\n]+\n$/)
+    assert.match(
+      stderr,
+      /^Tillwire needs Node 24 or newer and this is v20\.20\.2: start it with `npm start`, [^\n]+\n$/
+    )
   })
 
   it("says to install the packages first where there are none, on any Node", () => {
@@ -78,7 +87,9 @@ describe("npm start", () => {
     const text = readFileSync(join(root, first), "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
     assert.notMatch(text, /=>|\b(const|let|class|import|export|async|await)\b|\?\.|\?\?|\$\{|node:/)
     assert.include(text, `var oldestMajor = ${Number.parseInt(manifest.dependencies.node, 10)}\n`)
-    const options = manifest.scripts.start.split(" ").filter((word) => word.startsWith("--")).map((word) => word.split("=")[0])
+    const options = manifest.scripts.start.split(" ").filter((word) => word.startsWith("--")).map((word) =>
+      word.split("=")[0]
+    )
     assert.deepStrictEqual(options, ["--max-semi-space-size", "--initial-old-space-size", "--require", "--config"])
   })
 })

@@ -46,14 +46,17 @@ const stoppedBy = (
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped()
     const file = `${directory}/config.jsonc`
-    yield* fs.writeFileString(file, JSON.stringify({
-      environments: ["devnet"],
-      http: { port: 0 },
-      rpc: { port: 0, token: "0123456789abcdef0123456789abcdef" },
-      data: { directory: `${directory}/data` },
-      store: { use: "embedded" },
-      modules: []
-    }))
+    yield* fs.writeFileString(
+      file,
+      JSON.stringify({
+        environments: ["devnet"],
+        http: { port: 0 },
+        rpc: { port: 0, token: "0123456789abcdef0123456789abcdef" },
+        data: { directory: `${directory}/data` },
+        store: { use: "embedded" },
+        modules: []
+      })
+    )
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const [program, ...words] = [...under, process.execPath, entry, "--config", file]
@@ -65,7 +68,9 @@ const stoppedBy = (
     let written = ""
     let complaints = ""
     let server: number | undefined
-    child.stderr.on("data", (chunk) => { complaints += String(chunk) })
+    child.stderr.on("data", (chunk) => {
+      complaints += String(chunk)
+    })
     child.stdout.on("data", (chunk) => {
       written += String(chunk)
       server ??= serverOf(`${directory}/data`)
@@ -87,22 +92,29 @@ const isReady = (written: string) => written.includes("\"msg\":\"ready\"")
 
 describe("the service stops in order, its database with it,", () => {
   for (const signal of ["SIGHUP", "SIGTERM"] as const) {
-    it.live(`when it gets ${signal}, and logs that at the beginning and how long it took at the end`, () =>
-      Effect.gen(function*() {
-        let sentMillis = 0
-        const { end, entries, stopLines } = yield* stoppedBy((child, written) => {
-          if (isReady(written) && sentMillis === 0) {
-            sentMillis = performance.now()
-            child.kill(signal)
-          }
-        })
-        const tookMillis = performance.now() - sentMillis
-        assert.deepStrictEqual(end, inOrder)
-        assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", signal], ["stopped", signal]])
-        assert.strictEqual(entries.at(-1)?.msg, "stopped")
-        const stopMillis = stopLines[1]!.stop_ms!
-        assert.isTrue(Number.isInteger(stopMillis) && stopMillis >= 0 && stopMillis <= tookMillis, String(stopMillis))
-      }), patience)
+    it.live(
+      `when it gets ${signal}, and logs that at the beginning and how long it took at the end`,
+      () =>
+        Effect.gen(function*() {
+          let sentMillis = 0
+          const { end, entries, stopLines } = yield* stoppedBy((child, written) => {
+            if (isReady(written) && sentMillis === 0) {
+              sentMillis = performance.now()
+              child.kill(signal)
+            }
+          })
+          const tookMillis = performance.now() - sentMillis
+          assert.deepStrictEqual(end, inOrder)
+          assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", signal], [
+            "stopped",
+            signal
+          ]])
+          assert.strictEqual(entries.at(-1)?.msg, "stopped")
+          const stopMillis = stopLines[1]!.stop_ms!
+          assert.isTrue(Number.isInteger(stopMillis) && stopMillis >= 0 && stopMillis <= tookMillis, String(stopMillis))
+        }),
+      patience
+    )
   }
 
   it.live("when it gets a signal while it starts, and logs that as well", () =>
@@ -114,11 +126,17 @@ describe("the service stops in order, its database with it,", () => {
       assert.deepStrictEqual(stopLines.map(({ msg }) => msg), ["stopping", "stopped"])
     }), patience)
 
-  it.live("when nobody reads what it writes any more: a broken pipe, even while it starts", () =>
-    Effect.gen(function*() {
-      const { end } = yield* stoppedBy((child) => { child.stdout!.destroy() })
-      assert.deepStrictEqual(end, inOrder)
-    }), patience)
+  it.live(
+    "when nobody reads what it writes any more: a broken pipe, even while it starts",
+    () =>
+      Effect.gen(function*() {
+        const { end } = yield* stoppedBy((child) => {
+          child.stdout!.destroy()
+        })
+        assert.deepStrictEqual(end, inOrder)
+      }),
+    patience
+  )
 })
 
 /** Sends SIGHUP to the service and all that started it, as a terminal does; SIGTERM once it has answered after that. */
@@ -147,7 +165,10 @@ describe("the service outlives its terminal", () => {
         const { end, entries, isAnswered, stopLines } = yield* hungUp(under)
         assert.isTrue(isAnswered)
         assert.deepStrictEqual(end, inOrder)
-        assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", "SIGTERM"], ["stopped", "SIGTERM"]])
+        assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", "SIGTERM"], [
+          "stopped",
+          "SIGTERM"
+        ]])
         assert.isDefined(entries.find(({ msg }) => msg.startsWith("SIGHUP is ignored")))
       }), patience)
   }

@@ -26,15 +26,23 @@ const right: ReadonlyArray<readonly [Network, Environment, string, string?]> = [
   ["solana", "mainnet", "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"],
   ["ton", "mainnet", "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"],
   ["ton", "mainnet", "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF"],
-  ["ton", "mainnet", "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff+W72r5gqPrHF", "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF"],
+  [
+    "ton",
+    "mainnet",
+    "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff+W72r5gqPrHF",
+    "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF"
+  ],
   ["ton", "devnet", "kQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPgpP"],
   [
-    "ton", "mainnet", "0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e",
+    "ton",
+    "mainnet",
+    "0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e",
     "UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA"
   ],
   ["sui", "mainnet", "0x02a212de6a9dfa3a69e22387acfbafbb1a9e591bd9d636e7895dcfc8de05f331"],
   [
-    "cardano", "mainnet",
+    "cardano",
+    "mainnet",
     "addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x"
   ],
   ["cardano", "mainnet", "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8"],
@@ -84,21 +92,27 @@ describe("addresses", () => {
   })
 
   it.prop("agrees with ethers on every case of letters", [Bytes32, Schema.Array(Schema.Boolean)], ([bytes, cases]) => {
-    const text = `0x${[...hexOf(bytes.slice(0, 20))].map((c, at) => cases[at % 41] === true ? c.toUpperCase() : c).join("")}`
+    const text = `0x${
+      [...hexOf(bytes.slice(0, 20))].map((c, at) => cases[at % 41] === true ? c.toUpperCase() : c).join("")
+    }`
     const wanted = isAddress(text) && notZero(bytes.slice(0, 20)) ? getAddress(text) : null
     assert.strictEqual(readAddress("base", "mainnet", text), wanted)
   })
 
-  it.prop("agrees with @ton/core in every flag and form", [Bytes32, Schema.Boolean, Schema.Boolean], ([bytes, bounceable, testOnly]) => {
-    if (!notZero(bytes)) return
-    const address = new Address(0, Buffer.from(bytes))
-    const friendly = address.toString({ bounceable, testOnly })
-    assert.strictEqual(readAddress("ton", "devnet", friendly), friendly)
-    assert.strictEqual(readAddress("ton", "mainnet", friendly), testOnly ? null : friendly)
-    const raw = address.toRawString()
-    assert.strictEqual(readAddress("ton", "mainnet", raw), address.toString({ bounceable: false }))
-    assert.strictEqual(readAddress("ton", "devnet", raw), address.toString({ bounceable: false, testOnly: true }))
-  })
+  it.prop(
+    "agrees with @ton/core in every flag and form",
+    [Bytes32, Schema.Boolean, Schema.Boolean],
+    ([bytes, bounceable, testOnly]) => {
+      if (!notZero(bytes)) return
+      const address = new Address(0, Buffer.from(bytes))
+      const friendly = address.toString({ bounceable, testOnly })
+      assert.strictEqual(readAddress("ton", "devnet", friendly), friendly)
+      assert.strictEqual(readAddress("ton", "mainnet", friendly), testOnly ? null : friendly)
+      const raw = address.toRawString()
+      assert.strictEqual(readAddress("ton", "mainnet", raw), address.toString({ bounceable: false }))
+      assert.strictEqual(readAddress("ton", "devnet", raw), address.toString({ bounceable: false, testOnly: true }))
+    }
+  )
 
   it.prop("reads what Solana's and Sui's own tools make", [Bytes32], ([bytes]) => {
     if (!notZero(bytes)) return
@@ -110,7 +124,12 @@ describe("addresses", () => {
 
   it.prop(
     "takes a Cardano address of no other type, length or network than its header says",
-    [Bytes32, Bytes32, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })), Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 64 }))],
+    [
+      Bytes32,
+      Bytes32,
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 64 }))
+    ],
     ([a, b, header, length]) => {
       const bytes = Uint8Array.from([header, ...a, ...b]).slice(0, length)
       const text = bech32.encode("addr", bech32.toWords(bytes), 200)
@@ -130,8 +149,9 @@ describe("addresses", () => {
       const letter = alphabet[Math.abs(by) % alphabet.length]!
       if (letter === text[place] || network === "base" && letter.toLowerCase() === text[place]!.toLowerCase()) continue
       const changed = text.slice(0, place) + letter + text.slice(place + 1)
-      if (network === "base") assert.strictEqual(readAddress(network, environment, changed) !== null, isAddress(changed))
-      else assert.isNull(readAddress(network, environment, changed), changed)
+      if (network === "base") {
+        assert.strictEqual(readAddress(network, environment, changed) !== null, isAddress(changed))
+      } else assert.isNull(readAddress(network, environment, changed), changed)
     }
   })
 })

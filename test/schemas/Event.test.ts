@@ -4,7 +4,23 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { apiVersion, dataText, Event, type EventDraft, eventIndex, EventObject, eventObjects, eventText, type EventType, eventTypes, payorDataText, payorEventText, payorObject, previousAttributes, type StoredEvent } from "../../schemas/Event.ts"
+import {
+  apiVersion,
+  dataText,
+  Event,
+  type EventDraft,
+  eventIndex,
+  EventObject,
+  eventObjects,
+  eventText,
+  type EventType,
+  eventTypes,
+  payorDataText,
+  payorEventText,
+  payorObject,
+  previousAttributes,
+  type StoredEvent
+} from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { Invoice } from "../../schemas/Invoice.ts"
@@ -31,22 +47,30 @@ const stored = (changes: Partial<StoredEvent> = {}): StoredEvent => ({
 const Text = Schema.NullOr(Schema.String)
 
 describe("previous attributes", () => {
-  it.effect.prop("applied over the new object give the old one back", [Invoice, Invoice], ([a, b]) =>
-    Effect.sync(() => {
-      const before = wire(Invoice, a)
-      const after = wire(Invoice, b)
-      assert.deepStrictEqual({ ...after, ...previousAttributes(before, after) }, before)
-    }))
+  it.effect.prop(
+    "applied over the new object give the old one back",
+    [Invoice, Invoice],
+    ([a, b]) =>
+      Effect.sync(() => {
+        const before = wire(Invoice, a)
+        const after = wire(Invoice, b)
+        assert.deepStrictEqual({ ...after, ...previousAttributes(before, after) }, before)
+      })
+  )
 
-  it.effect.prop("name only what differs, nothing when nothing does", [Payment, Payment], ([a, b]) =>
-    Effect.sync(() => {
-      const before = wire(Payment, a)
-      const after = wire(Payment, b)
-      for (const key of Object.keys(previousAttributes(before, after))) {
-        assert.notDeepEqual(before[key], after[key], key)
-      }
-      assert.deepStrictEqual(previousAttributes(before, json(before)), {})
-    }))
+  it.effect.prop(
+    "name only what differs, nothing when nothing does",
+    [Payment, Payment],
+    ([a, b]) =>
+      Effect.sync(() => {
+        const before = wire(Payment, a)
+        const after = wire(Payment, b)
+        for (const key of Object.keys(previousAttributes(before, after))) {
+          assert.notDeepEqual(before[key], after[key], key)
+        }
+        assert.deepStrictEqual(previousAttributes(before, json(before)), {})
+      })
+  )
 
   it("give nested values whole", () => {
     const before = { object: "invoice", metadata: { a: 1, b: 2 }, status: "unpaid" }
@@ -56,27 +80,35 @@ describe("previous attributes", () => {
 })
 
 describe("the payor's rendering", () => {
-  it.effect.prop("of an invoice hides customer and metadata, and changes nothing else", [Invoice], ([invoice]) =>
-    Effect.sync(() => {
-      const whole = wire(Invoice, invoice)
-      const shown = payorObject(whole)
-      assert.deepStrictEqual(Object.keys(shown), Object.keys(whole))
-      assert.deepStrictEqual(shown, { ...whole, customer_id: null, metadata: {} })
-    }))
+  it.effect.prop(
+    "of an invoice hides customer and metadata, and changes nothing else",
+    [Invoice],
+    ([invoice]) =>
+      Effect.sync(() => {
+        const whole = wire(Invoice, invoice)
+        const shown = payorObject(whole)
+        assert.deepStrictEqual(Object.keys(shown), Object.keys(whole))
+        assert.deepStrictEqual(shown, { ...whole, customer_id: null, metadata: {} })
+      })
+  )
 
-  it.effect.prop("of a payment is exactly the payor's schema: no settlement field, no customer, no metadata", [Payment], ([payment]) =>
-    Effect.sync(() => {
-      const whole = wire(Payment, payment)
-      const shown = payorObject(whole)
-      for (const field of settlementFields) assert.notProperty(shown, field)
-      assert.deepStrictEqual(shown["metadata"], {})
-      const decoded = Schema.decodeUnknownSync(PayorPayment, { onExcessProperty: "error" })(shown)
-      assert.sameMembers(Object.keys(decoded), Object.keys(shown))
-      assert.isNull(shown["customer_id"])
-      for (const [key, value] of Object.entries(shown)) {
-        if (key !== "metadata" && key !== "customer_id") assert.deepStrictEqual(value, whole[key])
-      }
-    }))
+  it.effect.prop(
+    "of a payment is exactly the payor's schema: no settlement field, no customer, no metadata",
+    [Payment],
+    ([payment]) =>
+      Effect.sync(() => {
+        const whole = wire(Payment, payment)
+        const shown = payorObject(whole)
+        for (const field of settlementFields) assert.notProperty(shown, field)
+        assert.deepStrictEqual(shown["metadata"], {})
+        const decoded = Schema.decodeUnknownSync(PayorPayment, { onExcessProperty: "error" })(shown)
+        assert.sameMembers(Object.keys(decoded), Object.keys(shown))
+        assert.isNull(shown["customer_id"])
+        for (const [key, value] of Object.entries(shown)) {
+          if (key !== "metadata" && key !== "customer_id") assert.deepStrictEqual(value, whole[key])
+        }
+      })
+  )
 
   it.effect.prop(
     "of what changed shows nothing that the object hides",
@@ -107,33 +139,48 @@ describe("the payor's rendering", () => {
       })
   )
 
-  it.effect.prop("of a change of settlement alone is none: not even its time is told", [Payment, Payment], ([one, other]) =>
-    Effect.sync(() => {
-      const before = wire(Payment, one)
-      const settled = wire(Payment, other)
-      const object: WireObject = {
-        ...before,
-        ...Object.fromEntries(settlementFields.map((field) => [field, settled[field]]))
-      }
-      const changed = previousAttributes(before, object)
-      const text = payorDataText({ type: "invoice_payment.updated", object, previousAttributes: changed })
-      assert.strictEqual(text === null, Object.keys(changed).length > 0)
-      const status = before["status"] === "pending" ? "confirmed" : "pending"
-      const moved: WireObject = { ...object, status }
-      const told = payorDataText({
-        type: "invoice_payment.updated",
-        object: moved,
-        previousAttributes: previousAttributes(before, moved)
+  it.effect.prop(
+    "of a change of settlement alone is none: not even its time is told",
+    [Payment, Payment],
+    ([one, other]) =>
+      Effect.sync(() => {
+        const before = wire(Payment, one)
+        const settled = wire(Payment, other)
+        const object: WireObject = {
+          ...before,
+          ...Object.fromEntries(settlementFields.map((field) => [field, settled[field]]))
+        }
+        const changed = previousAttributes(before, object)
+        const text = payorDataText({ type: "invoice_payment.updated", object, previousAttributes: changed })
+        assert.strictEqual(text === null, Object.keys(changed).length > 0)
+        const status = before["status"] === "pending" ? "confirmed" : "pending"
+        const moved: WireObject = { ...object, status }
+        const told = payorDataText({
+          type: "invoice_payment.updated",
+          object: moved,
+          previousAttributes: previousAttributes(before, moved)
+        })
+        assert.deepStrictEqual(JSON.parse(told ?? "null").previous_attributes, { status: before["status"] })
       })
-      assert.deepStrictEqual(JSON.parse(told ?? "null").previous_attributes, { status: before["status"] })
-    }))
+  )
 
   it("is there for the types of the payor's socket only", () => {
-    const draft = (type: EventType): EventDraft => ({ type, object: { object: eventObjects[type] }, previousAttributes: {} })
+    const draft = (type: EventType): EventDraft => ({
+      type,
+      object: { object: eventObjects[type] },
+      previousAttributes: {}
+    })
     const told = eventTypes.filter((type) => payorDataText(draft(type)) !== null)
     assert.deepStrictEqual(told, [
-      "invoice.created", "invoice.updated", "invoice.paid", "invoice.partial_payment", "invoice.overpaid",
-      "invoice.expired", "invoice.canceled", "invoice_payment.created", "invoice_payment.updated"
+      "invoice.created",
+      "invoice.updated",
+      "invoice.paid",
+      "invoice.partial_payment",
+      "invoice.overpaid",
+      "invoice.expired",
+      "invoice.canceled",
+      "invoice_payment.created",
+      "invoice_payment.updated"
     ])
   })
 })
@@ -166,8 +213,14 @@ describe("event text", () => {
 
   it("of a type that came after this client was built is read as it is, and no known type is", () => {
     const later = {
-      id: "evt_1766320496123-42", object: "event", api_version: apiVersion, created: 1, type: "refund.created", livemode: false,
-      pending_webhooks: 0, request: { id: null, idempotency_key: null },
+      id: "evt_1766320496123-42",
+      object: "event",
+      api_version: apiVersion,
+      created: 1,
+      type: "refund.created",
+      livemode: false,
+      pending_webhooks: 0,
+      request: { id: null, idempotency_key: null },
       data: { object: { object: "refund", id: "re_1", amount: 5 }, previous_attributes: {} }
     }
     const event = Schema.decodeUnknownSync(Event)(later)
@@ -200,13 +253,22 @@ describe("event index", () => {
     const shared = { customer_id: "c", commerce_order_id: "o", invoice_type: "standard" }
     assert.deepStrictEqual(index({ object: "invoice", id: "i", ...shared }), ["i", "o", "c", false])
     assert.deepStrictEqual(index({ object: "invoice", id: "i", ...shared, invoice_type: "commerce" }), [
-      "i", "o", "c", true
+      "i",
+      "o",
+      "c",
+      true
     ])
     assert.deepStrictEqual(index({ object: "invoice_payment", id: "p", invoice_id: "i", ...shared }), [
-      "i", "o", "c", false
+      "i",
+      "o",
+      "c",
+      false
     ])
     assert.deepStrictEqual(index({ object: "commerce_order", id: "o", invoice_id: "i", customer_id: "c" }), [
-      "i", "o", "c", true
+      "i",
+      "o",
+      "c",
+      true
     ])
     assert.deepStrictEqual(index({ object: "test_ping", id: "t" }), [null, null, null, false])
   })
@@ -214,7 +276,10 @@ describe("event index", () => {
   it("a quote belongs to its invoice and is no commerce object", () => {
     const quote = Object.fromEntries(Object.keys(Quote.fields).map((key) => [key, null]))
     assert.deepStrictEqual(eventIndex({ ...quote, object: "payment_quote", invoice_id: "i" }), {
-      invoiceId: "i", orderId: null, customerId: null, commerce: false
+      invoiceId: "i",
+      orderId: null,
+      customerId: null,
+      commerce: false
     })
   })
 })

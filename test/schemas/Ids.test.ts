@@ -26,15 +26,19 @@ describe("event ids", () => {
       assert.deepStrictEqual(readEventId(id), { ms, seq })
     }))
 
-  it.effect.prop("order by time, then by sequence, as numbers", [Ms, Seq, Ms, Seq, Schema.Boolean], ([a, b, c, d, same]) =>
-    Effect.sync(() => {
-      const one: EventPosition = { ms: a, seq: b }
-      const two: EventPosition = { ms: same ? a : c, seq: d }
-      const order = Math.sign(compareEventPositions(one, two))
-      const key = ({ ms, seq }: EventPosition) => ms * 10n ** 19n + seq
-      assert.strictEqual(order, key(one) < key(two) ? -1 : key(one) > key(two) ? 1 : 0)
-      assert.strictEqual(Math.sign(compareEventPositions(two, one)), 0 - order)
-    }))
+  it.effect.prop(
+    "order by time, then by sequence, as numbers",
+    [Ms, Seq, Ms, Seq, Schema.Boolean],
+    ([a, b, c, d, same]) =>
+      Effect.sync(() => {
+        const one: EventPosition = { ms: a, seq: b }
+        const two: EventPosition = { ms: same ? a : c, seq: d }
+        const order = Math.sign(compareEventPositions(one, two))
+        const key = ({ ms, seq }: EventPosition) => ms * 10n ** 19n + seq
+        assert.strictEqual(order, key(one) < key(two) ? -1 : key(one) > key(two) ? 1 : 0)
+        assert.strictEqual(Math.sign(compareEventPositions(two, one)), 0 - order)
+      })
+  )
 
   it("do not order as text", () => {
     const nine = readEventId("evt_9-9")!
@@ -45,8 +49,23 @@ describe("event ids", () => {
 
   it("that are malformed are refused", () => {
     const wrong = [
-      "", "evt_", "evt_1", "evt_1-", "evt_-1", "evt_1-2-3", "evt_1.5-2", "evt_-1-2", "evt_1--2", "evt_a-1", "EVT_1-1",
-      " evt_1-1", "evt_1-1 ", "evt_1-1\n", "evt_1-9223372036854775808", `evt_${"1".repeat(16)}-1`, `evt_1-${"1".repeat(20)}`,
+      "",
+      "evt_",
+      "evt_1",
+      "evt_1-",
+      "evt_-1",
+      "evt_1-2-3",
+      "evt_1.5-2",
+      "evt_-1-2",
+      "evt_1--2",
+      "evt_a-1",
+      "EVT_1-1",
+      " evt_1-1",
+      "evt_1-1 ",
+      "evt_1-1\n",
+      "evt_1-9223372036854775808",
+      `evt_${"1".repeat(16)}-1`,
+      `evt_1-${"1".repeat(20)}`,
       "evt_\u0661-1"
     ]
     for (const id of wrong) assert.isUndefined(readEventId(id), JSON.stringify(id))
@@ -57,7 +76,15 @@ describe("event ids", () => {
 describe("identifiers", () => {
   it("of invoices are lower-case UUIDs", () => {
     assert.isTrue(isUuid(uuid) && Schema.is(InvoiceId)(uuid))
-    const wrong = [uuid.toUpperCase(), `${uuid} `, `${uuid}\n`, uuid.slice(1), `{${uuid}}`, uuid.replaceAll("-", ""), ""]
+    const wrong = [
+      uuid.toUpperCase(),
+      `${uuid} `,
+      `${uuid}\n`,
+      uuid.slice(1),
+      `{${uuid}}`,
+      uuid.replaceAll("-", ""),
+      ""
+    ]
     for (const id of wrong) assert.isFalse(isUuid(id) || Schema.is(InvoiceId)(id), JSON.stringify(id))
   })
 

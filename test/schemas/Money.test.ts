@@ -16,22 +16,21 @@ import {
   parseUnits,
   plainDecimal,
   type Rate,
-  RateText,
   rateDigits,
+  RateText,
   rateText,
   readInvoiceAmount,
   readRate,
   tokenAmountUp,
   UsdDecimal,
   usdDecimal,
-  usdMillis,
   UsdMillis,
+  usdMillis,
   usdValueDown,
   usdWire
 } from "../../schemas/Money.ts"
 
-const naturals = (maximum: bigint, minimum = 0n) =>
-  Schema.BigInt.check(Schema.isBetweenBigInt({ minimum, maximum }))
+const naturals = (maximum: bigint, minimum = 0n) => Schema.BigInt.check(Schema.isBetweenBigInt({ minimum, maximum }))
 const Millis = naturals(maximumInvoiceAmount)
 const Units = naturals(10n ** 30n)
 const Decimals = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 36 }))
@@ -84,25 +83,85 @@ describe("*_decimal", () => {
 describe("readInvoiceAmount", () => {
   /** What JSON.parse makes of each text, and what it is read as. Numbers are judged by their value. */
   const amounts: ReadonlyArray<readonly [json: string, expected: bigint | "format" | "range"]> = [
-    ["10", 10n], ["1000000000", 1_000_000_000n], ["1e3", 1000n], ["49990.0", 49_990n], ["1E1", 10n],
-    ["9", "range"], ["1000000001", "range"], ["0", "range"], ["-0", "range"], ["-1", "range"],
-    ["9007199254740991", "range"], ["9007199254740993", "range"], ["1e21", "range"], ["-1e30", "range"],
-    ["1.5", "format"], ["1e400", "format"], ["-1e400", "format"], ["1e-7", "format"], ["\"1000\"", "format"],
-    ["true", "format"], ["null", "format"], ["[10]", "format"], ["{}", "format"], ["\"\"", "format"]
+    ["10", 10n],
+    ["1000000000", 1_000_000_000n],
+    ["1e3", 1000n],
+    ["49990.0", 49_990n],
+    ["1E1", 10n],
+    ["9", "range"],
+    ["1000000001", "range"],
+    ["0", "range"],
+    ["-0", "range"],
+    ["-1", "range"],
+    ["9007199254740991", "range"],
+    ["9007199254740993", "range"],
+    ["1e21", "range"],
+    ["-1e30", "range"],
+    ["1.5", "format"],
+    ["1e400", "format"],
+    ["-1e400", "format"],
+    ["1e-7", "format"],
+    ["\"1000\"", "format"],
+    ["true", "format"],
+    ["null", "format"],
+    ["[10]", "format"],
+    ["{}", "format"],
+    ["\"\"", "format"]
   ]
   const dollars: ReadonlyArray<readonly [json: string, expected: bigint | "format" | "range"]> = [
-    ["49.99", 49_990n], ["\"49.99\"", 49_990n], ["49.990", 49_990n], ["\"49.990\"", 49_990n], ["0.01", 10n],
-    ["1000000", 1_000_000_000n], ["\"1000000.000\"", 1_000_000_000n], ["1e3", 1_000_000n], ["1.5", 1500n],
-    ["1.001", 1001n], ["\"007\"", 7000n], ["0.07", 70n], ["1.1", 1100n], ["4.35", 4350n], ["1.005", 1005n],
+    ["49.99", 49_990n],
+    ["\"49.99\"", 49_990n],
+    ["49.990", 49_990n],
+    ["\"49.990\"", 49_990n],
+    ["0.01", 10n],
+    ["1000000", 1_000_000_000n],
+    ["\"1000000.000\"", 1_000_000_000n],
+    ["1e3", 1_000_000n],
+    ["1.5", 1500n],
+    ["1.001", 1001n],
+    ["\"007\"", 7000n],
+    ["0.07", 70n],
+    ["1.1", 1100n],
+    ["4.35", 4350n],
+    ["1.005", 1005n],
     ["123456.789", 123_456_789n],
-    ["0.009", "range"], ["0.001", "range"], ["0", "range"], ["-0", "range"], ["\"-0\"", "range"], ["-1", "range"],
-    ["\"-1.5\"", "range"], ["1000000.001", "range"], ["9007199254740993", "range"], ["1e21", "range"],
-    ["1e300", "range"], [`"${"9".repeat(400)}"`, "range"], [`"${"9".repeat(200_000)}.5"`, "range"],
-    ["1.0001", "format"], ["\"1.0001\"", "format"], ["0.30000000000000004", "format"], ["1e-4", "format"],
-    ["1e-7", "format"], ["1e400", "format"], ["\"1e3\"", "format"], ["\"0x10\"", "format"], ["\"١٠\"", "format"],
-    ["\" 10\"", "format"], ["\"10 \"", "format"], ["\"10\\n\"", "format"], ["\"+10\"", "format"], ["\"1,000\"", "format"],
-    ["\".5\"", "format"], ["\"5.\"", "format"], ["\"\"", "format"], ["\"-\"", "format"], ["\"NaN\"", "format"],
-    ["\"Infinity\"", "format"], ["true", "format"], ["null", "format"], ["[10]", "format"], ["{}", "format"],
+    ["0.009", "range"],
+    ["0.001", "range"],
+    ["0", "range"],
+    ["-0", "range"],
+    ["\"-0\"", "range"],
+    ["-1", "range"],
+    ["\"-1.5\"", "range"],
+    ["1000000.001", "range"],
+    ["9007199254740993", "range"],
+    ["1e21", "range"],
+    ["1e300", "range"],
+    [`"${"9".repeat(400)}"`, "range"],
+    [`"${"9".repeat(200_000)}.5"`, "range"],
+    ["1.0001", "format"],
+    ["\"1.0001\"", "format"],
+    ["0.30000000000000004", "format"],
+    ["1e-4", "format"],
+    ["1e-7", "format"],
+    ["1e400", "format"],
+    ["\"1e3\"", "format"],
+    ["\"0x10\"", "format"],
+    ["\"١٠\"", "format"],
+    ["\" 10\"", "format"],
+    ["\"10 \"", "format"],
+    ["\"10\\n\"", "format"],
+    ["\"+10\"", "format"],
+    ["\"1,000\"", "format"],
+    ["\".5\"", "format"],
+    ["\"5.\"", "format"],
+    ["\"\"", "format"],
+    ["\"-\"", "format"],
+    ["\"NaN\"", "format"],
+    ["\"Infinity\"", "format"],
+    ["true", "format"],
+    ["null", "format"],
+    ["[10]", "format"],
+    ["{}", "format"],
     [`"${"0".repeat(200_000)}1"`, 1000n]
   ]
   const check = (field: "amount" | "amount_usd", table: typeof amounts) => {
@@ -126,14 +185,18 @@ describe("readInvoiceAmount", () => {
     }
   })
 
-  it.effect.prop("reads every amount in range back from its own decimal, as text and as number", [Millis], ([amount]) =>
-    Effect.sync(() => {
-      const expected = amount < 10n ? "range" : amount
-      const text = usdDecimal(usdMillis(amount))
-      assert.strictEqual(readInvoiceAmount({ amount_usd: text }), expected as never)
-      assert.strictEqual(readInvoiceAmount({ amount_usd: JSON.parse(text) }), expected as never)
-      assert.strictEqual(readInvoiceAmount({ amount: Number(amount) }), expected as never)
-    }))
+  it.effect.prop(
+    "reads every amount in range back from its own decimal, as text and as number",
+    [Millis],
+    ([amount]) =>
+      Effect.sync(() => {
+        const expected = amount < 10n ? "range" : amount
+        const text = usdDecimal(usdMillis(amount))
+        assert.strictEqual(readInvoiceAmount({ amount_usd: text }), expected as never)
+        assert.strictEqual(readInvoiceAmount({ amount_usd: JSON.parse(text) }), expected as never)
+        assert.strictEqual(readInvoiceAmount({ amount: Number(amount) }), expected as never)
+      })
+  )
 })
 
 describe("rates", () => {
@@ -162,7 +225,10 @@ describe("rates", () => {
     assert.isUndefined(readRate(rateText(rate(1n, 10n ** 40n))), "too small for text is no rate")
   })
 
-  it.effect.prop("text and back is exact for every rate of at most 18 digits", [naturals(10n ** 18n - 1n, 1n), Decimals], (
+  it.effect.prop("text and back is exact for every rate of at most 18 digits", [
+    naturals(10n ** 18n - 1n, 1n),
+    Decimals
+  ], (
     [digits, places]
   ) =>
     Effect.sync(() => {
@@ -174,20 +240,24 @@ describe("rates", () => {
       assert.strictEqual(rateText(back!), text)
     }))
 
-  it.effect.prop("text rounds down, by less than one in 10^17, and fits the wire", [rates, rates], ([n, d]) =>
-    Effect.sync(() => {
-      const value = rate(n, d)
-      const text = rateText(value)
-      assert.isTrue(Schema.is(RateText)(text), text)
-      const digits = text.replace(".", "").replace(/^0+/, "").replace(/0+$/, "")
-      assert.isAtMost(digits.length, rateDigits)
-      const back = readRate(text)
-      assert.isDefined(back, text)
-      const left = back!.numerator * d
-      const right = n * back!.denominator
-      assert.isTrue(left <= right, "never above")
-      assert.isTrue((right - left) * 10n ** 17n < right, "hardly below")
-    }))
+  it.effect.prop(
+    "text rounds down, by less than one in 10^17, and fits the wire",
+    [rates, rates],
+    ([n, d]) =>
+      Effect.sync(() => {
+        const value = rate(n, d)
+        const text = rateText(value)
+        assert.isTrue(Schema.is(RateText)(text), text)
+        const digits = text.replace(".", "").replace(/^0+/, "").replace(/0+$/, "")
+        assert.isAtMost(digits.length, rateDigits)
+        const back = readRate(text)
+        assert.isDefined(back, text)
+        const left = back!.numerator * d
+        const right = n * back!.denominator
+        assert.isTrue(left <= right, "never above")
+        assert.isTrue((right - left) * 10n ** 17n < right, "hardly below")
+      })
+  )
 
   it.effect.prop("order is that of the fractions", [rates, rates, rates, rates], ([a, b, c, d]) =>
     Effect.sync(() => {
@@ -196,12 +266,16 @@ describe("rates", () => {
       assert.strictEqual(order, -Math.sign(compareRates(rate(c, d), rate(a, b))) + 0)
     }))
 
-  it.effect.prop("the midpoint lies as far from one as from the other", [rates, rates, rates, rates], ([a, b, c, d]) =>
-    Effect.sync(() => {
-      const middle = midpoint(rate(a, b), rate(c, d))
-      // 2 m = a/b + c/d, over the common denominator.
-      assert.strictEqual(2n * middle.numerator * b * d, (a * d + c * b) * middle.denominator)
-    }))
+  it.effect.prop(
+    "the midpoint lies as far from one as from the other",
+    [rates, rates, rates, rates],
+    ([a, b, c, d]) =>
+      Effect.sync(() => {
+        const middle = midpoint(rate(a, b), rate(c, d))
+        // 2 m = a/b + c/d, over the common denominator.
+        assert.strictEqual(2n * middle.numerator * b * d, (a * d + c * b) * middle.denominator)
+      })
+  )
 
   it.effect.prop(
     "the median has as many rates above as below, in any order",
@@ -266,13 +340,17 @@ describe("token amounts", () => {
       assert.isTrue((value - amount) * 10n ** BigInt(decimals) * d < 1000n * n || value === amount)
     }))
 
-  it.effect.prop("print with exactly the token's decimals and read back", [Units, Decimals], ([units, decimals]) =>
-    Effect.sync(() => {
-      const text = formatUnits(units, decimals)
-      assert.strictEqual(text.split(".")[1]?.length ?? 0, decimals)
-      assert.strictEqual(parseUnits(text, decimals), baseUnits(units))
-      assert.strictEqual(formatUnits(-units, decimals), units === 0n ? text : `-${text}`)
-    }))
+  it.effect.prop(
+    "print with exactly the token's decimals and read back",
+    [Units, Decimals],
+    ([units, decimals]) =>
+      Effect.sync(() => {
+        const text = formatUnits(units, decimals)
+        assert.strictEqual(text.split(".")[1]?.length ?? 0, decimals)
+        assert.strictEqual(parseUnits(text, decimals), baseUnits(units))
+        assert.strictEqual(formatUnits(-units, decimals), units === 0n ? text : `-${text}`)
+      })
+  )
 
   it("refuses text that is no plain decimal or finer than the token", () => {
     assert.strictEqual(parseUnits("1.5", 6), baseUnits(1_500_000n))
@@ -304,7 +382,24 @@ describe("numbers as a provider writes them", () => {
   it("are refused where they are negative, no number, or longer than a rate", () => {
     assert.strictEqual(plainDecimal("0.1"), "0.1")
     assert.strictEqual(plainDecimal("3500.2812345678901234"), "3500.2812345678901234")
-    for (const text of ["-1", "+1", "NaN", "Infinity", "null", "", "1e", "1e400", "1e31", "1e-40", ".5", "1.", "0x10", " 1"]) {
+    for (
+      const text of [
+        "-1",
+        "+1",
+        "NaN",
+        "Infinity",
+        "null",
+        "",
+        "1e",
+        "1e400",
+        "1e31",
+        "1e-40",
+        ".5",
+        "1.",
+        "0x10",
+        " 1"
+      ]
+    ) {
       assert.isUndefined(plainDecimal(text), text)
     }
   })

@@ -17,8 +17,11 @@ import {
 } from "../../schemas/PaymentUri.ts"
 
 const to = (address: string, memo: string | null = null) => ({ address, memo })
-const token = (address: string | null, decimals: number, environment: "mainnet" | "devnet" = "mainnet") =>
-  ({ address, decimals, environment })
+const token = (address: string | null, decimals: number, environment: "mainnet" | "devnet" = "mainnet") => ({
+  address,
+  decimals,
+  environment
+})
 const noWords = { reference: null, label: null, message: null }
 
 const evmAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -44,7 +47,12 @@ const table: ReadonlyArray<readonly [promise: string, uri: string | null, expect
   ],
   [
     "EIP-681: a token, by its contract's transfer",
-    evmPaymentUri(1, to("0x8e23ee67d1332ad560396262c48ffbb01f93d052"), token("0x89205a3a3b2a69de6dbf7f01ed13b2108b2c43e7", 6), baseUnits(1n)),
+    evmPaymentUri(
+      1,
+      to("0x8e23ee67d1332ad560396262c48ffbb01f93d052"),
+      token("0x89205a3a3b2a69de6dbf7f01ed13b2108b2c43e7", 6),
+      baseUnits(1n)
+    ),
     "ethereum:0x89205a3a3b2a69de6dbf7f01ed13b2108b2c43e7@1/transfer" +
     "?address=0x8e23ee67d1332ad560396262c48ffbb01f93d052&uint256=1"
   ],
@@ -87,7 +95,11 @@ const table: ReadonlyArray<readonly [promise: string, uri: string | null, expect
     cardanoPaymentUri(to(cardanoAddress), ada, baseUnits(1_500_000n)),
     `web+cardano:${cardanoAddress}?amount=1.5`
   ],
-  ["CIP-13: no link for an asset", cardanoPaymentUri(to(cardanoAddress), token("8b1c.55534443", 6), baseUnits(1n)), null],
+  [
+    "CIP-13: no link for an asset",
+    cardanoPaymentUri(to(cardanoAddress), token("8b1c.55534443", 6), baseUnits(1n)),
+    null
+  ],
   ["CIP-13: no link that would lose a memo", cardanoPaymentUri(to(cardanoAddress, "7F3K"), ada, baseUnits(1n)), null],
   ["Sui: the address", suiPaymentUri(to(suiAddress)), `sui:${suiAddress}`]
 ]
@@ -112,24 +124,30 @@ describe("payment links", () => {
     assert.strictEqual(entriesOf(cardanoPaymentUri(to(cardanoAddress), ada, units)).amount, formatUnits(amount, 6))
   })
 
-  it.prop("carry any words and memo whole, and these add no field of their own", [Words, Words, Words], ([label, message, memo]) => {
-    const hostile = `${memo}&amount=1#?=%20+ \u{1f4b8}\ud800`
-    const uri = solanaPaymentUri(to(solanaOwner, hostile), sol, baseUnits(5n), { reference: null, label, message })
-    assert.match(uri, /^[\w:?&=.%~!'()*-]+$/)
-    assert.deepStrictEqual(entriesOf(uri), {
-      amount: "0.000000005",
-      label: label.toWellFormed(),
-      message: message.toWellFormed(),
-      memo: hostile.toWellFormed()
-    })
-    const ton = tonPaymentUri(to(tonWallet, hostile), token(null, 9), baseUnits(5n))
-    assert.match(ton, /^[\w:/?&=.%~!'()*-]+$/)
-    assert.deepStrictEqual(entriesOf(ton), { amount: "5", text: hostile.toWellFormed() })
-  })
+  it.prop(
+    "carry any words and memo whole, and these add no field of their own",
+    [Words, Words, Words],
+    ([label, message, memo]) => {
+      const hostile = `${memo}&amount=1#?=%20+ \u{1f4b8}\ud800`
+      const uri = solanaPaymentUri(to(solanaOwner, hostile), sol, baseUnits(5n), { reference: null, label, message })
+      assert.match(uri, /^[\w:?&=.%~!'()*-]+$/)
+      assert.deepStrictEqual(entriesOf(uri), {
+        amount: "0.000000005",
+        label: label.toWellFormed(),
+        message: message.toWellFormed(),
+        memo: hostile.toWellFormed()
+      })
+      const ton = tonPaymentUri(to(tonWallet, hostile), token(null, 9), baseUnits(5n))
+      assert.match(ton, /^[\w:/?&=.%~!'()*-]+$/)
+      assert.deepStrictEqual(entriesOf(ton), { amount: "5", text: hostile.toWellFormed() })
+    }
+  )
 
   it("name a jetton by its master's friendly address, of the network it is on", () => {
     const jetton = (environment: "mainnet" | "devnet") =>
-      Address.parseFriendly(entriesOf(tonPaymentUri(to(tonWallet), token(notMaster, 9, environment), baseUnits(1n))).jetton!)
+      Address.parseFriendly(
+        entriesOf(tonPaymentUri(to(tonWallet), token(notMaster, 9, environment), baseUnits(1n))).jetton!
+      )
     for (const environment of ["mainnet", "devnet"] as const) {
       const { address, isBounceable, isTestOnly } = jetton(environment)
       assert.strictEqual(address.toRawString(), notMaster)
@@ -139,7 +157,10 @@ describe("payment links", () => {
   })
 
   it("keep an address as it was written", () => {
-    assert.strictEqual(getAddress(new URL(evmPaymentUri(10, to(evmAddress), eth, baseUnits(1n))).pathname.split("@")[0]!), evmAddress)
+    assert.strictEqual(
+      getAddress(new URL(evmPaymentUri(10, to(evmAddress), eth, baseUnits(1n))).pathname.split("@")[0]!),
+      evmAddress
+    )
     assert.strictEqual(new URL(tonPaymentUri(to(tonWallet), token(null, 9), baseUnits(1n))).pathname, `/${tonWallet}`)
     assert.strictEqual(new URL(suiPaymentUri(to(suiAddress))).pathname, suiAddress)
   })

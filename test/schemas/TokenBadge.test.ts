@@ -4,13 +4,28 @@ import { contrast, leastContrast } from "../../schemas/Colour.ts"
 import { badgeColour, tokenBadge } from "../../schemas/TokenBadge.ts"
 
 const hostile = [
-  "<script>alert(1)</script>", "\"><svg onload=alert(1)>", "'&<>\"", "../../etc/passwd", "\u202egnp.exe", "", "   ", "\0",
-  "${x}", "💩", "A".repeat(10_000), "\ud800"
+  "<script>alert(1)</script>",
+  "\"><svg onload=alert(1)>",
+  "'&<>\"",
+  "../../etc/passwd",
+  "\u202egnp.exe",
+  "",
+  "   ",
+  "\0",
+  "${x}",
+  "💩",
+  "A".repeat(10_000),
+  "\ud800"
 ]
 
 describe("a token's badge", () => {
   it("shows the first letters of its symbol, in capitals", () => {
-    for (const [symbol, letters] of [["USDC", "USDC"], ["eth", "ETH"], ["USD₮0", "USD0"], ["wstETH", "WSTE"], ["$WIF", "WIF"], ["", "?"]] as const) {
+    for (
+      const [symbol, letters] of [["USDC", "USDC"], ["eth", "ETH"], ["USD₮0", "USD0"], ["wstETH", "WSTE"], [
+        "$WIF",
+        "WIF"
+      ], ["", "?"]] as const
+    ) {
       assert.include(tokenBadge(symbol), `>${letters}</text>`)
     }
   })

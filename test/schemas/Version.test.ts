@@ -5,10 +5,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { dataText, dataTextIn, Event, EventObject, eventText, payorDataText, previousAttributes, type StoredEvent } from "../../schemas/Event.ts"
+import {
+  dataText,
+  dataTextIn,
+  Event,
+  EventObject,
+  eventText,
+  payorDataText,
+  previousAttributes,
+  type StoredEvent
+} from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { Payment, PaymentMetadata, PaymentToken } from "../../schemas/Payment.ts"
-import { findVersion, knownVersion, newestVersion, downgrade, versions } from "../../schemas/Version.ts"
+import { downgrade, findVersion, knownVersion, newestVersion, versions } from "../../schemas/Version.ts"
 
 const first = "2026-01-15"
 const names = versions.map(({ version }) => version)
@@ -47,7 +56,9 @@ describe("versions", () => {
 })
 
 describe("turning down", () => {
-  it.effect.prop("leaves what a version does not know apart, is total, and changes nothing when repeated", [EventObject], ([value]) =>
+  it.effect.prop("leaves what a version does not know apart, is total, and changes nothing when repeated", [
+    EventObject
+  ], ([value]) =>
     Effect.sync(() => {
       const object = wire(EventObject, value)
       assert.deepStrictEqual(downgrade(object, newestVersion), object)
@@ -59,22 +70,32 @@ describe("turning down", () => {
       }
     }))
 
-  it.effect.prop("a payment to the first version takes token and reason of the price out of its metadata and nothing else", [
-    Payment, PaymentMetadata, Schema.NullOr(PaymentToken)
-  ], ([value, metadata, token]) =>
-    Effect.sync(() => {
-      const payment = wire(Payment, value)
-      const { token: _, ...older } = wire(PaymentMetadata, metadata) as unknown as Record<string, unknown>
-      const newest = { ...payment, metadata: { ...older, token } }
-      const quote = older["quote"] as Record<string, unknown> | null
-      const { pricing_reason: _reason, ...priced } = quote ?? {}
-      assert.deepStrictEqual(downgrade(newest, first), {
-        ...payment, metadata: { ...older, quote: quote === null ? null : priced }
+  it.effect.prop(
+    "a payment to the first version takes token and reason of the price out of its metadata and nothing else",
+    [
+      Payment,
+      PaymentMetadata,
+      Schema.NullOr(PaymentToken)
+    ],
+    ([value, metadata, token]) =>
+      Effect.sync(() => {
+        const payment = wire(Payment, value)
+        const { token: _, ...older } = wire(PaymentMetadata, metadata) as unknown as Record<string, unknown>
+        const newest = { ...payment, metadata: { ...older, token } }
+        const quote = older["quote"] as Record<string, unknown> | null
+        const { pricing_reason: _reason, ...priced } = quote ?? {}
+        assert.deepStrictEqual(downgrade(newest, first), {
+          ...payment,
+          metadata: { ...older, quote: quote === null ? null : priced }
+        })
       })
-    }))
+  )
 
   it.effect.prop("previous attributes invert in every version, and tell no change that it does not know", [
-    Payment, Payment, PaymentMetadata, PaymentMetadata
+    Payment,
+    Payment,
+    PaymentMetadata,
+    PaymentMetadata
   ], ([a, b, oldMetadata, newMetadata]) =>
     Effect.sync(() => {
       const before = { ...wire(Payment, a), metadata: wire(PaymentMetadata, oldMetadata) }
@@ -104,7 +125,9 @@ describe("turning down", () => {
     for (const { stored } of corpus) {
       const { object, previous_attributes } = JSON.parse(stored.data)
       const text = payorDataText({ type: stored.type as never, object, previousAttributes: previous_attributes })
-      if (text !== null) for (const version of names) assert.strictEqual(dataTextIn(version, stored.type, text), text)
+      if (text !== null) {
+        for (const version of names) assert.strictEqual(dataTextIn(version, stored.type, text), text)
+      }
     }
   })
 })

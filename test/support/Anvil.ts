@@ -14,7 +14,9 @@ const enoughGas = 1_000_000n
 /** Circle's test USDC on Base Sepolia: the catalogue's devnet address, where {@link Anvil} puts its own token. */
 export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
-/** Where every OP chain has its wrapped ether, and code that answers 18 to any call: enough of a token to be attested. */
+/**
+ * Where every OP chain has its wrapped ether, and code that answers 18 to any call: enough of a token to be attested.
+ */
 const weth = "0x4200000000000000000000000000000000000006"
 const eighteen = "0x601260005260206000f3"
 

@@ -57,7 +57,12 @@ const requestOf = (path: string, { method, headers = {}, body }: Call): Request 
 const read = async (response: Response): Promise<Answer> => {
   const text = await response.text()
   const isJson = response.headers.get("content-type")?.includes("json") === true
-  return { status: response.status, headers: response.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined }
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== "" ? JSON.parse(text) : undefined
+  }
 }
 
 /** Calls the routes of the layer it came from. */
@@ -119,7 +124,11 @@ export const kernel = <E>(
 }
 
 /** The answer, if it is as the published OpenAPI document says. */
-const described = (path: string, { body, method = body === undefined ? "GET" : "POST" }: Call, answer: Answer): Answer => {
+const described = (
+  path: string,
+  { body, method = body === undefined ? "GET" : "POST" }: Call,
+  answer: Answer
+): Answer => {
   const { headers, status, text } = answer
   const found = violations({ method, path, status, headers: Object.fromEntries(headers), text }, true)
   if (found.length > 0) throw new Error(`${method} ${path} is not as the OpenAPI document says: ${found.join("; ")}`)
@@ -128,8 +137,8 @@ const described = (path: string, { body, method = body === undefined ? "GET" : "
 
 /**
  * {@link Api} over `routes`, which may use the kernel, the middlewares, and each other's services. Each answer is held
- * against the published OpenAPI document where that has its path, unless `isDescribed` is false: the test's own objects are
- * not those of the document.
+ * against the published OpenAPI document where that has its path, unless `isDescribed` is false: the test's own objects
+ * are not those of the document.
  */
 export const apiLayer = <A, E, R, E2, K>(
   apis: ReadonlyArray<HttpApi.Constraint>,

@@ -12,8 +12,14 @@ const installMillis = 180_000
 
 /** Headless, and asking nothing of anyone on its own. */
 const flags = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-dev-shm-usage"
 ]
 
 const isExecutable = (path: string): boolean => {
@@ -28,7 +34,9 @@ const isExecutable = (path: string): boolean => {
 const onPath = (name: string): ReadonlyArray<string> =>
   (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name))
 
-/** The browser's path: `CHROME_PATH`, the first on the PATH, or the one that playwright keeps; undefined: there is none. */
+/**
+ * The browser's path: `CHROME_PATH`, the first on the PATH, or the one that playwright keeps; undefined: there is none.
+ */
 export const findBrowser = (): string | undefined =>
   [
     ...process.env["CHROME_PATH"] === undefined ? [] : [process.env["CHROME_PATH"]],

@@ -5,7 +5,7 @@
  */
 import { Effect, Fiber, type Scope } from "effect"
 import type { Receiver } from "./Receiver.ts"
-import { exchange, type TestResponse, type TestRequest, type Service, until } from "./Service.ts"
+import { exchange, type Service, type TestRequest, type TestResponse, until } from "./Service.ts"
 
 /** How the harness starts the service, and reads the tables it cannot see through the API. */
 export interface CrashRunOptions {
@@ -90,7 +90,9 @@ export interface ClientOptions {
 }
 
 /** The clients of a merchant: what they asked for, what they were told, and what was wrong with it. */
-export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchant, pay: payByHand, seed }: ClientOptions) => {
+export const makeClients = (
+  { ask, betweenMillis = defaultBetweenMillis, merchant, pay: payByHand, seed }: ClientOptions
+) => {
   const random = seededRandom(seed)
   const asked: Array<Asked> = []
   const faults: Array<string> = []
@@ -200,7 +202,10 @@ const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b
  * The specific events a change of an invoice is told by, besides `invoice.updated`
  * (modules/docs/reference/events.md#order).
  */
-const specificOf = (before: Readonly<Record<string, any>>, after: Readonly<Record<string, any>>): ReadonlyArray<string> => {
+const specificOf = (
+  before: Readonly<Record<string, any>>,
+  after: Readonly<Record<string, any>>
+): ReadonlyArray<string> => {
   if (after.amount_paid < before.amount_paid) return []
   const over = after.amount_paid > after.amount ? ["invoice.overpaid"] : []
   if (after.status === "paid") return before.status === "paid" ? over : ["invoice.paid", ...over]
@@ -221,12 +226,16 @@ const chainFaults = (events: ReadonlyArray<WireEvent>, now: unknown): ReadonlyAr
   for (let at = 1; at < events.length;) {
     const { data: { object, previous_attributes: previous }, type } = events[at]!
     if (!type.endsWith(".updated")) faults.push(`${id}: ${type} without an update`)
-    const before = Object.fromEntries(Object.keys(object).map((key) => [key, key in previous ? previous[key] : object[key]]))
+    const before = Object.fromEntries(
+      Object.keys(object).map((key) => [key, key in previous ? previous[key] : object[key]])
+    )
     if (!equal(before, state)) faults.push(`${id}: ${events[at]!.id} does not follow from the event before it`)
     const specific = object.object === "invoice" ? specificOf(state, object) : []
     const told = events.slice(at + 1, at + 1 + specific.length)
     if (!equal(told.map((event) => event.type), specific) || !told.every(({ data }) => equal(data.object, object))) {
-      faults.push(`${id}: ${events[at]!.id} is followed by ${told.map((event) => event.type).join(", ")}, not ${specific}`)
+      faults.push(
+        `${id}: ${events[at]!.id} is followed by ${told.map((event) => event.type).join(", ")}, not ${specific}`
+      )
     }
     state = object
     at += 1 + specific.length
@@ -236,7 +245,8 @@ const chainFaults = (events: ReadonlyArray<WireEvent>, now: unknown): ReadonlyAr
 }
 
 /** What an object's decisions told, by the flush they landed in: no two decisions of one invoice share a flush. */
-const decisionsOf = (events: ReadonlyArray<WireEvent>): number => new Set(events.map(({ id }) => positionOf(id)[0])).size
+const decisionsOf = (events: ReadonlyArray<WireEvent>): number =>
+  new Set(events.map(({ id }) => positionOf(id)[0])).size
 
 /**
  * Judges what a merchant was told by what is in the tables: nothing answered is lost, each version of an invoice has
@@ -342,7 +352,8 @@ export const crash = (run: CrashRunOptions): Effect.Effect<CrashReport> =>
       return { service, key }
     }))
     const [row] = yield* run.query("select id from merchants")
-    const ask: Ask = (path, sent) => Effect.catchDefect(exchange(service.url, path, sent), () => Effect.succeed(undefined))
+    const ask: Ask = (path, sent) =>
+      Effect.catchDefect(exchange(service.url, path, sent), () => Effect.succeed(undefined))
     const clients = makeClients({ merchant: { id: row!["id"], key }, ask, seed: run.seed })
     let running = true
     const load = yield* Effect.forkChild(

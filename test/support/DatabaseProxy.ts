@@ -3,7 +3,10 @@ import { Effect, type Scope } from "effect"
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 import { type TestDatabase, urlOf } from "./Database.ts"
 
-/** `through`: as if it was not there; `held`: takes everything, passes nothing on; `cut`: ends what is open and what comes. */
+/**
+ * `through`: as if it was not there; `held`: takes everything, passes nothing on; `cut`: ends what is open and what
+ * comes.
+ */
 export type ProxyMode = "through" | "held" | "cut"
 
 export interface DatabaseProxy {
@@ -16,8 +19,13 @@ export interface DatabaseProxy {
 const reach = ({ host, port }: TestDatabase): Socket =>
   host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
 
-/** A line to `database`, open at first; it passes on everything `delayMillis` later, so a round trip takes twice that. */
-export const makeDatabaseProxy = (database: TestDatabase, delayMillis = 0): Effect.Effect<DatabaseProxy, never, Scope.Scope> =>
+/**
+ * A line to `database`, open at first; it passes on everything `delayMillis` later, so a round trip takes twice that.
+ */
+export const makeDatabaseProxy = (
+  database: TestDatabase,
+  delayMillis = 0
+): Effect.Effect<DatabaseProxy, never, Scope.Scope> =>
   Effect.gen(function*() {
     const ends = new Set<Socket>()
     let way: ProxyMode = "through"

@@ -1,13 +1,31 @@
 /**
- * Two instances on one database, killed, paused and stopped in turn under load, with receivers of every kind; afterwards
- * the deliveries are judged by what was committed, kept and received. Clients ask whichever instance they like and repeat
- * on the other what got no answer.
+ * Two instances on one database, killed, paused and stopped in turn under load, with receivers of every kind;
+ * afterwards the deliveries are judged by what was committed, kept and received. Clients ask whichever instance they
+ * like and repeat on the other what got no answer.
  */
 import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import type { Anvil } from "./Anvil.ts"
-import { type Ask, allEvents, type CrashRunOptions, queueDrainMillis, checkCommits, expireLeases, makeClients, orderingFaults, seededRandom, type WireEvent } from "./Crash.ts"
-import { type Break, type DeliveryRow, type Endpoint, type History, checkDeliveries, type CheckResult } from "./DeliveryChecker.ts"
+import {
+  allEvents,
+  type Ask,
+  checkCommits,
+  type CrashRunOptions,
+  expireLeases,
+  makeClients,
+  orderingFaults,
+  queueDrainMillis,
+  seededRandom,
+  type WireEvent
+} from "./Crash.ts"
+import {
+  type Break,
+  checkDeliveries,
+  type CheckResult,
+  type DeliveryRow,
+  type Endpoint,
+  type History
+} from "./DeliveryChecker.ts"
 import { receiverCertificate } from "./Receiver.ts"
 import type { ReceiverKind, Receivers } from "./Receivers.ts"
 import { exchange, type Service, until } from "./Service.ts"
@@ -15,7 +33,10 @@ import { exchange, type Service, until } from "./Service.ts"
 export interface DeliveryRunOptions extends Pick<CrashRunOptions, "query" | "kills" | "seed" | "progress"> {
   /** A new process of an instance: always the same ports and directory. */
   readonly start: (instance: 0 | 1) => Effect.Effect<Service, never, Scope.Scope>
-  readonly makeMerchants: (service: Service, count: number) => Effect.Effect<ReadonlyArray<{ readonly id: number; readonly key: string }>>
+  readonly makeMerchants: (
+    service: Service,
+    count: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly id: number; readonly key: string }>>
   readonly receivers: Receivers
   /** The chain that all instances follow. */
   readonly node: Anvil
@@ -39,11 +60,20 @@ export interface DeliveryRunOptions extends Pick<CrashRunOptions, "query" | "kil
 }
 
 /** What the deployments of this harness have in common: the chain, the certificate, the retries. */
-export const deliveryRunConfig = ({ node, receivers, retry }: Pick<DeliveryRunOptions, "node" | "receivers" | "retry">) => ({
+export const deliveryRunConfig = (
+  { node, receivers, retry }: Pick<DeliveryRunOptions, "node" | "receivers" | "retry">
+) => ({
   chains: [{
     use: "evm",
     // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
-    options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, startIndex: 10, pollMillis: 100 }
+    options: {
+      network: "base",
+      environment: "devnet",
+      rpc: [node.url],
+      xpub: devnetXpub,
+      startIndex: 10,
+      pollMillis: 100
+    }
   }],
   transports: [{ use: "https", options: { ca: receiverCertificate } }],
   webhooks: { devnetReceivers: receivers.hosts, retryBaseSeconds: retry.baseMillis / 1_000, retryFactor: retry.factor }
@@ -133,7 +163,10 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
       yield* Scope.close(scope, Exit.void)
       breaks.push({ what: signal === "SIGKILL" ? "kill" : "stop", at, until: now() })
     })
-  const again = (instance: 0 | 1) => Effect.map(boot(instance), (next) => { running[instance] = next })
+  const again = (instance: 0 | 1) =>
+    Effect.map(boot(instance), (next) => {
+      running[instance] = next
+    })
 
   const pause = (instance: 0 | 1, millis: number) =>
     Effect.gen(function*() {
@@ -158,8 +191,11 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
         const answer = Exit.isSuccess(exit) ? exit.value : undefined
         if (!rolling.strict) return answer
         rolling.answered++
-        if (answer === undefined) faults.push(`restart ${path}: no answer during a rolling restart: ${JSON.stringify(exit)}`)
-        else if (answer.status >= 500) faults.push(`restart ${path}: ${answer.status} during a rolling restart: ${answer.text}`)
+        if (answer === undefined) {
+          faults.push(`restart ${path}: no answer during a rolling restart: ${JSON.stringify(exit)}`)
+        } else if (answer.status >= 500) {
+          faults.push(`restart ${path}: ${answer.status} during a rolling restart: ${answer.text}`)
+        }
         return answer
       }
       if (rolling.strict) faults.push(`restart ${path}: no instance took it during a rolling restart`)
@@ -168,7 +204,17 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
 
   const slowness = () => Math.max(1, Math.max(...starts) / usualStartMillis)
 
-  return { again, ask, breaks, end, faults, pause, rolling, slowness, service: (instance: 0 | 1) => running[instance]!.service }
+  return {
+    again,
+    ask,
+    breaks,
+    end,
+    faults,
+    pause,
+    rolling,
+    slowness,
+    service: (instance: 0 | 1) => running[instance]!.service
+  }
 })
 
 type Instances = Effect.Success<ReturnType<typeof makeInstances>>
@@ -201,7 +247,10 @@ const payOn = (node: Anvil, ask: Ask, turn: Semaphore.Semaphore) => (answer: any
     const tokens = yield* ask("/api/v1/payments/available-tokens?mode=network&network=base", { headers })
     const token = tokens?.status === 200 ? tokens.json.find((each: any) => each.token_symbol === "USDC") : undefined
     if (token === undefined) return
-    const shown = yield* ask("/api/v1/payments/payment-addresses", { headers, body: { network: "base", token_id: token.id } })
+    const shown = yield* ask("/api/v1/payments/payment-addresses", {
+      headers,
+      body: { network: "base", token_id: token.id }
+    })
     if (shown?.status !== 200) return
     yield* turn.withPermits(1)(node.token("transfer", [shown.json.temp_address, BigInt(amount) * unitsPerMilli]))
   })
@@ -237,8 +286,12 @@ const breakThings = Effect.fnUntraced(function*(run: DeliveryRunOptions, instanc
   yield* until(
     "deliveries were taken before anything is broken",
     run.receivers.seen,
-    ({ arrivals }) => calmPaths.every((path) =>
-      arrivals.some((one) => one.path.startsWith(path) && one.endedAt !== null && one.startedAt < now() - calmTakenMillis)),
+    ({ arrivals }) =>
+      calmPaths.every((path) =>
+        arrivals.some((one) =>
+          one.path.startsWith(path) && one.endedAt !== null && one.startedAt < now() - calmTakenMillis
+        )
+      ),
     queueDrainMillis
   )
   for (let kill = 1; kill <= run.kills; kill++) {
@@ -312,7 +365,8 @@ export const runDelivery = (run: DeliveryRunOptions): Effect.Effect<DeliveryRepo
         seed: run.seed + at,
         betweenMillis: run.betweenMillis,
         pay
-      }))
+      })
+    )
     for (let n = 0; n < quietInvoices; n++) {
       yield* ask("/api/v1/invoices", {
         headers: { "x-api-key": quiet!.key, "idempotency-key": `quiet-${n}` },
@@ -322,11 +376,15 @@ export const runDelivery = (run: DeliveryRunOptions): Effect.Effect<DeliveryRepo
 
     let running = true
     const load = yield* Effect.forkChild(
-      Effect.forEach(clients, ({ caller }) =>
-        Effect.forEach(Array.from({ length: run.callers }), (_, name) => caller(name, () => running), {
-          concurrency: "unbounded",
-          discard: true
-        }), { concurrency: "unbounded", discard: true })
+      Effect.forEach(
+        clients,
+        ({ caller }) =>
+          Effect.forEach(Array.from({ length: run.callers }), (_, name) => caller(name, () => running), {
+            concurrency: "unbounded",
+            discard: true
+          }),
+        { concurrency: "unbounded", discard: true }
+      )
     )
     const reader = yield* Effect.forkChild(follow(ask, busy[0]!.key, () => running))
     yield* breakThings(run, instances, random)

@@ -1,6 +1,6 @@
 /**
- * Judges deliveries by what everybody saw: the rows, the events of the API, and the receivers. Pure, so that a history can
- * be spoiled by hand and the judge be seen to notice.
+ * Judges deliveries by what everybody saw: the rows, the events of the API, and the receivers. Pure, so that a history
+ * can be spoiled by hand and the judge be seen to notice.
  */
 import { attemptTimeoutMillis } from "../../runtime/webhooks/Deliverer.ts"
 import type { WireEvent } from "./Crash.ts"
@@ -92,7 +92,9 @@ const waitingStatuses: ReadonlySet<string> = new Set(["pending", "retrying", "de
 
 /** The filters of the reference, read once more by somebody else: `*`, `prefix.*`, or the type itself. */
 const selects = (filters: ReadonlyArray<string>, type: string): boolean =>
-  filters.some((filter) => filter === "*" || filter === type || filter.endsWith(".*") && type.startsWith(filter.slice(0, -1)))
+  filters.some((filter) =>
+    filter === "*" || filter === type || filter.endsWith(".*") && type.startsWith(filter.slice(0, -1))
+  )
 
 const pending = /"pending_webhooks":(\d+)/
 const withoutPending = (text: string) => text.replace(pending, "")
@@ -125,14 +127,18 @@ const queued = ({ endpoints, events, rows, seen }: History): ReadonlyArray<strin
           ended.add(endpoint.id)
           continue
         }
-        if (ended.has(endpoint.id)) faults.push(`deliveries ${id}: queued for ${endpoint.id}, which was disabled before`)
+        if (ended.has(endpoint.id)) {
+          faults.push(`deliveries ${id}: queued for ${endpoint.id}, which was disabled before`)
+        }
         if (count !== 1) faults.push(`deliveries ${id}: ${count} deliveries to ${endpoint.kind} ${endpoint.id}`)
         targets++
         expected += count
       }
       const body = seen.bodies.get(id)
       const told = body === undefined ? undefined : Number(pending.exec(body)?.[1])
-      if (told !== undefined && told !== targets) faults.push(`deliveries ${id}: pending_webhooks ${told}, endpoints ${targets}`)
+      if (told !== undefined && told !== targets) {
+        faults.push(`deliveries ${id}: pending_webhooks ${told}, endpoints ${targets}`)
+      }
     }
   }
   if (rows.length !== expected) faults.push(`deliveries ${rows.length - expected} deliveries that nobody wants`)
@@ -142,7 +148,10 @@ const queued = ({ endpoints, events, rows, seen }: History): ReadonlyArray<strin
 /**
  * Outcomes: delivered, or failed after exactly four attempts, or waiting behind an open breaker, or canceled by a 410.
  */
-const ended = (history: History, arrivalsOf: (row: DeliveryRow) => ReadonlyArray<ReceivedDelivery>): ReadonlyArray<string> => {
+const ended = (
+  history: History,
+  arrivalsOf: (row: DeliveryRow) => ReadonlyArray<ReceivedDelivery>
+): ReadonlyArray<string> => {
   const endpoints = new Map(history.endpoints.map((endpoint) => [endpoint.id, endpoint]))
   return history.rows.flatMap((row) => {
     const { kind, open } = endpoints.get(row.endpointId)!
@@ -199,22 +208,31 @@ const signed = ({ breaks, endpoints, events, rows, seen }: History): ReadonlyArr
 }
 
 /** Repeats: an attempt arrives once, but where its instance was taken away before it could write the answer down. */
-const repeated = (breaks: ReadonlyArray<Break>, pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>) => {
+const repeated = (
+  breaks: ReadonlyArray<Break>,
+  pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>
+) => {
   const repeats = pairs.filter(([a, b]) => b.attempt <= a.attempt)
   const faults = repeats.filter(([a, b]) =>
     !between(breaks, a.startedAt, b.startedAt, "kill", "pause") &&
     // A stop gives back what had no answer yet.
     !(a.status === null && between(breaks, a.startedAt, b.startedAt, "stop"))
   ).map(([{ attempt, deliveryId, path }]) => `repeats ${deliveryId} at ${path}: attempt ${attempt} arrived twice`)
-  if (repeats.length > breaks.length * maximumInFlight) faults.push(`repeats ${repeats.length} repeats by ${breaks.length} breaks`)
+  if (repeats.length > breaks.length * maximumInFlight) {
+    faults.push(`repeats ${repeats.length} repeats by ${breaks.length} breaks`)
+  }
   return { faults, repeats: repeats.length }
 }
 
 /** From when on its sender may have known the end of an attempt; it is the sender that ends what gets no answer. */
-const knownFrom = ({ answeredAt, endedAt }: ReceivedDelivery): number => Math.min(answeredAt ?? Infinity, endedAt ?? Infinity)
+const knownFrom = ({ answeredAt, endedAt }: ReceivedDelivery): number =>
+  Math.min(answeredAt ?? Infinity, endedAt ?? Infinity)
 
 /** Pace: no delivery is sent twice at once, no endpoint more than four times, but by an instance that was paused. */
-const overlapping = ({ breaks, seen }: History, pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>): ReadonlyArray<string> => {
+const overlapping = (
+  { breaks, seen }: History,
+  pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>
+): ReadonlyArray<string> => {
   const faults = pairs.filter(([a, b]) =>
     knownFrom(a) > b.startedAt + clockMillis && !between(breaks, a.startedAt, b.startedAt, "pause")
   ).map(([{ deliveryId, path }]) => `pace ${deliveryId} at ${path} was sent twice at once`)
@@ -232,9 +250,14 @@ const overlapping = ({ breaks, seen }: History, pairs: ReadonlyArray<readonly [R
 }
 
 /** Pace: no retry comes before its time; late ones are blamed where no breaker can have held them up. */
-const timed = ({ baseMillis, breaks, factor, slowness }: History, pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>) => {
+const timed = (
+  { baseMillis, breaks, factor, slowness }: History,
+  pairs: ReadonlyArray<readonly [ReceivedDelivery, ReceivedDelivery]>
+) => {
   const retries = pairs.filter(([a, b]) =>
-    b.attempt === a.attempt + 1 && a.endedAt !== null && !between(breaks, a.startedAt, b.startedAt, "kill", "pause", "stop"))
+    b.attempt === a.attempt + 1 && a.endedAt !== null &&
+    !between(breaks, a.startedAt, b.startedAt, "kill", "pause", "stop")
+  )
     .map(([a, b]) => {
       // That the sender gave up is seen late on a busy machine, but when it does is known.
       const from = a.answeredAt === null ? Math.min(a.endedAt!, a.startedAt + attemptTimeoutMillis) : knownFrom(a)
@@ -242,7 +265,8 @@ const timed = ({ baseMillis, breaks, factor, slowness }: History, pairs: Readonl
     })
   const faults = retries.filter(({ planned, waited }) => waited < planned * (1 - jitter) - clockMillis)
     .map(({ a, planned, waited }) =>
-      `pace ${a.deliveryId} at ${a.path}: tried again after ${waited.toFixed(0)} ms, planned ${planned}`)
+      `pace ${a.deliveryId} at ${a.path}: tried again after ${waited.toFixed(0)} ms, planned ${planned}`
+    )
   const late = retries.filter(({ a }) => a.path.startsWith("/flaky/"))
     .map(({ planned, waited }) => waited - planned * (1 + jitter))
   const p90 = quantile(late, 0.9)
@@ -256,7 +280,8 @@ export const checkDeliveries = (history: History): CheckResult => {
   const byDelivery = Map.groupBy(seen.arrivals, ({ deliveryId }) => deliveryId)
   for (const arrivals of byDelivery.values()) arrivals.sort((a, b) => a.startedAt - b.startedAt)
   const pairs = [...byDelivery.values()].flatMap((arrivals) =>
-    arrivals.slice(1).map((next, at) => [arrivals[at]!, next] as const))
+    arrivals.slice(1).map((next, at) => [arrivals[at]!, next] as const)
+  )
   const firstBreak = Math.min(Infinity, ...breaks.map(({ at }) => at))
   const latencies = seen.arrivals
     .filter(({ attempt, path, startedAt }) => attempt === 1 && path.startsWith("/healthy/") && startedAt < firstBreak)
@@ -273,7 +298,9 @@ export const checkDeliveries = (history: History): CheckResult => {
       ...twice,
       ...overlapping(history, pairs),
       ...untimely,
-      ...(p99 > healthyMillis * slowness ? [`isolation healthy endpoints: p99 ${p99.toFixed(0)} ms beside the others`] : [])
+      ...(p99 > healthyMillis * slowness
+        ? [`isolation healthy endpoints: p99 ${p99.toFixed(0)} ms beside the others`]
+        : [])
     ],
     delivered: count("succeeded"),
     exhausted: count("failed"),

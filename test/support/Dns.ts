@@ -7,8 +7,8 @@ export interface Dns {
   /** `address:port`. */
   readonly server: string
   /**
-   * The addresses of a name from now on, `SERVFAIL`, or null: no answer at all. With several lists each question for IPv4
-   * addresses takes the next one, and the last for good. A name never set does not exist.
+   * The addresses of a name from now on, `SERVFAIL`, or null: no answer at all. With several lists each question for
+   * IPv4 addresses takes the next one, and the last for good. A name never set does not exist.
    */
   readonly set: (name: string, ...answers: ReadonlyArray<ReadonlyArray<string> | "SERVFAIL" | null>) => void
   /** IPv4 questions so far for a name. */

@@ -7,8 +7,8 @@ const logsPerTransaction = 8_000
 const gasPerTransaction = 16_700_000n
 
 /**
- * Assembled by hand. Calldata: how often, to whom. `while (n) { log3(0, 32, Transfer, caller, to); n -= 1 }` over a word
- * of 1.
+ * Assembled by hand. Calldata: how often, to whom. `while (n) { log3(0, 32, Transfer, caller, to); n -= 1 }` over a
+ * word of 1.
  */
 const code =
   "0x60016000526000355b8015603f57602035337fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef60206000a3600190036008565b00"
@@ -16,8 +16,8 @@ const code =
 const word = (value: bigint): string => value.toString(16).padStart(64, "0")
 
 /**
- * Puts the contract at `contract` and sends the transactions for `count` logs to `to`, without waiting for a block: turn
- * automine off before, so that all of them are in the next one.
+ * Puts the contract at `contract` and sends the transactions for `count` logs to `to`, without waiting for a block:
+ * turn automine off before, so that all of them are in the next one.
  */
 export const sendFakeTransfers = (
   node: Anvil,

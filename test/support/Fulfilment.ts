@@ -26,7 +26,10 @@ export interface FulfilmentCall {
 }
 
 /** Newest first. */
-export const fulfilmentSecrets = ["ful_2f6c1f0f3a7e4e2b9b1d6a5c8e7f9012", "ful_0a9b8c7d6e5f40312233445566778899"] as const
+export const fulfilmentSecrets = [
+  "ful_2f6c1f0f3a7e4e2b9b1d6a5c8e7f9012",
+  "ful_0a9b8c7d6e5f40312233445566778899"
+] as const
 
 export class Fulfilment extends Context.Service<Fulfilment, {
   readonly baseUrl: string
@@ -38,22 +41,30 @@ export class Fulfilment extends Context.Service<Fulfilment, {
     readonly keys: ReadonlyArray<string>
   }>
 }>()("test/Fulfilment") {
-  static readonly layer = Layer.effect(Fulfilment, Effect.gen(function*() {
-    const child = yield* Effect.acquireRelease(
-      Effect.sync(() => fork(file, { silent: true, env: { ...process.env, NODE_COMPILE_CACHE: compileCache, SECRETS: fulfilmentSecrets.join(",") } })),
-      (running) => Effect.sync(() => running.kill())
-    )
-    const port = yield* Effect.callback<string>((resume) => {
-      child.stdout!.once("data", (chunk) => resume(Effect.succeed(String(chunk).trim())))
-      child.once("exit", (code) => resume(Effect.die(new Error(`the fulfilment service ended: ${code}`))))
+  static readonly layer = Layer.effect(
+    Fulfilment,
+    Effect.gen(function*() {
+      const child = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          fork(file, {
+            silent: true,
+            env: { ...process.env, NODE_COMPILE_CACHE: compileCache, SECRETS: fulfilmentSecrets.join(",") }
+          })
+        ),
+        (running) => Effect.sync(() => running.kill())
+      )
+      const port = yield* Effect.callback<string>((resume) => {
+        child.stdout!.once("data", (chunk) => resume(Effect.succeed(String(chunk).trim())))
+        child.once("exit", (code) => resume(Effect.die(new Error(`the fulfilment service ended: ${code}`))))
+      })
+      const url = `http://127.0.0.1:${port}`
+      return Fulfilment.of({
+        baseUrl: `${url}/shop`,
+        misbehave: (faults) => Effect.asVoid(exchange(url, "/control", { body: faults })),
+        seen: Effect.map(exchange(url, "/control"), ({ json }) => json)
+      })
     })
-    const url = `http://127.0.0.1:${port}`
-    return Fulfilment.of({
-      baseUrl: `${url}/shop`,
-      misbehave: (faults) => Effect.asVoid(exchange(url, "/control", { body: faults })),
-      seen: Effect.map(exchange(url, "/control"), ({ json }) => json)
-    })
-  }))
+  )
 }
 
 /** The headers of a callback, as the guide says they are made. */

@@ -12,8 +12,13 @@ const generators = createRequire(createRequire(import.meta.url).resolve("tillwir
 
 const run = (words: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}): Effect.Effect<string> =>
   Effect.callback((resume) => {
-    execFile(process.execPath, [...words], { cwd: root, env: { ...process.env, ...environment }, maxBuffer: 2 ** 24 }, (error, said, complained) =>
-      resume(error === null ? Effect.succeed(said) : Effect.die(new Error(`${said}\n${complained}`))))
+    execFile(
+      process.execPath,
+      [...words],
+      { cwd: root, env: { ...process.env, ...environment }, maxBuffer: 2 ** 24 },
+      (error, said, complained) =>
+        resume(error === null ? Effect.succeed(said) : Effect.die(new Error(`${said}\n${complained}`)))
+    )
   })
 
 /** A folder within the project, so that generated code finds the packages it imports; removed with the scope. */
@@ -29,18 +34,32 @@ const workshop = Effect.acquireRelease(
 const compile = (folder: string, program: string) =>
   Effect.gen(function*() {
     writeFileSync(join(folder, "program.ts"), program)
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({
-      compilerOptions: {
-        module: "ESNext", moduleResolution: "Bundler", target: "ES2022", lib: ["ES2023", "DOM", "DOM.Iterable"], strict: true,
-        noEmit: true, skipLibCheck: true, types: ["node"]
-      },
-      files: ["program.ts"]
-    }))
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: {
+          module: "ESNext",
+          moduleResolution: "Bundler",
+          target: "ES2022",
+          lib: ["ES2023", "DOM", "DOM.Iterable"],
+          strict: true,
+          noEmit: true,
+          skipLibCheck: true,
+          types: ["node"]
+        },
+        files: ["program.ts"]
+      })
+    )
     yield* run([generators.resolve("typescript/bin/tsc"), "--project", folder])
     yield* Effect.promise(() =>
       build({
-        entryPoints: [join(folder, "program.ts")], outfile: join(folder, "program.mjs"), bundle: true, platform: "node", format: "esm"
-      }))
+        entryPoints: [join(folder, "program.ts")],
+        outfile: join(folder, "program.mjs"),
+        bundle: true,
+        platform: "node",
+        format: "esm"
+      })
+    )
     return join(folder, "program.mjs")
   })
 
@@ -49,18 +68,30 @@ export type Generator = (folder: string, document: string) => ReadonlyArray<stri
 
 /** Makes `./sdk`. */
 export const heyApi: Generator = (folder, document) => [
-  "--import", join(root, "test/generators/olderTypescript.mjs"),
+  "--import",
+  join(root, "test/generators/olderTypescript.mjs"),
   join(root, "node_modules/@hey-api/openapi-ts/dist/run.mjs"),
-  "-i", document, "-o", join(folder, "sdk"), "-c", "@hey-api/client-fetch", "--no-log-file"
+  "-i",
+  document,
+  "-o",
+  join(folder, "sdk"),
+  "-c",
+  "@hey-api/client-fetch",
+  "--no-log-file"
 ]
 
 /** Makes `./openapi`, the types that `openapi-fetch` takes. */
 export const openapiTypescript: Generator = (folder, document) => [
   join(root, "node_modules/tillwire-test-generators/node_modules/openapi-typescript/bin/cli.js"),
-  document, "-o", join(folder, "openapi.ts")
+  document,
+  "-o",
+  join(folder, "openapi.ts")
 ]
 
-/** Type-checks `program` beside the client that `generator` makes, runs it with the service's URL and `words`, answers its output. */
+/**
+ * Type-checks `program` beside the client that `generator` makes, runs it with the service's URL and `words`, answers
+ * its output.
+ */
 export const driveGenerated = (generator: Generator, service: Service, program: string, words: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const folder = yield* workshop

@@ -9,8 +9,8 @@ export interface NodeCall {
 }
 
 /**
- * What an endpoint does with calls: `through` passes them on, `cut` ends each connection, `held` never answers; a function
- * answers in the node's place, given how to ask the node.
+ * What an endpoint does with calls: `through` passes them on, `cut` ends each connection, `held` never answers; a
+ * function answers in the node's place, given how to ask the node.
  */
 export type NodeFault = "through" | "cut" | "held" | NodeAnswers
 
@@ -60,15 +60,20 @@ export const nodeProxy = (nodeUrl: string): Effect.Effect<NodeProxy, never, Scop
         })
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
-      (made) => Effect.callback<void>((resume) => {
-        made.close(() => resume(Effect.void))
-        made.closeAllConnections()
-      })
+      (made) =>
+        Effect.callback<void>((resume) => {
+          made.close(() => resume(Effect.void))
+          made.closeAllConnections()
+        })
     )
     return {
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      set: (next) => { fault = next },
-      lead: (next) => { target = next },
+      set: (next) => {
+        fault = next
+      },
+      lead: (next) => {
+        target = next
+      },
       calls: () => calls
     }
   })

@@ -1,6 +1,6 @@
 /**
- * The published OpenAPI document as a judge: whatever a service answered is held against what the document says of it. A
- * status, a header or a field that the document does not have is as wrong as one that it has and the answer lacks.
+ * The published OpenAPI document as a judge: whatever a service answered is held against what the document says of it.
+ * A status, a header or a field that the document does not have is as wrong as one that it has and the answer lacks.
  */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { readFileSync } from "node:fs"
@@ -18,10 +18,26 @@ export interface ObservedResponse {
 
 /** Headers that HTTP and browsers know, of which the document of an API says nothing. */
 const unspoken: ReadonlySet<string> = new Set([
-  "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin", "access-control-expose-headers",
-  "access-control-max-age", "allow", "cache-control", "connection", "content-encoding", "content-length", "content-security-policy",
-  "content-type", "cross-origin-opener-policy", "date", "keep-alive", "permissions-policy", "referrer-policy", "transfer-encoding",
-  "vary", "x-content-type-options"
+  "access-control-allow-headers",
+  "access-control-allow-methods",
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "access-control-max-age",
+  "allow",
+  "cache-control",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-security-policy",
+  "content-type",
+  "cross-origin-opener-policy",
+  "date",
+  "keep-alive",
+  "permissions-policy",
+  "referrer-policy",
+  "transfer-encoding",
+  "vary",
+  "x-content-type-options"
 ])
 
 /** Calls of which the committed document says nothing, because `config/devnet.jsonc` does not load their plugin. */
@@ -34,14 +50,20 @@ type Json = Readonly<Record<string, any>>
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The schema with every object closed that lists its fields: the document leaves them open, for clients, not for us. */
+/**
+ * The schema with every object closed that lists its fields: the document leaves them open, for clients, not for us.
+ */
 const closed = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(closed)
   if (!isObject(value)) return value
   const inner = Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, key === "examples" || key === "const" || key === "enum" ? each : closed(each)])
+    Object.entries(value).map((
+      [key, each]
+    ) => [key, key === "examples" || key === "const" || key === "enum" ? each : closed(each)])
   )
-  return isObject(value["properties"]) && value["additionalProperties"] === undefined ? { ...inner, additionalProperties: false } : inner
+  return isObject(value["properties"]) && value["additionalProperties"] === undefined
+    ? { ...inner, additionalProperties: false }
+    : inner
 }
 
 interface Operation {
@@ -73,7 +95,9 @@ const escaped = (name: string): string => name.replaceAll("~", "~0").replaceAll(
 export const checkerFor = (document: Json) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false })
   const id = "https://tillwire.test/openapi.json"
-  ajv.addSchema({ $id: id, ...Object.fromEntries(["paths", "components"].map((part) => [part, closed(document[part])])) } as never)
+  ajv.addSchema(
+    { $id: id, ...Object.fromEntries(["paths", "components"].map((part) => [part, closed(document[part])])) } as never
+  )
   const validators = new Map<string, ValidateFunction>()
   const validatorAt = (pointer: string): ValidateFunction => {
     const known = validators.get(pointer) ?? ajv.compile({ $ref: `${id}#${pointer}` })
@@ -86,10 +110,16 @@ export const checkerFor = (document: Json) => {
   const paths: ReadonlyArray<Path> = Object.entries<Json>(document["paths"]).map(([template, operations]) => ({
     template,
     segments: segmentsOf(template),
-    operations: new Map(Object.entries<Json>(operations).map(([method, { responses }]) => [
-      method.toUpperCase(),
-      { method, pointer: `/paths/${encodeURIComponent(escaped(template))}/${method}/responses`, responses } as Operation
-    ]))
+    operations: new Map(
+      Object.entries<Json>(operations).map(([method, { responses }]) => [
+        method.toUpperCase(),
+        {
+          method,
+          pointer: `/paths/${encodeURIComponent(escaped(template))}/${method}/responses`,
+          responses
+        } as Operation
+      ])
+    )
   })).toSorted((one, other) => parameters(one) - parameters(other))
 
   /** A part of the document, and where it stands. */
@@ -104,13 +134,18 @@ export const checkerFor = (document: Json) => {
     // Of a union each member complains; the deepest complaint is about the member that was meant.
     const depth = ({ instancePath }: { readonly instancePath: string }) => instancePath.split("/").length
     const [first] = (validate.errors ?? []).toSorted((one, other) => depth(other) - depth(one))
-    return [`${what}${first?.instancePath ?? ""} ${first?.message ?? "is wrong"} ${JSON.stringify(first?.params ?? {})}`]
+    return [
+      `${what}${first?.instancePath ?? ""} ${first?.message ?? "is wrong"} ${JSON.stringify(first?.params ?? {})}`
+    ]
   }
 
   const headerFaults = (headers: IncomingHttpHeaders, documented: Json, at: string): ReadonlyArray<string> => {
-    const known = new Map(Object.entries<Json>(documented).map(([name, header]) => [
-      name.toLowerCase(), resolved(header, `${at}/headers/${escaped(name)}`)
-    ]))
+    const known = new Map(
+      Object.entries<Json>(documented).map(([name, header]) => [
+        name.toLowerCase(),
+        resolved(header, `${at}/headers/${escaped(name)}`)
+      ])
+    )
     const undocumented = Object.keys(headers).filter((name) => !unspoken.has(name) && !known.has(name))
     return [
       ...undocumented.map((name) => `the header ${name} is not documented`),
@@ -123,7 +158,11 @@ export const checkerFor = (document: Json) => {
     ]
   }
 
-  const bodyFaults = ({ headers, method, text }: ObservedResponse, content: Json | undefined, at: string): ReadonlyArray<string> => {
+  const bodyFaults = (
+    { headers, method, text }: ObservedResponse,
+    content: Json | undefined,
+    at: string
+  ): ReadonlyArray<string> => {
     if (content === undefined || method === "HEAD") return text === "" ? [] : ["a body is not documented"]
     if (headers["content-encoding"] !== undefined) return []
     const type = headers["content-type"]?.split(";")[0] ?? "no content type"
@@ -132,9 +171,16 @@ export const checkerFor = (document: Json) => {
     return faultsOf(validatorAt(`${at}/content/${encodeURIComponent(escaped(type))}/schema`), value, "the body")
   }
 
-  const withoutOperation = ({ headers, method, path, status, text }: ObservedResponse, found: Path | undefined): ReadonlyArray<string> => {
+  const withoutOperation = (
+    { headers, method, path, status, text }: ObservedResponse,
+    found: Path | undefined
+  ): ReadonlyArray<string> => {
     if (found === undefined && !path.startsWith("/api/")) return []
-    if (found !== undefined && method === "OPTIONS" && status === 204) return text === "" ? [] : ["a body is not documented"]
+    if (found !== undefined && method === "OPTIONS" && status === 204) {
+      return text === ""
+        ? []
+        : ["a body is not documented"]
+    }
     if (status < 400) return [`${found === undefined ? "the path" : "the method"} is not documented`]
     if (status === 405 && headers.allow === undefined) return ["the header allow is missing"]
     return method === "HEAD" ? [] : faultsOf(isError, JSON.parse(text), "the body")
@@ -155,7 +201,10 @@ export const checkerFor = (document: Json) => {
     const documented = operation.responses[answer.status]
     if (documented === undefined) return [`status ${answer.status} is not documented: ${answer.text.slice(0, 300)}`]
     const [response, at] = resolved(documented, `${operation.pointer}/${answer.status}`)
-    return [...headerFaults(answer.headers, response["headers"] ?? {}, at), ...bodyFaults(answer, response["content"], at)]
+    return [
+      ...headerFaults(answer.headers, response["headers"] ?? {}, at),
+      ...bodyFaults(answer, response["content"], at)
+    ]
   }
 }
 

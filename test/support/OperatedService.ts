@@ -1,6 +1,6 @@
 /**
- * The service on mainnet rules as an operator runs it: the real process between endpoints that go wrong on demand, a real
- * node behind them, and the internal port, spoken to byte by byte so that anything can be said to it.
+ * The service on mainnet rules as an operator runs it: the real process between endpoints that go wrong on demand, a
+ * real node behind them, and the internal port, spoken to byte by byte so that anything can be said to it.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HDKey } from "@scure/bip32"
@@ -99,7 +99,9 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
     const endpoints = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)] as const
     const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(0x3c)).derive("m/44'/60'/0'").publicExtendedKey
     const deployment = chaosDeployment(database.url, {
-      rpc: [endpoints[0].url, endpoints[1].url], xpub, pollMillis
+      rpc: [endpoints[0].url, endpoints[1].url],
+      xpub,
+      pollMillis
     })
     const ports = { http: yield* freePort, rpc: yield* freePort }
     const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
@@ -111,11 +113,16 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
     const openShop = Effect.gen(function*() {
       const { value: { id } } = yield* call("auth.merchants.create", { name: "Shop", email: "pay@shop.example" })
       const { value: { key } } = yield* call("auth.keys.create", {
-        merchant_id: id, name: "till", scope: "merchant", environment: "mainnet"
+        merchant_id: id,
+        name: "till",
+        scope: "merchant",
+        environment: "mainnet"
       })
       service().guard(key)
       yield* service().call("/api/v1/merchant/settings", {
-        method: "PATCH", headers: { "x-api-key": key }, body: { confirmation_policy: "fast" }
+        method: "PATCH",
+        headers: { "x-api-key": key },
+        body: { confirmation_policy: "fast" }
       })
       return { key, merchantId: id }
     })
@@ -126,12 +133,15 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
       })
       if (made.status !== 200) return yield* Effect.die(new Error(made.text))
       const { invoice_id: id, payment_session_headers: session } = made.json
-      const tokens = yield* service().call("/api/v1/payments/available-tokens?mode=network&network=base", { headers: session })
+      const tokens = yield* service().call("/api/v1/payments/available-tokens?mode=network&network=base", {
+        headers: session
+      })
       const token = tokens.json.find(({ token_symbol }: any) => token_symbol === "USDC")
       const shown = yield* until(
         "an address",
         service().call("/api/v1/payments/payment-addresses", {
-          headers: session, body: { network: "base", token_id: token.id }
+          headers: session,
+          body: { network: "base", token_id: token.id }
         }),
         ({ status }) => status === 200
       )
@@ -142,7 +152,9 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
         const headers = { "x-api-key": shop.key }
         const found = yield* service().call(`/api/v1/invoices/${id}`, { headers })
         const payments = yield* service().call(`/api/v1/invoices/${id}/payments`, { headers })
-        if (found.status !== 200 || payments.status !== 200) return yield* Effect.die(new Error(found.text + payments.text))
+        if (found.status !== 200 || payments.status !== 200) {
+          return yield* Effect.die(new Error(found.text + payments.text))
+        }
         return { invoice: found.json, payments: payments.json.data }
       })
     const placeOf = Effect.fnUntraced(function*(hash: string, to: string, amount: bigint) {
@@ -163,16 +175,27 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
       return yield* placeOf(yield* node.token("mint", [to, amount], { at: usdc }), to, amount)
     })
     const status = Effect.suspend(() =>
-      Effect.map(call("chains.status", { environment: "mainnet" }), ({ value }) => value[0]))
+      Effect.map(call("chains.status", { environment: "mainnet" }), ({ value }) => value[0])
+    )
     const caughtUp = Effect.gen(function*() {
       const head = BigInt(yield* node.rpc("eth_blockNumber"))
       yield* until("the newest block is read", status, (found) => found.head !== null && BigInt(found.head) >= head)
     })
     yield* caughtUp
     return {
-      node, endpoints, sql, service, another, call, openShop, order, invoice, pay, status, caughtUp,
-      restart: (signal = "SIGTERM", between = Effect.void) =>
-        Effect.andThen(end(signal), Effect.andThen(between, boot))
+      node,
+      endpoints,
+      sql,
+      service,
+      another,
+      call,
+      openShop,
+      order,
+      invoice,
+      pay,
+      status,
+      caughtUp,
+      restart: (signal = "SIGTERM", between = Effect.void) => Effect.andThen(end(signal), Effect.andThen(between, boot))
     }
   })
 

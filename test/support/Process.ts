@@ -91,5 +91,8 @@ export const say = (said: object): void => void process.send!(said)
 
 /** Answers each question of whoever started this role, in its own time. */
 export const answerQuestions = <A>(answer: (question: A) => object | Promise<object>): void =>
-  void process.on("message", async ({ asked, question }: { readonly asked: number; readonly question: A }) =>
-    say({ asked, answer: await answer(question) }))
+  void process.on(
+    "message",
+    async ({ asked, question }: { readonly asked: number; readonly question: A }) =>
+      say({ asked, answer: await answer(question) })
+  )

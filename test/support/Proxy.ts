@@ -1,4 +1,7 @@
-/** A CONNECT proxy on this machine, as an operator would put one in front: keeps what it is asked, answers as it is told. */
+/**
+ * A CONNECT proxy on this machine, as an operator would put one in front: keeps what it is asked, answers as it is
+ * told.
+ */
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
@@ -9,8 +12,8 @@ export interface Proxy {
   /** Each `CONNECT` so far: the target and the credential that came with it. */
   readonly asked: () => ReadonlyArray<{ readonly target: string; readonly authorization: string | undefined }>
   /**
-   * What it does with the next ones: leads them to this `host:port` whatever they name, answers with a status, or (null)
-   * nothing at all.
+   * What it does with the next ones: leads them to this `host:port` whatever they name, answers with a status, or
+   * (null) nothing at all.
    */
   readonly set: (way: string | number | null) => void
 }
@@ -24,11 +27,12 @@ export const makeProxy: Effect.Effect<Proxy, never, Scope.Scope> = Effect.gen(fu
       const made = createServer((_, response) => response.writeHead(405).end())
       made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
     }),
-    (made) => Effect.callback<void>((resume) => {
-      for (const socket of sockets) socket.destroy()
-      made.close(() => resume(Effect.void))
-      made.closeAllConnections()
-    })
+    (made) =>
+      Effect.callback<void>((resume) => {
+        for (const socket of sockets) socket.destroy()
+        made.close(() => resume(Effect.void))
+        made.closeAllConnections()
+      })
   )
   const track = (socket: Socket) => {
     sockets.add(socket)
@@ -51,6 +55,8 @@ export const makeProxy: Effect.Effect<Proxy, never, Scope.Scope> = Effect.gen(fu
   return {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: () => asked,
-    set: (next) => { way = next }
+    set: (next) => {
+      way = next
+    }
   }
 })

@@ -1,4 +1,6 @@
-/** A merchant's webhook server, real down to the socket: keeps what arrives as raw bytes, answers as each path is told. */
+/**
+ * A merchant's webhook server, real down to the socket: keeps what arrives as raw bytes, answers as each path is told.
+ */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -23,7 +25,8 @@ export interface ReceivedRequest {
 export type Behaviour = (n: number, arrival: ReceivedRequest, response: ServerResponse) => void
 
 /** Answers with a status at once. */
-export const answers = (status: number, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ""): Behaviour =>
+export const answers =
+  (status: number, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ""): Behaviour =>
   (_, __, response) => response.writeHead(status, headers).end(body)
 
 /** Answers with each status in turn, then with the last for ever. */
@@ -46,8 +49,8 @@ export interface Receiver {
 }
 
 /**
- * Made once by openssl: `cert` and `stranger` are each signed by themselves, for localhost and 127.0.0.1, until 2126; signed
- * by `cert` are `expired` (in 2021) and `otherhost` (for other.example). All have one key.
+ * Made once by openssl: `cert` and `stranger` are each signed by themselves, for localhost and 127.0.0.1, until 2126;
+ * signed by `cert` are `expired` (in 2021) and `otherhost` (for other.example). All have one key.
  */
 const tls = (name: "cert" | "key" | Identity) => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
 
@@ -92,10 +95,11 @@ export const makeRawReceiver = (
         made.on("secureConnection", (socket: Socket) => socket.on("error", () => {}))
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
-      (made) => Effect.callback<void>((resume) => {
-        made.close(() => resume(Effect.void))
-        for (const socket of sockets) socket.destroy()
-      })
+      (made) =>
+        Effect.callback<void>((resume) => {
+          made.close(() => resume(Effect.void))
+          for (const socket of sockets) socket.destroy()
+        })
     )
     return {
       host: `localhost:${(server.address() as AddressInfo).port}`,
@@ -128,7 +132,9 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
           endedAt: null
         }
         arrivals.push(arrival)
-        response.on("close", () => { arrival.endedAt = performance.now() })
+        response.on("close", () => {
+          arrival.endedAt = performance.now()
+        })
         ;(scripts.get(path) ?? answers(200))(ofPath(path).length, arrival, response)
         for (const look of watchers) look()
       })
@@ -140,10 +146,11 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
           : createHttpsServer({ key: tls("key"), cert: receiverCertificate }, listener)
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
-      (made) => Effect.callback<void>((resume) => {
-        made.close(() => resume(Effect.void))
-        made.closeAllConnections()
-      })
+      (made) =>
+        Effect.callback<void>((resume) => {
+          made.close(() => resume(Effect.void))
+          made.closeAllConnections()
+        })
     )
     let open = 0
     server.on("connection", (socket) => {

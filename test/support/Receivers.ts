@@ -1,6 +1,6 @@
 /**
- * Merchants' receivers in a process of their own, over https: each path behaves as its first part says, and everything that
- * arrived is kept for whoever asks. Signatures are verified on arrival, by `standardwebhooks`, which is not ours.
+ * Merchants' receivers in a process of their own, over https: each path behaves as its first part says, and everything
+ * that arrived is kept for whoever asks. Signatures are verified on arrival, by `standardwebhooks`, which is not ours.
  */
 import { Effect, type Scope } from "effect"
 import { createHash, createHmac } from "node:crypto"
@@ -13,7 +13,16 @@ import { answerQuestions, say, serveRole, specification } from "./Process.ts"
 
 /** How a path answers; `dead` does not: nobody listens there. */
 export const receiverKinds = [
-  "healthy", "slow", "flaky", "dead", "redirecting", "resetting", "tarpit", "huge", "failing", "gone"
+  "healthy",
+  "slow",
+  "flaky",
+  "dead",
+  "redirecting",
+  "resetting",
+  "tarpit",
+  "huge",
+  "failing",
+  "gone"
 ] as const
 export type ReceiverKind = typeof receiverKinds[number]
 
@@ -156,8 +165,12 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
       }
       arrivals.push(arrival)
       if (!bodies.has(arrival.eventId)) bodies.set(arrival.eventId, body)
-      response.once("finish", () => { arrival.status = response.statusCode })
-      response.once("close", () => { arrival.endedAt = now() })
+      response.once("finish", () => {
+        arrival.status = response.statusCode
+      })
+      response.once("close", () => {
+        arrival.endedAt = now()
+      })
       answer(kind, arrival, response)
     })
   }

@@ -1,6 +1,6 @@
 /**
- * The service without some of its plugins, as whoever deletes them would have it: a copy of the tree without their folders
- * in `modules/`, their lines in the config files, and the tests that are about them.
+ * The service without some of its plugins, as whoever deletes them would have it: a copy of the tree without their
+ * folders in `modules/`, their lines in the config files, and the tests that are about them.
  */
 import { Effect } from "effect"
 import { applyEdits, modify, parse } from "jsonc-parser"
@@ -13,7 +13,11 @@ const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 
 /** What a deployment that only takes payments needs nothing of. */
 export const optionalModules: ReadonlyArray<string> = [
-  "commerce", "storefront", "retail", "settlement", "simulator"
+  "commerce",
+  "storefront",
+  "retail",
+  "settlement",
+  "simulator"
 ]
 
 /** Made by tools, or linked. */
@@ -36,7 +40,10 @@ const withoutLines = (file: string, gone: ReadonlyArray<string>) => {
   const text = readFileSync(file, "utf8")
   const { modules }: { readonly modules: ReadonlyArray<{ readonly use: string }> } = parse(text)
   const at = modules.flatMap(({ use }, index) => gone.includes(use.split("/")[0]!) ? [index] : []).toReversed()
-  writeFileSync(file, at.reduce((rest, index) => applyEdits(rest, modify(rest, ["modules", index], undefined, {})), text))
+  writeFileSync(
+    file,
+    at.reduce((rest, index) => applyEdits(rest, modify(rest, ["modules", index], undefined, {})), text)
+  )
 }
 
 /** Removes the tests that cannot be there any more, until all the rest finds what it loads; answers which. */
@@ -61,7 +68,11 @@ export const copyWithout = (gone: ReadonlyArray<string>, directory: string): Rea
   // Some of its tests run as an ordinary user.
   chmodSync(directory, 0o755)
   const folders = new Set(["modules", "test/modules"].flatMap((above) => gone.map((name) => `${above}/${name}`)))
-  for (const name of readdirSync(root).filter((name) => !left.has(name) && (!name.startsWith(".") || /\.(?:ya?ml|json)$/.test(name)))) {
+  for (
+    const name of readdirSync(root).filter((name) =>
+      !left.has(name) && (!name.startsWith(".") || /\.(?:ya?ml|json)$/.test(name))
+    )
+  ) {
     cpSync(join(root, name), join(directory, name), {
       recursive: true,
       filter: (from) => !folders.has(relative(root, from))
@@ -77,7 +88,12 @@ export const runIn = (copy: string, script: string, ...words: ReadonlyArray<stri
   Effect.callback((resume) => {
     const { HOME, PATH, TMPDIR } = process.env
     const env = { HOME, PATH, TMPDIR, NODE_COMPILE_CACHE: compileCache }
-    const child = execFile("npm", ["run", script, "--", ...words], { cwd: copy, env, maxBuffer: 2 ** 24 }, (error, said, complained) =>
-      resume(error === null ? Effect.void : Effect.die(new Error(`npm run ${script}\n${said}\n${complained}`))))
+    const child = execFile(
+      "npm",
+      ["run", script, "--", ...words],
+      { cwd: copy, env, maxBuffer: 2 ** 24 },
+      (error, said, complained) =>
+        resume(error === null ? Effect.void : Effect.die(new Error(`npm run ${script}\n${said}\n${complained}`)))
+    )
     return Effect.sync(() => void child.kill())
   })

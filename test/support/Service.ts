@@ -66,7 +66,11 @@ export const exchange = (base: string, path: string, sent: TestRequest = {}): Ef
       headers: {
         ...(bytes === undefined ? {} : { "content-type": "application/json" }),
         // Without either, Node counts the bytes by itself.
-        ...(bytes === undefined ? {} : sent.chunked === true ? { "transfer-encoding": "chunked" } : { "content-length": String(bytes.length) }),
+        ...(bytes === undefined
+          ? {}
+          : sent.chunked === true
+          ? { "transfer-encoding": "chunked" }
+          : { "content-length": String(bytes.length) }),
         ...sent.headers as Record<string, string>
       }
     }, (response) => {
@@ -145,7 +149,8 @@ const devnet: { readonly modules: ReadonlyArray<{ readonly use: string }> } = pa
 /** What `npm start` runs, but for the pages of documentation, and for play money where the chain is a real one. */
 const modulesOn = (chains: Deployment["chains"]) =>
   devnet.modules.filter(({ use }) =>
-    use !== "docs" && (use !== "simulator" || chains.some(({ use }) => use === "simulated")))
+    use !== "docs" && (use !== "simulator" || chains.some(({ use }) => use === "simulated"))
+  )
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
 export const configOf = (deployment: Deployment) => ({
@@ -205,7 +210,13 @@ export interface Service {
 
 /** Fields of answers whose values are secrets. */
 const secretFields: ReadonlySet<string> = new Set([
-  "session_token", "signature", "secret", "token", "key", "access_token", "refresh_token"
+  "session_token",
+  "signature",
+  "secret",
+  "token",
+  "key",
+  "access_token",
+  "refresh_token"
 ])
 
 /** Shorter strings are no secrets, and would be found anywhere. */
@@ -224,7 +235,10 @@ const secretsIn = (value: unknown): ReadonlyArray<string> => {
 /** What the first start tells its operator on purpose, once. */
 const demoBlock = /\n {2}Demo Store is ready[\s\S]*?-d '[^\n]*\n/
 
-/** The secrets that stand in `output`, as they are or as a URL spells them, but for the one announcement of the demo keys. */
+/**
+ * The secrets that stand in `output`, as they are or as a URL spells them, but for the one announcement of the demo
+ * keys.
+ */
 export const leakedSecrets = (output: string, secrets: Iterable<string>): ReadonlyArray<string> => {
   const rest = output.replace(demoBlock, "\n")
   return [...new Set(secrets)].filter((secret) => rest.includes(secret) || rest.includes(encodeURIComponent(secret)))
@@ -295,7 +309,8 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
       Effect.map(({ status }) => status === 200),
       Effect.catchDefect(() => Effect.succeed(false)),
       Effect.flatMap((is) =>
-        exited === undefined ? Effect.succeed(is) : Effect.die(new Error(`the service did not start:\n${output}`)))
+        exited === undefined ? Effect.succeed(is) : Effect.die(new Error(`the service did not start:\n${output}`))
+      )
     )
     yield* until("the service is ready", ready, (is) => is, startPatienceMillis).pipe(
       Effect.tapDefect(() => Effect.sync(() => process.stderr.write(output.slice(-8_000))))

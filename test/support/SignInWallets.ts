@@ -132,7 +132,13 @@ export interface TonProofOverrides {
 }
 
 /** What a wallet answers to a proof request (TON Connect 2, "Address proof signature"). */
-export const tonProof = (version: TonVersion, seed: number, asked: ChallengeFields, said: TonProofOverrides = {}, workchain = 0): SignedProof => {
+export const tonProof = (
+  version: TonVersion,
+  seed: number,
+  asked: ChallengeFields,
+  said: TonProofOverrides = {},
+  workchain = 0
+): SignedProof => {
   const { publicKey, secretKey } = keysOf(seed)
   const state = tonState(version, publicKey)
   const { domain = asked.domain, payload = asked.nonce, timestamp = asked.issuedAt } = said
@@ -176,7 +182,8 @@ export const stakeHash: Uint8Array = new Uint8Array(28).fill(0x5e)
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
 
 /** Bech32 of any bytes. */
-export const bech32Text = (prefix: string, bytes: Uint8Array): string => bech32.encode(prefix, bech32.toWords(bytes), false)
+export const bech32Text = (prefix: string, bytes: Uint8Array): string =>
+  bech32.encode(prefix, bech32.toWords(bytes), false)
 
 /** The addresses a key answers for (CIP-19): their prefix and bytes. */
 export const cardanoKinds = {

@@ -26,7 +26,10 @@ export interface ConnectOptions {
 }
 
 /** Connects, and cuts the connection when the scope closes. */
-export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Effect<Client, RefusedUpgrade, Scope.Scope> =>
+export const connectTo = (
+  url: string,
+  options: ConnectOptions = {}
+): Effect.Effect<Client, RefusedUpgrade, Scope.Scope> =>
   Effect.gen(function*() {
     const socket = new WebSocket(url, options.protocols ?? [], { headers: options.headers ?? {} })
     yield* Effect.addFinalizer(() => Effect.sync(() => socket.terminate()))
@@ -39,7 +42,8 @@ export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Eff
       for (const look of watchers) look()
     })
     const closing = new Promise<{ code: number; reason: string }>((resolve) =>
-      socket.on("close", (code, reason) => resolve({ code, reason: String(reason) })))
+      socket.on("close", (code, reason) => resolve({ code, reason: String(reason) }))
+    )
     let taken = 0
     const take = (n: number) =>
       Effect.callback<Array<any>>((resume) => {
@@ -53,7 +57,12 @@ export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Eff
         return Effect.sync(() => void watchers.delete(look))
       })
     const client: Client = {
-      socket, frames, texts, take, next: Effect.map(take(1), ([frame]) => frame), closed: Effect.promise(() => closing)
+      socket,
+      frames,
+      texts,
+      take,
+      next: Effect.map(take(1), ([frame]) => frame),
+      closed: Effect.promise(() => closing)
     }
     return yield* Effect.callback<Client, RefusedUpgrade>((resume) => {
       socket.on("open", () => resume(Effect.succeed(client)))
@@ -75,11 +84,16 @@ export const endOf = (client: Client) =>
 
 /** `<status> <code>` of a refusal, whose body must be the wrapped one. */
 export const refusalOf = <R>(connecting: Effect.Effect<unknown, RefusedUpgrade, R>) =>
-  Effect.map(Effect.flip(Effect.flatMap(connecting, () => Effect.die(new Error("it was opened")))), ({ body, status }) => {
-    const keys = `${Object.keys(body).join()} ${Object.keys(body.error ?? {}).join()}`
-    if (keys !== "success,error code,message,param,details,request_id") throw new Error(`not the wrapped body: ${JSON.stringify(body)}`)
-    return `${status} ${body.error.code}`
-  })
+  Effect.map(
+    Effect.flip(Effect.flatMap(connecting, () => Effect.die(new Error("it was opened")))),
+    ({ body, status }) => {
+      const keys = `${Object.keys(body).join()} ${Object.keys(body.error ?? {}).join()}`
+      if (keys !== "success,error code,message,param,details,request_id") {
+        throw new Error(`not the wrapped body: ${JSON.stringify(body)}`)
+      }
+      return `${status} ${body.error.code}`
+    }
+  )
 
 /** A frame of a server: unmasked. */
 export interface Frame {
@@ -104,7 +118,11 @@ const framesIn = (bytes: Buffer): ReadonlyArray<Frame> => {
     const short = bytes[at + 1]! & 0x7f
     const head = short === 126 ? 4 : short === 127 ? 10 : 2
     if (at + head > bytes.length) break
-    const size = short === 126 ? bytes.readUInt16BE(at + 2) : short === 127 ? Number(bytes.readBigUInt64BE(at + 2)) : short
+    const size = short === 126
+      ? bytes.readUInt16BE(at + 2)
+      : short === 127
+      ? Number(bytes.readBigUInt64BE(at + 2))
+      : short
     if (at + head + size > bytes.length) break
     frames.push({ opcode: bytes[at]! & 0x0f, payload: bytes.subarray(at + head, at + head + size) })
     at += head + size
@@ -155,10 +173,12 @@ export const rawSocket = (
     let received = Buffer.alloc(0)
     let head = -1
     let isClosed = false
-    const ended = new Promise<void>((resolve) => tcp.once("close", () => {
-      isClosed = true
-      resolve()
-    }))
+    const ended = new Promise<void>((resolve) =>
+      tcp.once("close", () => {
+        isClosed = true
+        resolve()
+      })
+    )
     tcp.on("error", () => {})
     const frames = () => framesIn(received.subarray(head + 4))
     const sent: Record<string, string> = {
@@ -169,15 +189,22 @@ export const rawSocket = (
       "sec-websocket-key": randomBytes(16).toString("base64"),
       ...headers
     }
-    tcp.write(`GET ${pathname}${search} HTTP/1.1\r\n${Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`)
+    tcp.write(`GET ${pathname}${search} HTTP/1.1\r\n${
+      Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`).join("")
+    }\r\n`)
     const status = yield* Effect.callback<number>((resume) => {
       tcp.on("data", (chunk: Buffer) => {
         received = Buffer.concat([received, chunk])
-        if (head !== -1) return
+        if (head !== -1) {
+          return
+        }
         head = received.indexOf("\r\n\r\n")
-        if (head !== -1) resume(Effect.succeed(Number(received.subarray(9, 12).toString())))
+        if (head !== -1) {
+          resume(Effect.succeed(Number(received.subarray(9, 12).toString())))
+        }
       })
-      tcp.once("close", () => resume(Effect.succeed(0)))
+      tcp.once("close", () =>
+        resume(Effect.succeed(0)))
     })
     const closed = Effect.map(Effect.promise(() => ended), () => {
       const last = frames().findLast(({ opcode }) => opcode === 0x8)

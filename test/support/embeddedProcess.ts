@@ -5,7 +5,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Logger } from "effect"
 import { SqlClient } from "effect/sql"
-import { storeLayer, StoreGuard } from "../../runtime/Store.ts"
+import { StoreGuard, storeLayer } from "../../runtime/Store.ts"
 
 const dataDirectory = process.argv[2] ?? ""
 

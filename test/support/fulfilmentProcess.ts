@@ -1,7 +1,7 @@
 /**
  * A merchant's fulfilment service as a merchant would write it, from the guide alone: nothing of ours is imported. It
- * holds its orders and the keys it has seen in memory, and misbehaves where `POST /control` tells it to. Secrets come from
- * `SECRETS`, comma between; it prints its port.
+ * holds its orders and the keys it has seen in memory, and misbehaves where `POST /control` tells it to. Secrets come
+ * from `SECRETS`, comma between; it prints its port.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -69,7 +69,8 @@ const quote = ({ items, zip_code }: any) => {
       ? "UNSUPPORTED_RETAILER"
       : found === undefined
       ? "NO_ELIGIBLE_OFFER"
-      : found.code ?? (zip_code?.startsWith("99") ? "NOT_DELIVERABLE" : quantity > (found.most ?? 99) ? "QUANTITY_LIMIT" : undefined)
+      : found.code ??
+        (zip_code?.startsWith("99") ? "NOT_DELIVERABLE" : quantity > (found.most ?? 99) ? "QUANTITY_LIMIT" : undefined)
     if (code === undefined) {
       offered.push({ retailer, product_id, title: found!.title, image_url: null, quantity, unit_amount: found!.price })
     } else refused.push({ retailer, product_id, code, message: `We do not sell it: ${code}` })
@@ -110,7 +111,10 @@ const reports = (order: Order) => {
   const placed = { type: "placed", provider_order_id: order.providerOrderId }
   if (order.canceled || order.looks === 0) return [placed]
   if (order.looks === 1) return [placed, { type: "shipped", shipment: shipment(order, "in_transit") }]
-  return [placed, { type: "shipped", shipment: shipment(order, "delivered") }, { type: "delivered", is_confirmed: true }]
+  return [placed, { type: "shipped", shipment: shipment(order, "delivered") }, {
+    type: "delivered",
+    is_confirmed: true
+  }]
 }
 
 const about = (order: Order, list: ReadonlyArray<object>) => ({ order_id: order.id, reports: list })
@@ -120,9 +124,16 @@ const has = (order: Order, product: string) => order.body.items.some(({ product_
 const place = (body: any): [number, object] => {
   const known = orders.get(body.order_id)
   if (known !== undefined) return [200, about(known, reports(known))]
-  if (unwanted.has(body.order_id)) return [200, { order_id: body.order_id, reports: [{ type: "placement_failed", reason: "You canceled it" }] }]
+  if (unwanted.has(body.order_id)) {
+    return [200, { order_id: body.order_id, reports: [{ type: "placement_failed", reason: "You canceled it" }] }]
+  }
   const order: Order = {
-    id: body.order_id, body, providerOrderId: `W-${orders.size + 1}`, refused: false, canceled: false, looks: 0
+    id: body.order_id,
+    body,
+    providerOrderId: `W-${orders.size + 1}`,
+    refused: false,
+    canceled: false,
+    looks: 0
   }
   order.refused = has(order, "refuse-me")
   if (has(order, "busy-me") && busy++ % 6 < 5) return [503, { sorry: true }]
@@ -154,7 +165,9 @@ const answer = (request: IncomingMessage, path: string, text: string): [number, 
   if (id === undefined) return [404, { error: "no such path" }]
   const order = orders.get(id)
   if (order === undefined && action !== undefined) unwanted.add(id)
-  if (order === undefined) return [200, { order_id: id, reports: action === undefined ? [] : [{ type: "cancellation_accepted" }] }]
+  if (order === undefined) {
+    return [200, { order_id: id, reports: action === undefined ? [] : [{ type: "cancellation_accepted" }] }]
+  }
   if (request.method === "POST" && action !== undefined) return [200, cancel(order)]
   order.looks++
   return [200, about(order, reports(order))]
@@ -170,8 +183,12 @@ const misbehave = (fault: Fault | undefined, response: ServerResponse, proper: (
   if (status !== undefined) send(response, Number(status), "{}")
   else if (fault.kind === "wait long") send(response, 429, "{}", { "retry-after": "30" })
   else if (fault.kind === "redirect") send(response, 307, "", { location: `${base}/elsewhere` })
-  else if (fault.kind === "cut") response.writeHead(200, { "content-type": "application/json", "content-length": "900" }).write("{", () => response.destroy())
-  else if (fault.kind === "lost answer") {
+  else if (fault.kind === "cut") {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "900" }).write(
+      "{",
+      () => response.destroy()
+    )
+  } else if (fault.kind === "lost answer") {
     proper()
     response.destroy()
   } else if (fault.kind === "drip") {

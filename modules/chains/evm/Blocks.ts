@@ -98,9 +98,7 @@ export const readBlock = Effect.fnUntraced(function*(
   const [block, receipts] = yield* Effect.all([
     endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(HashedBlock)),
     endpoint.call("eth_getBlockReceipts", [hex(height)], Schema.NullOr(Schema.Array(Receipt))).pipe(
-      Effect.catch((error) =>
-        error.kind === "too_large" ? readReceiptsSingly(endpoint, height) : Effect.fail(error)
-      )
+      Effect.catch((error) => error.kind === "too_large" ? readReceiptsSingly(endpoint, height) : Effect.fail(error))
     )
   ], { concurrency: 2 })
   if (block === null || receipts === null || !receipts.every(({ blockHash }) => blockHash === block.hash)) return null
@@ -143,8 +141,8 @@ export const readBlockBelow = Effect.fnUntraced(function*(
 })
 
 /**
- * What is wrong with the receipts of a block, else null: there is one for each transaction, in order, and their logs are
- * numbered through the block from 0, so that one that was left out or doubled shows.
+ * What is wrong with the receipts of a block, else null: there is one for each transaction, in order, and their logs
+ * are numbered through the block from 0, so that one that was left out or doubled shows.
  */
 export const contradictionOf = (
   transactions: ReadonlyArray<string>,
@@ -232,7 +230,10 @@ export const transfersOf = (block: FullBlock, isWatched: (matchKey: string) => b
 }
 
 /** An ERC-20 `Transfer`: three topics (an NFT's has four) and one word of data. */
-const tokenTransfer = (log: Pick<typeof Log.Type, "address" | "data" | "topics">, isWatched: (matchKey: string) => boolean) => {
+const tokenTransfer = (
+  log: Pick<typeof Log.Type, "address" | "data" | "topics">,
+  isWatched: (matchKey: string) => boolean
+) => {
   const { address, data, topics } = log
   if (topics.length !== 3 || topics[0] !== transferTopic || data.length !== 66) return undefined
   const matchKey = `0x${topics[2]!.slice(26).toLowerCase()}`

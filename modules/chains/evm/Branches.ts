@@ -4,7 +4,9 @@
  */
 import { absenceMillis } from "./EndpointPool.ts"
 
-/** What endpoints have at the first height at which the branches differ, the one that showed the other branch included. */
+/**
+ * What endpoints have at the first height at which the branches differ, the one that showed the other branch included.
+ */
 export interface BranchVotes {
   /** The block that was followed. */
   readonly followed: number
@@ -20,10 +22,10 @@ export interface BranchVotes {
 export type BranchDecision = "follow" | "stay" | "wait"
 
 /**
- * `undoneBlocks`: how many blocks the other branch undoes. `settledBlocks`: the depth at which payments are confirmed; as
- * deep as that, other endpoints have to speak, however long they are silent: a reorganisation of that depth is far less
- * likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered; only after an absence
- * (`absenceMillis`) does a branch win whose opponents are silent.
+ * `undoneBlocks`: how many blocks the other branch undoes. `settledBlocks`: the depth at which payments are confirmed;
+ * as deep as that, other endpoints have to speak, however long they are silent: a reorganisation of that depth is far
+ * less likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered; only after an
+ * absence (`absenceMillis`) does a branch win whose opponents are silent.
  */
 export const decideBranch = (
   votes: BranchVotes,

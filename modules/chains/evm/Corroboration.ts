@@ -1,7 +1,11 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
 import {
-  type ChainDriver, type ChainPoint, type Corroboration, DriverError, type FoundTransfer
+  type ChainDriver,
+  type ChainPoint,
+  type Corroboration,
+  DriverError,
+  type FoundTransfer
 } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { isExpectedToAnswer, isFrozen, isWorthAsking, placesByPreference } from "./EndpointPool.ts"
@@ -59,8 +63,8 @@ const isComplete = ({ block }: EndpointReading): boolean =>
 
 /**
  * Where readings of one block differ, those that do not have the logs the block's own header names are left out, and of
- * the others those whose header is not proven by the block's hash, if one is. Where no reading has the logs of its header
- * the header tells nothing, and all are kept.
+ * the others those whose header is not proven by the block's hash, if one is. Where no reading has the logs of its
+ * header the header tells nothing, and all are kept.
  */
 export const completeReadings = <A extends EndpointReading>(readings: ReadonlyArray<A>): ReadonlyArray<A> => {
   const complete = readings.filter(isComplete)
@@ -108,7 +112,9 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
   /** Whether an endpoint has a block that it could not show whole. */
   const readBranch = (endpoint: Endpoint, { hash, height }: ChainPoint) =>
     rpc.attempt(endpoint, (each) => readHeader(each, height)).pipe(
-      Effect.map((header): Answer => ({ _tag: header === null ? "Nothing" : header.hash === hash ? "Branch" : "Other" })),
+      Effect.map((header): Answer => ({
+        _tag: header === null ? "Nothing" : header.hash === hash ? "Branch" : "Other"
+      })),
       Effect.catch((error) => Effect.as(Effect.logDebug("a header could not be read again", error.reason), nothing))
     )
   const readAgain = (endpoint: Endpoint, point: ChainPoint): Effect.Effect<Answer> =>
@@ -171,8 +177,11 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
 export const mergeTransfers = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>): ReadonlyArray<FoundTransfer> => {
   const merged = new Map<string, ReadonlyArray<FoundTransfer>>()
   for (const found of all) {
-    const byLook = Map.groupBy(found, ({ amount, matchKey, point, tokenAddress, txHash }) =>
-      `${point.hash}:${txHash}:${matchKey}:${tokenAddress}:${amount}`)
+    const byLook = Map.groupBy(
+      found,
+      ({ amount, matchKey, point, tokenAddress, txHash }) =>
+        `${point.hash}:${txHash}:${matchKey}:${tokenAddress}:${amount}`
+    )
     for (const [look, alike] of byLook) {
       if (alike.length > (merged.get(look)?.length ?? 0)) merged.set(look, alike)
     }
@@ -181,10 +190,10 @@ export const mergeTransfers = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>)
 }
 
 /**
- * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some. Where
- * each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not long ago is
- * waited for. Where it is not known who read a block, all endpoints are asked. Where nobody else can be asked, the reader
- * is, and the answer says so.
+ * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some.
+ * Where each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not
+ * long ago is waited for. Where it is not known who read a block, all endpoints are asked. Where nobody else can be
+ * asked, the reader is, and the answer says so.
  */
 export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {
@@ -199,7 +208,8 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
     const isMixed = readerPlaces !== null && readerPlaces.size > 1 && others.length === 0
     const isLacking = readerPlaces === null ? others.length < 2 : others.length === 0
     const isOneAwaited = places.some((place) =>
-      !usable.includes(place) && readerPlaces?.has(place) !== true && isExpectedToAnswer(pool(), place, now))
+      !usable.includes(place) && readerPlaces?.has(place) !== true && isExpectedToAnswer(pool(), place, now)
+    )
     if (isLacking && (isMixed || isOneAwaited)) {
       return yield* new DriverError({
         network: endpoints[0]!.network,
@@ -209,8 +219,11 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
     }
     yield* watch.refresh
     const searchPlaces = readerPlaces === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
-    const found = yield* Effect.forEach(searchPlaces, (place) =>
-      rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)), { concurrency: "unbounded" })
+    const found = yield* Effect.forEach(
+      searchPlaces,
+      (place) => rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)),
+      { concurrency: "unbounded" }
+    )
     const isSingleSource = endpoints.length > 1 &&
       (readerPlaces === null ? searchPlaces.length < 2 : searchPlaces.every((place) => readerPlaces.has(place)))
     return { transfers: mergeTransfers(found), isSingleSource }

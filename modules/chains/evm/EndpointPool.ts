@@ -1,6 +1,6 @@
 /**
- * What is known of a network's endpoints, and which of them is asked next. Pure: every observation is a {@link step} from
- * one pool to the next, and times are epoch milliseconds that the caller gives.
+ * What is known of a network's endpoints, and which of them is asked next. Pure: every observation is a {@link step}
+ * from one pool to the next, and times are epoch milliseconds that the caller gives.
  */
 import type { Network } from "../../../schemas/Network.ts"
 
@@ -32,7 +32,10 @@ export interface EndpointState {
   readonly branch: "unknown" | "followed" | "other"
   /** Since when it is on that branch. */
   readonly branchSince: number
-  /** Since when its head lies below everything that was followed, so that there is nothing to compare; null: it does not. */
+  /**
+   * Since when its head lies below everything that was followed, so that there is nothing to compare; null: it does
+   * not.
+   */
   readonly belowSince: number | null
 }
 
@@ -47,7 +50,9 @@ export interface EndpointPool {
 }
 
 /** What differs by network and environment; without `absenceMillis` it is {@link absenceMillis}. */
-export type PoolLimits = Pick<EndpointPool, "lagMillis" | "standstillMillis"> & Partial<Pick<EndpointPool, "absenceMillis">>
+export type PoolLimits =
+  & Pick<EndpointPool, "lagMillis" | "standstillMillis">
+  & Partial<Pick<EndpointPool, "absenceMillis">>
 
 export type Observation =
   | { readonly _tag: "Head"; readonly place: number; readonly head: EndpointHead; readonly at: number }
@@ -71,11 +76,16 @@ export const disagreementMillis = 10_000
 /**
  * Seconds a head may stand still on mainnet: ten blocks, at least 30 s, and 60 s where blocks come at no fixed pace.
  * Block times: Ethereum 12 s (consensus specification, `SECONDS_PER_SLOT`); Base and OP Mainnet 2 s (OP Stack,
- * `block_time`); Arbitrum 0.25 s and only where there are transactions (Nitro sequencer); Avalanche C-Chain about 2 s and
- * only where there are transactions (ACP-176, ACP-226); BSC 0.75 s (BEP-524).
+ * `block_time`); Arbitrum 0.25 s and only where there are transactions (Nitro sequencer); Avalanche C-Chain about 2 s
+ * and only where there are transactions (ACP-176, ACP-226); BSC 0.75 s (BEP-524).
  */
 export const standstillSeconds: Readonly<Partial<Record<Network, number>>> = {
-  ethereum: 120, base: 30, optimism: 30, arbitrum: 60, avalanche: 60, bsc: 30
+  ethereum: 120,
+  base: 30,
+  optimism: 30,
+  arbitrum: 60,
+  avalanche: 60,
+  bsc: 30
 }
 
 export const emptyPool = (
@@ -142,7 +152,9 @@ const stepEndpoint = (state: EndpointState, observation: Observation): EndpointS
 /** The pool after an observation. */
 export const step = (pool: EndpointPool, observation: Observation): EndpointPool => ({
   ...pool,
-  endpoints: pool.endpoints.map((state, place) => place === observation.place ? stepEndpoint(state, observation) : state)
+  endpoints: pool.endpoints.map((state, place) =>
+    place === observation.place ? stepEndpoint(state, observation) : state
+  )
 })
 
 /** Whether an endpoint's head stands still for too long, or lies too far behind another endpoint's. */
@@ -159,8 +171,8 @@ export const isFrozen = (pool: EndpointPool, place: number, now: number): boolea
 }
 
 /**
- * An endpoint that gives no answer is waited for so long before others decide without it: two calls' time limits, so that
- * no short absence of an honest node leaves a wrong one alone.
+ * An endpoint that gives no answer is waited for so long before others decide without it: two calls' time limits, so
+ * that no short absence of an honest node leaves a wrong one alone.
  */
 export const absenceMillis = 30_000
 
@@ -177,7 +189,8 @@ export const isAway = (pool: EndpointPool, place: number, now: number): boolean 
 export const isAllBelow = (pool: EndpointPool, now: number): boolean =>
   pool.endpoints.some(({ belowSince }) => belowSince !== null) &&
   pool.endpoints.every(({ belowSince }, place) =>
-    isAway(pool, place, now) || (belowSince !== null && now - belowSince >= absenceMillis))
+    isAway(pool, place, now) || (belowSince !== null && now - belowSince >= absenceMillis)
+  )
 
 /** Whether what an endpoint does not tell is a reason to wait: it moves, and it answered not long ago. */
 export const isExpectedToAnswer = (pool: EndpointPool, place: number, now: number): boolean =>
@@ -205,9 +218,9 @@ export const placesByPreference = (pool: EndpointPool, now: number): ReadonlyArr
 /** Endpoints on the branch that is followed and on others, for longer than a reorganisation takes to get around. */
 export const branchCounts = (pool: EndpointPool, now: number) => ({
   followed: pool.endpoints.filter(({ branch }) => branch === "followed").length,
-  other: pool.endpoints.filter(({ branch, branchSince }) =>
-    branch === "other" && now - branchSince >= disagreementMillis
-  ).length
+  other:
+    pool.endpoints.filter(({ branch, branchSince }) => branch === "other" && now - branchSince >= disagreementMillis)
+      .length
 })
 
 /**

@@ -2,10 +2,20 @@
 import { Option, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 
-/** Loopback (RFC 1122, RFC 4291), private use (RFC 1918), shared space of a provider (RFC 6598), unique local (RFC 4193). */
+/**
+ * Loopback (RFC 1122, RFC 4291), private use (RFC 1918), shared space of a provider (RFC 6598), unique local (RFC
+ * 4193).
+ */
 const localNetworks = [
-  "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
-  "::1/128", "fc00::/7", "fe80::/10"
+  "127.0.0.0/8",
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "100.64.0.0/10",
+  "169.254.0.0/16",
+  "::1/128",
+  "fc00::/7",
+  "fe80::/10"
 ].map((cidr) => IpNetwork.fromStringUnsafe(cidr))
 
 /** Names that never leave the machine or the local network: RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`. */
@@ -21,7 +31,10 @@ const isLocal = (host: string): boolean =>
     }
   })
 
-/** Why a node's URL cannot be used on mainnet, and what to do; null: it can. Never repeats the URL, which may hold a key. */
+/**
+ * Why a node's URL cannot be used on mainnet, and what to do; null: it can. Never repeats the URL, which may hold a
+ * key.
+ */
 export const plainHttpRefusal = (text: string): string | null => {
   const url = Option.getOrNull(Option.liftThrowable((value: string) => new URL(value))(text))
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {

@@ -43,9 +43,13 @@ const endpointsResting = Metric.gauge("chain_endpoints_failing", {
 
 /** The gauges of a network's endpoints: an instance that does not follow the network shows 0 in them. */
 export const endpointGaugesFromZero = (attributes: { readonly network: Network; readonly environment: Environment }) =>
-  Effect.forEach([endpointsOnOtherBranch, endpointsFrozen, endpointsResting], (gauge) => initializeSeries(gauge, [attributes]), {
-    discard: true
-  })
+  Effect.forEach(
+    [endpointsOnOtherBranch, endpointsFrozen, endpointsResting],
+    (gauge) => initializeSeries(gauge, [attributes]),
+    {
+      discard: true
+    }
+  )
 
 export interface FollowOptions {
   readonly network: Network
@@ -122,8 +126,8 @@ const makePoller = Effect.fnUntraced(function*(
   })
 
   /**
-   * The endpoint does not have the followed branch: which one is followed from here is a question to all of them. Answers
-   * null where the followed branch is kept.
+   * The endpoint does not have the followed branch: which one is followed from here is a question to all of them.
+   * Answers null where the followed branch is kept.
    */
   const rollbackIfOutvoted = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader, to: ChainPoint) {
     if (rpc.endpoints.length === 1) return roll(to)
@@ -227,7 +231,9 @@ const makePoller = Effect.fnUntraced(function*(
     return head
   })
 
-  /** What is new at one endpoint; null where it is not on the followed branch, `below` where it has nothing to compare. */
+  /**
+   * What is new at one endpoint; null where it is not on the followed branch, `below` where it has nothing to compare.
+   */
   const pollEndpoint = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     const top = ring[0]
     if (top !== undefined && head.height === top.height && head.hash === top.hash) {
@@ -253,16 +259,20 @@ const makePoller = Effect.fnUntraced(function*(
 
   /** The chain has become shorter than what was followed, on all endpoints. */
   const allHeadsBelow = Effect.suspend(() =>
-    Effect.fail(new DriverError({
-      network,
-      reason: `every head lies below the ${ring.length} blocks that were followed last: make sure that the nodes are not being ` +
-        "synchronised anew, then call chains.reanchor on the rpc port",
-      condition: "no_common_block"
-    })))
+    Effect.fail(
+      new DriverError({
+        network,
+        reason:
+          `every head lies below the ${ring.length} blocks that were followed last: make sure that the nodes are not being ` +
+          "synchronised anew, then call chains.reanchor on the rpc port",
+        condition: "no_common_block"
+      })
+    )
+  )
 
   /**
-   * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one on
-   * another branch leaves the look to the next.
+   * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one
+   * on another branch leaves the look to the next.
    */
   const pollOnce = Effect.gen(function*() {
     const places = placesByPreference(rpc.pool(), now())
@@ -273,11 +283,14 @@ const makePoller = Effect.fnUntraced(function*(
     for (const [index, place] of places.entries()) {
       const endpoint = rpc.endpoints[place]!
       const hasNext = places.slice(index + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
-      const outcome = yield* Effect.result(rpc.attempt(endpoint, Effect.fnUntraced(function*(node) {
-        const head = yield* readHead(node)
-        if (hasNext && isFrozen(rpc.pool(), place, now())) return "frozen" as const
-        return yield* pollEndpoint(node, head)
-      })))
+      const outcome = yield* Effect.result(rpc.attempt(
+        endpoint,
+        Effect.fnUntraced(function*(node) {
+          const head = yield* readHead(node)
+          if (hasNext && isFrozen(rpc.pool(), place, now())) return "frozen" as const
+          return yield* pollEndpoint(node, head)
+        })
+      ))
       if (outcome._tag === "Failure") last = outcome.failure
       else if (outcome.success === "frozen") frozenPlace ??= place
       else if (outcome.success === "below") isBelow = true
@@ -285,8 +298,10 @@ const makePoller = Effect.fnUntraced(function*(
       else return { found: outcome.success, served: place }
     }
     if (frozenPlace !== null) {
-      const found = yield* rpc.attempt(rpc.endpoints[frozenPlace]!, (endpoint) =>
-        Effect.flatMap(readHead(endpoint), (head) => pollEndpoint(endpoint, head)))
+      const found = yield* rpc.attempt(
+        rpc.endpoints[frozenPlace]!,
+        (endpoint) => Effect.flatMap(readHead(endpoint), (head) => pollEndpoint(endpoint, head))
+      )
       if (found !== "below") return { found: found ?? [], served: found === null ? null : frozenPlace }
       isBelow = true
     }

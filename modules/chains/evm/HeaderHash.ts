@@ -1,4 +1,7 @@
-/** Whether a block's header is the one that its hash names: what a node shows of a header can be checked without another node. */
+/**
+ * Whether a block's header is the one that its hash names: what a node shows of a header can be checked without another
+ * node.
+ */
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { bytesToHex, concatBytes, hexToBytes } from "@noble/hashes/utils.js"
 
@@ -7,21 +10,53 @@ export type RawHeader = Readonly<Record<string, unknown>>
 
 /** Fields of every header, in the order in which they are hashed (Ethereum Yellow Paper, section 4.3). */
 const firstFields = [
-  "parentHash", "sha3Uncles", "miner", "stateRoot", "transactionsRoot", "receiptsRoot", "logsBloom", "difficulty", "number",
-  "gasLimit", "gasUsed", "timestamp", "extraData", "mixHash", "nonce"
+  "parentHash",
+  "sha3Uncles",
+  "miner",
+  "stateRoot",
+  "transactionsRoot",
+  "receiptsRoot",
+  "logsBloom",
+  "difficulty",
+  "number",
+  "gasLimit",
+  "gasUsed",
+  "timestamp",
+  "extraData",
+  "mixHash",
+  "nonce"
 ]
 /** Fields that forks added behind them, in their order: EIP-1559, EIP-4895, EIP-4844 (two), EIP-4788, EIP-7685. */
 const ethereumFields = [
-  "baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot", "requestsHash"
+  "baseFeePerGas",
+  "withdrawalsRoot",
+  "blobGasUsed",
+  "excessBlobGas",
+  "parentBeaconBlockRoot",
+  "requestsHash"
 ]
 /** The same of Avalanche's C-Chain (coreth, `core/types`). */
 const avalancheFields = [
-  "extDataHash", "baseFeePerGas", "extDataGasUsed", "blockGasCost", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot"
+  "extDataHash",
+  "baseFeePerGas",
+  "extDataGasUsed",
+  "blockGasCost",
+  "blobGasUsed",
+  "excessBlobGas",
+  "parentBeaconBlockRoot"
 ]
 /** Numbers, which are hashed without leading zeros. */
 const quantities = new Set([
-  "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas", "blobGasUsed", "excessBlobGas",
-  "extDataGasUsed", "blockGasCost"
+  "difficulty",
+  "number",
+  "gasLimit",
+  "gasUsed",
+  "timestamp",
+  "baseFeePerGas",
+  "blobGasUsed",
+  "excessBlobGas",
+  "extDataGasUsed",
+  "blockGasCost"
 ])
 
 /** Fields that may be part of a header, so that a reader of blocks keeps them. */

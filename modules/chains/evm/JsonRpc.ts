@@ -3,7 +3,14 @@ import { Clock, Effect, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Network } from "../../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
-import { emptyPool, type EndpointPool, type Observation, placesByPreference, type PoolLimits, step } from "./EndpointPool.ts"
+import {
+  emptyPool,
+  type EndpointPool,
+  type Observation,
+  placesByPreference,
+  type PoolLimits,
+  step
+} from "./EndpointPool.ts"
 
 /** Reading a block or logs takes at most this long: with its receipts a block is a few megabytes on a busy chain. */
 const blockTimeoutMillis = 15_000
@@ -12,15 +19,18 @@ const callTimeoutMillis = 5_000
 
 /**
  * Bytes of an answer that holds a block, its receipts or logs, at most. A block of the largest networks has 400 million
- * gas (Base), and each log costs at least 375 (`LOG0`): cheap logs can make more than this, and such a block's receipts are
- * then read one by one. Larger answers would take the process's memory and block its loop.
+ * gas (Base), and each log costs at least 375 (`LOG0`): cheap logs can make more than this, and such a block's receipts
+ * are then read one by one. Larger answers would take the process's memory and block its loop.
  */
 const maximumBlockBytes = 64 * 1024 * 1024
 /** Any other answer: a word, a mark, an error. */
 const maximumAnswerBytes = 64 * 1024
 
 const blockMethods: ReadonlySet<string> = new Set([
-  "eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getTransactionReceipt", "eth_getLogs"
+  "eth_getBlockByNumber",
+  "eth_getBlockReceipts",
+  "eth_getTransactionReceipt",
+  "eth_getLogs"
 ])
 
 /** One endpoint: everything read through it comes from the same node, as far as its operator keeps that promise. */
@@ -51,7 +61,9 @@ export interface JsonRpc {
    * Runs `work` against the first endpoint in the pool's order; on failure against the next, each at most once. One
    * failure sends only this work to the next endpoint.
    */
-  readonly withFailover: <A>(work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>) => Effect.Effect<A, DriverError>
+  readonly withFailover: <A>(
+    work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>
+  ) => Effect.Effect<A, DriverError>
   /** Asks every endpoint for its chain: fails with a message for people when one that answers is on another chain. */
   readonly verify: Effect.Effect<void, DriverError>
 }
@@ -76,8 +88,9 @@ const isReverted = ({ code, message }: NonNullable<Response["error"]>): boolean 
   code === 3 || code === -32015 || /revert|invalid opcode|invalid jump|out of gas/i.test(message)
 
 /**
- * Whether a node's error says that it has removed what was asked for: code 4444 of EIP-4444, by go-ethereum, Nethermind and
- * Reth; Erigon's "old data not available due to pruning"; "missing trie node" where receipts are made anew from state.
+ * Whether a node's error says that it has removed what was asked for: code 4444 of EIP-4444, by go-ethereum, Nethermind
+ * and Reth; Erigon's "old data not available due to pruning"; "missing trie node" where receipts are made anew from
+ * state.
  */
 const isPruned = ({ code, message }: NonNullable<Response["error"]>): boolean =>
   code === 4444 || /\bprun(?:ed|ing)\b|history unavailable|missing trie node/i.test(message)
@@ -124,8 +137,10 @@ export const make = Effect.fnUntraced(function*(options: {
   }
 
   const wrongChain = (place: number, found: bigint) =>
-    fail(`rpc ${place + 1} of ${urls.length} is on chain ${found}, but ${network} is chain ${chainId} here: ` +
-      "correct the url, the network or the environment, or set `chainId` for a private network")
+    fail(
+      `rpc ${place + 1} of ${urls.length} is on chain ${found}, but ${network} is chain ${chainId} here: ` +
+        "correct the url, the network or the environment, or set `chainId` for a private network"
+    )
 
   const nodes = urls.map((url, place) => {
     const name = `rpc ${place + 1} of ${urls.length}`
@@ -208,9 +223,11 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.sync(() => {
           const source = { place: endpoint.place, at: clock.currentTimeMillisUnsafe() }
           // A node without old blocks is none the worse for new ones.
-          observe(error.kind === "pruned"
-            ? { _tag: "Answered", ...source }
-            : { _tag: "Failed", isTimeout: error.kind === "timeout", ...source })
+          observe(
+            error.kind === "pruned"
+              ? { _tag: "Answered", ...source }
+              : { _tag: "Failed", isTimeout: error.kind === "timeout", ...source }
+          )
         })
       )
     )

@@ -1,4 +1,7 @@
-/** The filter over a block's logs that its header carries (Ethereum Yellow Paper, section 4.3.1): which logs it can have. */
+/**
+ * The filter over a block's logs that its header carries (Ethereum Yellow Paper, section 4.3.1): which logs it can
+ * have.
+ */
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 

@@ -1,6 +1,6 @@
 /**
- * What a contract says of the token it claims to be. Anybody can make a contract and choose what it answers, so nothing of
- * it is believed: texts are cut and stripped of what does not show, and an answer of another form is none. Pure.
+ * What a contract says of the token it claims to be. Anybody can make a contract and choose what it answers, so nothing
+ * of it is believed: texts are cut and stripped of what does not show, and an answer of another form is none. Pure.
  */
 import type { ContractToken } from "../../../runtime/Chains.ts"
 
@@ -14,7 +14,10 @@ export const maximumSymbolLength = 32
 /** 255 is the most that `uint8` holds, which EIP-20 says decimals are. */
 const maximumDecimals = 255n
 
-/** Controls, formats such as the marks of direction, lone surrogates, private and unassigned characters; and white space. */
+/**
+ * Controls, formats such as the marks of direction, lone surrogates, private and unassigned characters; and white
+ * space.
+ */
 const invisible = /[\p{C}\p{Z}\s]+/gu
 
 const wordBytes = 32

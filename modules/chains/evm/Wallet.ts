@@ -65,8 +65,8 @@ const addressesPerTurn = 64
 
 /**
  * Reads a list of addresses, parted by white space or commas, and gives way to others between parts of it. Returns a
- * sentence for people when one of them is not an address, or carries a wrong EIP-55 checksum, or stands twice. The order
- * counts: it is the order of use.
+ * sentence for people when one of them is not an address, or carries a wrong EIP-55 checksum, or stands twice. The
+ * order counts: it is the order of use.
  */
 export const readPool = Effect.fnUntraced(function*(text: string): Effect.fn.Return<Account | string> {
   const entries = text.trim().split(separator)

@@ -26,7 +26,8 @@ export const spokenMinutes = (before: number, left: number): number | undefined 
 const pastSeconds = 2
 
 /** How far the server's clock is ahead, where it is by `least` or a bit more: as known, as far as that may be. */
-export const skewOf = (previous: number, least: number): number => Math.min(Math.max(previous, least), least + pastSeconds)
+export const skewOf = (previous: number, least: number): number =>
+  Math.min(Math.max(previous, least), least + pastSeconds)
 
 export interface Clocks {
   /** Sets all clocks by the server's, in epoch seconds; what is no time changes nothing. */

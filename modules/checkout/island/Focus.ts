@@ -18,7 +18,9 @@ export const focusHeading = (state: HTMLElement): void => {
   document.addEventListener("submit", () => exchangeNavigationFlag(true))
   document.addEventListener("click", ({ target }) => {
     const link = (target as Element).closest<HTMLAnchorElement>("a[href]")
-    if (link?.origin === location.origin && link.pathname === location.pathname && link.hash === "") exchangeNavigationFlag(true)
+    if (link?.origin === location.origin && link.pathname === location.pathname && link.hash === "") {
+      exchangeNavigationFlag(true)
+    }
   })
   if (exchangeNavigationFlag(false)) state.querySelector("h1")?.focus()
 }

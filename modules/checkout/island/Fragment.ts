@@ -6,7 +6,8 @@ export const isFragment = (text: string): boolean => /^\s*<section\s[^>]*\bdata-
 /** Answers whose fragment is shown. A fragment in any other, as of a server in trouble, is a failure like no answer. */
 const displayableStatuses = [200, 401, 403, 404, 410]
 
-export const isDisplayable = (status: number, text: string): boolean => displayableStatuses.includes(status) && isFragment(text)
+export const isDisplayable = (status: number, text: string): boolean =>
+  displayableStatuses.includes(status) && isFragment(text)
 
 interface Policy {
   readonly createHTML: (text: string) => string

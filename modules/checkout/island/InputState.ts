@@ -9,8 +9,9 @@ const keyOf = (control: Element): string => {
 
 type Control = HTMLInputElement & HTMLDetailsElement
 
-const controlsIn = (state: HTMLElement) =>
-  [...state.querySelectorAll<Control>("a,button,input,select,textarea,summary,details,[tabindex]")]
+const controlsIn = (
+  state: HTMLElement
+) => [...state.querySelectorAll<Control>("a,button,input,select,textarea,summary,details,[tabindex]")]
 
 /** Makes `same` what `control` is, where the payor has changed that. */
 const restoreControl = (control: Control, same: Control): void => {

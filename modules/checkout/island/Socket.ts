@@ -1,5 +1,5 @@
 /** The socket that the page follows, one at a time, and how it is known to be dead. */
-import { type SocketMessage, readSocketMessage } from "./SocketMessage.ts"
+import { readSocketMessage, type SocketMessage } from "./SocketMessage.ts"
 import { makeTimer } from "./Timer.ts"
 
 /** Milliseconds for a connection to be ready. */
@@ -23,7 +23,10 @@ export interface Socket {
   readonly isLive: () => boolean
 }
 
-/** `onMessage` gets what frames mean; `onClose` the milliseconds that a socket which was not dropped has lived; 0: not at all. */
+/**
+ * `onMessage` gets what frames mean; `onClose` the milliseconds that a socket which was not dropped has lived; 0: not
+ * at all.
+ */
 export const makeSocket = (onMessage: (news: SocketMessage) => void, onClose: (liveMillis: number) => void): Socket => {
   const silence = makeTimer()
   let socket: WebSocket | undefined

@@ -64,7 +64,9 @@ const significantDigits = 5
 export const approximateTokens = (locale: string, decimal: string): string => {
   const [integer = "0", fraction = ""] = decimal.split(".")
   const zeros = integer === "0" ? fraction.length - fraction.replace(/^0+/, "").length : 0
-  const fractionDigits = integer === "0" ? zeros + significantDigits : Math.max(leastFraction, significantDigits - integer.length)
+  const fractionDigits = integer === "0"
+    ? zeros + significantDigits
+    : Math.max(leastFraction, significantDigits - integer.length)
   return tokens(locale, `${integer}.${fraction.slice(0, fractionDigits)}`)
 }
 

@@ -1,8 +1,10 @@
-/** What a payor sees of a refusal, whoever refused: a page that says what to do, or a fragment where one was asked for. */
-import type { RefusedRequest, ErrorPage } from "../../../runtime/Http.ts"
+/**
+ * What a payor sees of a refusal, whoever refused: a page that says what to do, or a fragment where one was asked for.
+ */
+import type { ErrorPage, RefusedRequest } from "../../../runtime/Http.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
-import { type Responses, cookies } from "./Responses.ts"
+import { cookies, type Responses } from "./Responses.ts"
 import { type Assets, type Problem, problemFragment, problemPage } from "./Page.ts"
 import { languageFor } from "./PageRequest.ts"
 
@@ -38,21 +40,23 @@ const knownQuery = (query: URLSearchParams): string => {
 }
 
 /** Draws refusals for every address below `/pay`, in the language of the browser that asks. */
-export const renderErrorPage = ({ pathOf, plainHeaders }: Responses, assets: Assets) =>
-(error: PublicError, request: RefusedRequest): ErrorPage => {
-  const query = queryOf(request.url)
-  const problem = problemOf(error)
-  const texts = languageFor({
-    query: query.get("lang"),
-    cookie: request.cookies[cookies.language],
-    invoice: null,
-    browser: request.headers["accept-language"],
-    merchant: null
-  })
-  const { invoiceId, part } = locationOf(request.url)
-  const retry = invoiceId === null || !retryable.has(problem) ? null : `${pathOf(invoiceId)}${knownQuery(query)}`
-  return {
-    html: part === "document" ? problemPage(problem, texts, assets, retry) : problemFragment(problem, texts, retry).toString(),
-    headers: plainHeaders
+export const renderErrorPage =
+  ({ pathOf, plainHeaders }: Responses, assets: Assets) => (error: PublicError, request: RefusedRequest): ErrorPage => {
+    const query = queryOf(request.url)
+    const problem = problemOf(error)
+    const texts = languageFor({
+      query: query.get("lang"),
+      cookie: request.cookies[cookies.language],
+      invoice: null,
+      browser: request.headers["accept-language"],
+      merchant: null
+    })
+    const { invoiceId, part } = locationOf(request.url)
+    const retry = invoiceId === null || !retryable.has(problem) ? null : `${pathOf(invoiceId)}${knownQuery(query)}`
+    return {
+      html: part === "document"
+        ? problemPage(problem, texts, assets, retry)
+        : problemFragment(problem, texts, retry).toString(),
+      headers: plainHeaders
+    }
   }
-}

@@ -3,9 +3,9 @@ import { defaultAccent } from "../../../schemas/Colour.ts"
 import type { View } from "../rules.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
-import { attribute, type Content, html, type Html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
+import { attribute, type Content, type Html, html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
 import { merchantOf, shortId } from "./Names.ts"
-import { pageUrl, heading, mutedText } from "./Elements.ts"
+import { heading, mutedText, pageUrl } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"
 import { renderScreen } from "./Screens.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
@@ -122,9 +122,9 @@ export const problemFragment = (kind: Problem, texts: Texts, retry: string | nul
   const { text, title } = problems[kind](texts)
   const screen = kind === "session_ended" ? "ended" : kind
   return html`<section data-screen="${screen}" data-title="${title}" data-say="${joinSentences(texts, title, text)}">
-    ${heading(title, mutedText(text))}${retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${
-    texts.tryAgain
-  }</a>`}
+    ${heading(title, mutedText(text))}${
+    retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${texts.tryAgain}</a>`
+  }
   </section>`
 }
 

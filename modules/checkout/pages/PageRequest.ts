@@ -25,7 +25,8 @@ export const credentialsOfQuery = (query: URLSearchParams): SessionCredentials |
 }
 
 /** Tokens have no point, signatures have one. */
-export const cookieOfCredentials = ({ sessionToken, signature }: SessionCredentials): string => `${sessionToken}.${signature}`
+export const cookieOfCredentials = ({ sessionToken, signature }: SessionCredentials): string =>
+  `${sessionToken}.${signature}`
 
 /** The pair of a cookie's value; null where there is none. */
 export const credentialsOfCookie = (value: string | undefined): SessionCredentials | null => {
@@ -41,7 +42,11 @@ export const sessionQuery = (
   choices: { readonly lang: string | null; readonly tab: string | null }
 ): string => {
   const { lang, tab } = choices
-  const query = new URLSearchParams({ session_token: credentials.sessionToken, signature: credentials.signature, c: "1" })
+  const query = new URLSearchParams({
+    session_token: credentials.sessionToken,
+    signature: credentials.signature,
+    c: "1"
+  })
   if (lang !== null) query.set("lang", lang)
   if (tab !== null) query.set("tab", tab)
   return `?${query}`
@@ -86,7 +91,10 @@ export const readToken = (text: string | null): number | null =>
   text !== null && tokenIdPattern.test(text) ? Number(text) : null
 
 const simulatedPayments: Readonly<Record<string, SimulatedPayment>> = {
-  pay: "pay", partial: "partial", overpay: "overpay", late: "late"
+  pay: "pay",
+  partial: "partial",
+  overpay: "overpay",
+  late: "late"
 }
 
 /** Characters of an address, at most: those of Cardano have 103 and more. What is longer is none. */
@@ -202,7 +210,12 @@ const ticketSeconds = 1_800
 
 /** What passes with every second or call, and says nothing new. */
 const volatileFields: ReadonlySet<string> = new Set([
-  "remaining_time", "quote_expires_in_seconds", "ws_connection", "socketUrl", "since", "now"
+  "remaining_time",
+  "quote_expires_in_seconds",
+  "ws_connection",
+  "socketUrl",
+  "since",
+  "now"
 ])
 
 /** Names a fragment by what it is drawn from: the same while a payor would see nothing new. Without quotes. */

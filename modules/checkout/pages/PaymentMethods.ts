@@ -1,8 +1,8 @@
 /** The list of ways to pay: one form of one choice. */
 import type { View } from "../rules.ts"
 import { approximateTokens } from "./Amounts.ts"
-import { attribute, html, type Html } from "./Html.ts"
-import { decimalOf, merchantOf, networkNames, usd, isolate } from "./Names.ts"
+import { attribute, type Html, html } from "./Html.ts"
+import { decimalOf, isolate, merchantOf, networkNames, usd } from "./Names.ts"
 import { button, form, note } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -16,7 +16,9 @@ const unavailableReason = (view: View, texts: Texts, method: PaymentMethod): str
   if (method.unavailable_reason === "NETWORK_DEGRADED") return texts.networkDown
   if (method.unavailable_reason === "RATE_STALE") return texts.noPriceNow
   if (method.unavailable_reason !== null) return texts.notAvailable
-  return method.min_amount > view.details.amount_remaining ? texts.minimum(usd(texts, decimalOf(method.min_amount))) : null
+  return method.min_amount > view.details.amount_remaining
+    ? texts.minimum(usd(texts, decimalOf(method.min_amount)))
+    : null
 }
 
 const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean): Html => {
@@ -30,7 +32,8 @@ const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean
     <span>
       <span class="name"><b>${method.token_symbol}</b> <span>${network}</span></span>
       <span class="soft">${
-    estimate !== undefined && html`<bdi dir="ltr">≈ ${approximateTokens(texts.locale, estimate)} ${method.token_symbol}</bdi>`
+    estimate !== undefined &&
+    html`<bdi dir="ltr">≈ ${approximateTokens(texts.locale, estimate)} ${method.token_symbol}</bdi>`
   }${message !== null && html`<span>${message}</span>`}</span>
     </span>
   </label>`

@@ -1,7 +1,7 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
 import type { View } from "../rules.ts"
-import { attribute, html, type Html, mailUrl, type Url, webUrl } from "./Html.ts"
-import { decimalOf, merchantOf, networkNames, shorten, shortId, usd, isolate } from "./Names.ts"
+import { attribute, type Html, html, mailUrl, type Url, webUrl } from "./Html.ts"
+import { decimalOf, isolate, merchantOf, networkNames, shorten, shortId, usd } from "./Names.ts"
 import { form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 import { maximumAddressLength } from "./PageRequest.ts"

@@ -23,8 +23,9 @@ export const cookies = {
 const choiceSeconds = 31_536_000
 
 /**
- * Brotli's effort for a page that is made for one payor. Measured on pages of 16 and 17 KB: 0.14 and 0.23 ms of processor
- * time; 4 takes 0.11 and 0.13 for 9 % more bytes, 6 the same for nothing. zlib's threads take 1.4 times as much or more.
+ * Brotli's effort for a page that is made for one payor. Measured on pages of 16 and 17 KB: 0.14 and 0.23 ms of
+ * processor time; 4 takes 0.11 and 0.13 for 9 % more bytes, 6 the same for nothing. zlib's threads take 1.4 times as
+ * much or more.
  */
 const pageQuality = 5
 

@@ -1,9 +1,9 @@
 /** How to pay on the chosen route: its code, its clocks, its fields and its warning. */
 import { priceState, type View } from "../rules.ts"
 import { clock, moment, plainTokens, tokens } from "./Amounts.ts"
-import { attribute, html, type Html, walletUrl } from "./Html.ts"
-import { networkNames, shorten, isolate } from "./Names.ts"
-import { addressField, pageUrl, button, field, form, note, mutedText } from "./Elements.ts"
+import { attribute, type Html, html, walletUrl } from "./Html.ts"
+import { isolate, networkNames, shorten } from "./Names.ts"
+import { addressField, button, field, form, mutedText, note, pageUrl } from "./Elements.ts"
 import { qr } from "./Qr.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
 
@@ -20,7 +20,9 @@ const priceClock = (texts: Texts, address: Address, now: number): Html | null =>
   if (from === null || ends === null) return null
   const secondsLeft = Math.max(0, ends - now)
   const whole = Math.max(1, ends - from)
-  const announcements = html`${attribute("data-say-5", texts.minutesLeft(5))}${attribute("data-say-1", texts.minutesLeft(1))}`
+  const announcements = html`${attribute("data-say-5", texts.minutesLeft(5))}${
+    attribute("data-say-1", texts.minutesLeft(1))
+  }`
   return html`<p class="timer price">
     <span>${texts.priceHeldFor}</span>
     <time data-ends="${ends}" data-from="${from}"${announcements}>${clock(secondsLeft)}</time>

@@ -1,12 +1,24 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
 import { nextPollSeconds } from "../../../schemas/Payment.ts"
 import { priceKey } from "../island/Price.ts"
-import { countedPayments, lastFailure, priceState, type Screen, pendingPayment, type View } from "../rules.ts"
+import { countedPayments, lastFailure, pendingPayment, priceState, type Screen, type View } from "../rules.ts"
 import { moment, tokens } from "./Amounts.ts"
 import { simulatorPanel } from "./SimulatorPanel.ts"
-import { attribute, type Content, html, type Html, socketUrl } from "./Html.ts"
-import { decimalOf, merchantOf, networkNames, usd, isolate } from "./Names.ts"
-import { button, checkButton, form, heading, line, note, icon, mutedText, type Step, steps, type Tone } from "./Elements.ts"
+import { attribute, type Content, type Html, html, socketUrl } from "./Html.ts"
+import { decimalOf, isolate, merchantOf, networkNames, usd } from "./Names.ts"
+import {
+  button,
+  checkButton,
+  form,
+  heading,
+  icon,
+  line,
+  mutedText,
+  note,
+  type Step,
+  steps,
+  type Tone
+} from "./Elements.ts"
 import { contact, facts, invoiceLine, refund, returnLink, type SessionPayment, sum, transactions } from "./Receipt.ts"
 import { invoiceClock, route, routeLine, routeNames } from "./Route.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
@@ -33,7 +45,12 @@ const partialText = (view: View, texts: Texts): string =>
   texts.partial(receivedText(texts, view), usd(texts, view.details.amount_remaining_decimal))
 
 /** A route to pay on, with nothing received yet. */
-const waitingScreen = (view: View, texts: Texts, title: string, ...sentences: ReadonlyArray<string>): ScreenContent => ({
+const waitingScreen = (
+  view: View,
+  texts: Texts,
+  title: string,
+  ...sentences: ReadonlyArray<string>
+): ScreenContent => ({
   title,
   body: withSteps(
     texts,
@@ -53,7 +70,13 @@ const lastConfirmedAt = (payments: ReadonlyArray<SessionPayment>): number | null
   )
 
 /** All is paid: the receipt, and the way back. */
-const completeScreen = (view: View, texts: Texts, title: string, text: string, ...more: ReadonlyArray<Content>): ScreenContent => {
+const completeScreen = (
+  view: View,
+  texts: Texts,
+  title: string,
+  text: string,
+  ...more: ReadonlyArray<Content>
+): ScreenContent => {
   const payments = countedPayments(view.details)
   const paidAt = lastConfirmedAt(payments)
   return {
@@ -131,9 +154,9 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
           <p class="soft">${texts.confirmations(done, needed)}</p>
           <progress max="${needed}" value="${done}" aria-label="${texts.confirmingTitle}"></progress>
         </div>`,
-        html`<dl>${
-          payment !== null && payment.amount > 0 && line(texts.received, usd(texts, payment.amount_decimal))
-        }${payment !== null && transactions(texts, [payment])}</dl>`,
+        html`<dl>${payment !== null && payment.amount > 0 && line(texts.received, usd(texts, payment.amount_decimal))}${
+          payment !== null && transactions(texts, [payment])
+        }</dl>`,
         checkButton(view, texts)
       )
     }
@@ -167,8 +190,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
     }
   },
 
-  paid: (view, texts) =>
-    completeScreen(view, texts, texts.paidTitle, texts.paid(isolate(texts, merchantOf(view)))),
+  paid: (view, texts) => completeScreen(view, texts, texts.paidTitle, texts.paid(isolate(texts, merchantOf(view)))),
 
   overpaid: (view, texts) => {
     const extra = usd(texts, decimalOf(view.details.amount_paid - view.details.amount))
@@ -266,7 +288,15 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
     const rejectedPayments = view.details.payments.filter(({ status }) => status === "rejected")
     const text = texts.rejected(isolate(texts, merchantOf(view)))
     if (!view.payable) {
-      return endScreen(view, texts, texts.rejectedTitle, { text }, rejectedPayments, contact(view, texts), refund(view, texts))
+      return endScreen(
+        view,
+        texts,
+        texts.rejectedTitle,
+        { text },
+        rejectedPayments,
+        contact(view, texts),
+        refund(view, texts)
+      )
     }
     return {
       title: texts.rejectedTitle,
@@ -303,7 +333,8 @@ export const renderScreen = (view: View, texts: Texts): { readonly title: string
     data-poll="${nextPollSeconds}" data-now="${view.now - view.aheadSeconds}"${
     view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
   }${attribute("data-since", view.since)}${attribute("data-price", price)}>${
-    view.degradedNetwork !== null && note("warn", texts.networkDegraded(isolate(texts, networkNames[view.degradedNetwork])))
+    view.degradedNetwork !== null &&
+    note("warn", texts.networkDegraded(isolate(texts, networkNames[view.degradedNetwork])))
   }${body}${simulatorPanel(view, texts)}</section>`
   return { title: documentTitle, fragment }
 }

@@ -32,8 +32,9 @@ a{color:var(--accent)}
 `
 
 /**
- * The card: test mode, merchant and amount above, the screen, what the merchant adds and the page's foot below. The head has
- * the height of its two lines (1.5rem and 1.40625rem) before they are there, and so have the lines themselves: what a slow line brings next moves nothing.
+ * The card: test mode, merchant and amount above, the screen, what the merchant adds and the page's foot below. The
+ * head has the height of its two lines (1.5rem and 1.40625rem) before they are there, and so have the lines themselves:
+ * what a slow line brings next moves nothing.
  */
 const card = `
 .card,.foot{max-width:30rem;margin-inline:auto}

@@ -7,8 +7,8 @@ export interface ErrorNote {
   /** What the caller does about it. */
   readonly fix: string
   /**
-   * Shell lines whose last output is the error, on devnet with the demo merchant. Where none can cause it, `requirement`
-   * says what it takes.
+   * Shell lines whose last output is the error, on devnet with the demo merchant. Where none can cause it,
+   * `requirement` says what it takes.
    */
   readonly example: ReadonlyArray<string> | { readonly requirement: string }
 }
@@ -56,13 +56,15 @@ export const keep = (name: string, field: string, call: string): string =>
 export const discardOutput = (call: string): string => `${call} > /dev/null`
 
 /** The same call so many times, without its answers; `$N` counts. */
-export const repeatCall = (times: number, call: string): string => `for N in $(seq ${times}); do ${call} > /dev/null; done`
+export const repeatCall = (times: number, call: string): string =>
+  `for N in $(seq ${times}); do ${call} > /dev/null; done`
 
 /** A key that is new each time. */
 export const newKey = { "Idempotency-Key": "$RANDOM-$RANDOM-$RANDOM" }
 
 /** A new invoice with this body. */
-export const createInvoice = (body: object, as: Caller = "merchant"): string => send("POST", "/api/v1/invoices", body, as, newKey)
+export const createInvoice = (body: object, as: Caller = "merchant"): string =>
+  send("POST", "/api/v1/invoices", body, as, newKey)
 
 /** An invoice of five dollars, in `$INVOICE`. */
 export const invoice: string = keep("INVOICE", "invoice_id", createInvoice({ amount_usd: 5 }))
@@ -70,13 +72,14 @@ export const invoice: string = keep("INVOICE", "invoice_id", createInvoice({ amo
 /** An invoice of five dollars: its id in `$INVOICE`, its session in `$SESSION_TOKEN` and `$SIGNATURE`. */
 export const session: ReadonlyArray<string> = [
   `MADE=$(${createInvoice({ amount_usd: 5 })})`,
-  ...Object.entries({ INVOICE: "invoice_id", SESSION_TOKEN: "session_token", SIGNATURE: "signature" }).map(([name, field]) =>
-    keep(name, field, "echo \"$MADE\"")
-  )
+  ...Object.entries({ INVOICE: "invoice_id", SESSION_TOKEN: "session_token", SIGNATURE: "signature" }).map((
+    [name, field]
+  ) => keep(name, field, "echo \"$MADE\""))
 ]
 
 /** What the simulated customer does with `$INVOICE`. */
-export const simulate = (body: object | string): string => send("POST", "/api/v1/devnet/invoices/$INVOICE/simulate", body)
+export const simulate = (body: object | string): string =>
+  send("POST", "/api/v1/devnet/invoices/$INVOICE/simulate", body)
 
 const item = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 }
 
@@ -85,7 +88,12 @@ const withCustomer = (body: object) => ({ customer_id: "cust_1", ...body })
 
 /** The price of items for `cust_1`, one item if none is named. */
 export const estimateOf = (product: object = {}): string =>
-  send("POST", "/api/commerce/merchant/checkout/estimate", withCustomer({ zip_code: "33101", items: [{ ...item, ...product }] }), "commerce")
+  send(
+    "POST",
+    "/api/commerce/merchant/checkout/estimate",
+    withCustomer({ zip_code: "33101", items: [{ ...item, ...product }] }),
+    "commerce"
+  )
 
 /** {@link estimateOf}, its id in `$ESTIMATE`. */
 export const keepEstimate = (product: object = {}): string => keep("ESTIMATE", "data.estimate_id", estimateOf(product))
@@ -126,7 +134,9 @@ export const checkoutTo = (address: string): string =>
 
 /** An order from its price to its invoice, its id in `$ORDER`. */
 export const order: ReadonlyArray<string> = [
-  keepEstimate(), keepAddress, keep("ORDER", "data.order.id", checkoutTo("$ADDRESS"))
+  keepEstimate(),
+  keepAddress,
+  keep("ORDER", "data.order.id", checkoutTo("$ADDRESS"))
 ]
 
 /** The next step of `$ORDER`. */

@@ -24,7 +24,8 @@ export const accessErrors = {
     example: { requirement: "It takes a token that is older than its lifetime: 15 minutes for access tokens." }
   },
   SESSION_INVALID: {
-    cause: "`x-session-token` and `x-signature` are not the pair that one invoice's creation answered, or one is missing.",
+    cause:
+      "`x-session-token` and `x-signature` are not the pair that one invoice's creation answered, or one is missing.",
     fix: "Send both exactly as they were answered. The pair of one invoice does not open another.",
     example: [get("/api/v1/payments/session-details", "nobody")]
   },
@@ -59,7 +60,8 @@ export const accessErrors = {
   },
   SCOPE_MISMATCH: {
     cause: "The key's scope does not allow the call.",
-    fix: "Checkout, carts and orders take a commerce key (`ck_…`); keys, settings and simulated payments a merchant key "
+    fix:
+      "Checkout, carts and orders take a commerce key (`ck_…`); keys, settings and simulated payments a merchant key "
       + "(`mk_…`).",
     example: [get("/api/commerce/merchant/carts?customer_id=cust_1", "merchant")]
   },
@@ -70,7 +72,8 @@ export const accessErrors = {
   },
   ENVIRONMENT_FORBIDDEN: {
     cause: "A key was used for the environment it does not belong to.",
-    fix: "Use a key of that environment. Only keys of merchant scope may read the other one, and no key writes there or "
+    fix:
+      "Use a key of that environment. Only keys of merchant scope may read the other one, and no key writes there or "
       + "gets a payment link of it.",
     example: [get("/api/v1/events?environment=mainnet", "commerce")]
   },
@@ -99,11 +102,15 @@ export const accessErrors = {
     cause: "The key has an `ip_allowlist`, and the call came from another address.",
     fix: "Call from an address of the list, or change it: `PATCH /api/v1/api-keys/{id}`.",
     example: [
-      keep("OTHER_KEY", "data.key", send("POST", "/api/v1/api-keys", {
-        name: "Far away",
-        scope: "merchant",
-        ip_allowlist: ["192.0.2.1"]
-      })),
+      keep(
+        "OTHER_KEY",
+        "data.key",
+        send("POST", "/api/v1/api-keys", {
+          name: "Far away",
+          scope: "merchant",
+          ip_allowlist: ["192.0.2.1"]
+        })
+      ),
       get("/api/v1/invoices", "nobody", { "x-api-key": "$OTHER_KEY" })
     ]
   },
@@ -134,12 +141,16 @@ export const accessErrors = {
   },
   ROUTE_LOCKED: {
     cause: "A part was paid with one token, and the address of another was asked for.",
-    fix: "Ask for the address of the same token and network again: `session-details` names them in `locked_network` and "
+    fix:
+      "Ask for the address of the same token and network again: `session-details` names them in `locked_network` and "
       + "`locked_token_id`.",
     example: [
       ...session,
-      keep("TOKENS", "filter(({ network }) => network === \"base\").map(({ id }) => id).join(\" \")",
-        get("/api/v1/payments/available-tokens", "payor")),
+      keep(
+        "TOKENS",
+        "filter(({ network }) => network === \"base\").map(({ id }) => id).join(\" \")",
+        get("/api/v1/payments/available-tokens", "payor")
+      ),
       "FIRST=${TOKENS%% *}; SECOND=${TOKENS##* }",
       `${simulate("{\"action\": \"partial\", \"network\": \"base\", \"token_id\": $FIRST}")} > /dev/null`,
       send("POST", "/api/v1/payments/payment-addresses", "{\"network\": \"base\", \"token_id\": $SECOND}", "payor")

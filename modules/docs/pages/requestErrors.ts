@@ -1,16 +1,31 @@
 /** Errors of a request as it was written: statuses 400, 413 and 415. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
 import {
-  addressOf, createInvoice, type ErrorNote, estimateOf, get, invoice, keep, keepEstimate, newKey, order, send, session,
-  discardOutput, simulate, transition
+  addressOf,
+  createInvoice,
+  discardOutput,
+  type ErrorNote,
+  estimateOf,
+  get,
+  invoice,
+  keep,
+  keepEstimate,
+  newKey,
+  order,
+  send,
+  session,
+  simulate,
+  transition
 } from "./ErrorNote.ts"
 
 const noSuchId = "00000000-0000-4000-8000-000000000000"
 
 export const requestErrors = {
   INVALID_AMOUNT_FORMAT: {
-    cause: "The amount of an invoice is missing, was sent twice, or is no number: `amount` takes an integer without quotes.",
-    fix: "Send exactly one of `amount` (an integer of usd_millis, thousandths of a dollar: 5000 is $5) and `amount_usd` "
+    cause:
+      "The amount of an invoice is missing, was sent twice, or is no number: `amount` takes an integer without quotes.",
+    fix:
+      "Send exactly one of `amount` (an integer of usd_millis, thousandths of a dollar: 5000 is $5) and `amount_usd` "
       + "(dollars as a number or text, at most 3 decimals).",
     example: [createInvoice({ amount: "5000" })]
   },
@@ -42,7 +57,8 @@ export const requestErrors = {
     example: [send("POST", "/api/v1/invoices", "{\"amount_usd\": 5,}", "merchant", newKey)]
   },
   INVALID_LIMIT: {
-    cause: "`limit` is no integer, or outside the range of this list: 1 to 100 on most, 1 to 200 in the search of tokens.",
+    cause:
+      "`limit` is no integer, or outside the range of this list: 1 to 100 on most, 1 to 200 in the search of tokens.",
     fix: "Send a smaller `limit`, and follow the list by its cursor while `has_more` is true.",
     example: [get("/api/v1/events?limit=1000")]
   },
@@ -114,7 +130,11 @@ export const requestErrors = {
     fix: "Send `network` and `id` of the same entry of `available-tokens`.",
     example: [
       ...session,
-      keep("TOKEN", "find(({ network }) => network === \"base\").id", get("/api/v1/payments/available-tokens", "payor")),
+      keep(
+        "TOKEN",
+        "find(({ network }) => network === \"base\").id",
+        get("/api/v1/payments/available-tokens", "payor")
+      ),
       send("POST", "/api/v1/payments/payment-addresses", "{\"network\": \"optimism\", \"token_id\": $TOKEN}", "payor")
     ]
   },
@@ -185,7 +205,9 @@ export const requestErrors = {
   UNSUPPORTED_MEDIA_TYPE: {
     cause: "The body did not come as JSON: another `content-type`, or a `content-encoding`.",
     fix: "Send `content-type: application/json`, without a content encoding.",
-    example: [send("POST", "/api/v1/invoices", { amount_usd: 5 }, "merchant", { "content-type": "text/plain", ...newKey })]
+    example: [
+      send("POST", "/api/v1/invoices", { amount_usd: 5 }, "merchant", { "content-type": "text/plain", ...newKey })
+    ]
   },
   METHOD_NOT_ALLOWED: {
     cause: "The path exists and does not take this method.",
@@ -193,12 +215,14 @@ export const requestErrors = {
     example: [send("PUT", "/api/v1/invoices", undefined)]
   },
   NOT_FOUND: {
-    cause: "There is no such path, or no such object for this caller. Paths are case-sensitive and have no slash at the end.",
+    cause:
+      "There is no such path, or no such object for this caller. Paths are case-sensitive and have no slash at the end.",
     fix: "Compare the path with the API reference, and the id with what its creation answered.",
     example: [get("/api/v1/invoice")]
   },
   INVOICE_NOT_FOUND: {
-    cause: "No invoice of yours has this id in this environment, and no customer of yours with this `customer_id` has one.",
+    cause:
+      "No invoice of yours has this id in this environment, and no customer of yours with this `customer_id` has one.",
     fix: "Check the id and the environment. What belongs to someone else is answered exactly like what does not exist.",
     example: [get(`/api/v1/invoices/${noSuchId}`)]
   },
@@ -220,11 +244,20 @@ export const requestErrors = {
   ADDRESS_NOT_FOUND: {
     cause: "The address step of this estimate answered no such `address_id`.",
     fix: "Send the `address_id` that `checkout/address` answered for this estimate.",
-    example: [keepEstimate(), send("POST", "/api/commerce/merchant/checkout/invoice", {
-      customer_id: "cust_1",
-      estimate_id: "$ESTIMATE",
-      address_id: noSuchId
-    }, "commerce", newKey)]
+    example: [
+      keepEstimate(),
+      send(
+        "POST",
+        "/api/commerce/merchant/checkout/invoice",
+        {
+          customer_id: "cust_1",
+          estimate_id: "$ESTIMATE",
+          address_id: noSuchId
+        },
+        "commerce",
+        newKey
+      )
+    ]
   },
   CART_ITEM_NOT_FOUND: {
     cause: "The customer's cart has no item with this id.",

@@ -1,8 +1,22 @@
 /** Errors of the state that a good request met, and of the service itself: statuses 409, 410, 422 and 5xx. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
 import {
-  checkoutTo, type ErrorNote, estimateOf, get, invoice, keep, keepAddress, keepEstimate, newKey, order, repeatCall, send, session, discardOutput,
-  simulate, transition
+  checkoutTo,
+  discardOutput,
+  type ErrorNote,
+  estimateOf,
+  get,
+  invoice,
+  keep,
+  keepAddress,
+  keepEstimate,
+  newKey,
+  order,
+  repeatCall,
+  send,
+  session,
+  simulate,
+  transition
 } from "./ErrorNote.ts"
 
 const webhook = { url: "https://93.184.215.14/hooks", enabled_events: ["commerce.order.created"] }
@@ -29,7 +43,11 @@ export const stateErrors = {
   INVOICE_NOT_CANCELABLE: {
     cause: "The invoice is paid, partly paid, or a payment is under way.",
     fix: "Read the invoice. What was received is given back by a refund.",
-    example: [invoice, discardOutput(simulate({ action: "pay" })), send("POST", "/api/v1/invoices/$INVOICE/cancel", undefined)]
+    example: [
+      invoice,
+      discardOutput(simulate({ action: "pay" })),
+      send("POST", "/api/v1/invoices/$INVOICE/cancel", undefined)
+    ]
   },
   ORDER_NOT_CANCELABLE: {
     cause: "The order is shipped, delivered, or ended otherwise.",
@@ -61,7 +79,9 @@ export const stateErrors = {
   REFUND_EXCEEDS_RECEIVED: {
     cause: "The refunds of this payment would come to more than it brought in.",
     fix: "Refund at most what was received and is not refunded yet.",
-    example: { requirement: "The refunds of orders are worked out by the service; only an operator can ask for too much." }
+    example: {
+      requirement: "The refunds of orders are worked out by the service; only an operator can ask for too much."
+    }
   },
   REFUND_NOT_CANCELABLE: {
     cause: "The refund is being paid out, or was.",
@@ -76,7 +96,12 @@ export const stateErrors = {
     example: [
       keep("SECOND_KEY", "data.key", send("POST", "/api/v1/api-keys", { name: "Second", scope: "merchant" })),
       repeatCall(50, send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" })),
-      repeatCall(50, send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" }, "nobody", { "x-api-key": "$SECOND_KEY" })),
+      repeatCall(
+        50,
+        send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" }, "nobody", {
+          "x-api-key": "$SECOND_KEY"
+        })
+      ),
       send("POST", "/api/v1/api-keys", { name: "One more", scope: "commerce" })
     ]
   },
@@ -113,7 +138,8 @@ export const stateErrors = {
     cause: "The estimate is older than 900 seconds.",
     fix: "Make a new one and show its prices.",
     example: [
-      keepEstimate(), keepAddress,
+      keepEstimate(),
+      keepAddress,
       "# The demo merchant's devnet clock goes forward only, and stays ahead.",
       discardOutput(send("POST", "/api/v1/devnet/clock/advance", { seconds: 901 })),
       checkoutTo("$ADDRESS")
@@ -131,10 +157,15 @@ export const stateErrors = {
   },
   NETWORK_DEGRADED: {
     cause: "The network's blocks could not be read for a minute, so a payment there would not be seen in time.",
-    fix: "Offer another network, or try again after `Retry-After`. `GET /api/v1/networks/status` tells how each is doing.",
+    fix:
+      "Offer another network, or try again after `Retry-After`. `GET /api/v1/networks/status` tells how each is doing.",
     example: [
       ...session,
-      keep("TOKEN", "find(({ network }) => network === \"base\").id", get("/api/v1/payments/available-tokens", "payor")),
+      keep(
+        "TOKEN",
+        "find(({ network }) => network === \"base\").id",
+        get("/api/v1/payments/available-tokens", "payor")
+      ),
       fault("down"),
       send("POST", "/api/v1/payments/payment-addresses", "{\"network\": \"base\", \"token_id\": $TOKEN}", "payor"),
       fault("ok")

@@ -1,7 +1,7 @@
 /**
- * A merchant's own fulfilment service, called over HTTP by the protocol of the guide "fulfilment". It is trusted with what
- * it sells and ships, and with nothing else: answers are checked in size, form and sense before anything is made of them.
- * Its address is the operator's choice, so it may be a private one; redirects are not followed.
+ * A merchant's own fulfilment service, called over HTTP by the protocol of the guide "fulfilment". It is trusted with
+ * what it sells and ships, and with nothing else: answers are checked in size, form and sense before anything is made
+ * of them. Its address is the operator's choice, so it may be a private one; redirects are not followed.
  */
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -31,13 +31,17 @@ const isLocalHost = (hostname: string): boolean => ["localhost", "127.0.0.1", "[
 const isBaseUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const { hash, password, protocol, search, username } = new URL(text)
-  return (protocol === "https:" || protocol === "http:") && username + password + hash + search === "" && !/[?#]/.test(text)
+  return (protocol === "https:" || protocol === "http:") && username + password + hash + search === "" &&
+    !/[?#]/.test(text)
 }
 
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: minimumTimeoutMillis, maximum: maximumTimeoutMillis }))
 
 export const HttpRetailerOptions = Schema.Struct({
-  /** Where the fulfilment service is, e.g. `https://fulfilment.example/tillwire`: the paths of the protocol are below it. */
+  /**
+   * Where the fulfilment service is, e.g. `https://fulfilment.example/tillwire`: the paths of the protocol are below
+   * it.
+   */
   baseUrl: Schema.String.check(
     Schema.makeFilter((text: string) => isBaseUrl(text) || "Expected a URL without credentials, query or fragment")
   ),
@@ -53,10 +57,12 @@ export const HttpRetailerOptions = Schema.Struct({
   tryTimeoutMillis: Schema.optionalKey(Millis),
   /** Whether `http` is allowed beyond this machine: on a network where nobody listens or alters. Default false. */
   plainHttp: Schema.optionalKey(Schema.Boolean)
-}).check(Schema.makeFilter(({ baseUrl, plainHttp }: { readonly baseUrl: string; readonly plainHttp?: boolean }) =>
-  plainHttp === true || new URL(baseUrl).protocol === "https:" || isLocalHost(new URL(baseUrl).hostname) ||
-  "baseUrl is http beyond this machine: take https, or set plainHttp where the network is your own"
-))
+}).check(
+  Schema.makeFilter(({ baseUrl, plainHttp }: { readonly baseUrl: string; readonly plainHttp?: boolean }) =>
+    plainHttp === true || new URL(baseUrl).protocol === "https:" || isLocalHost(new URL(baseUrl).hostname) ||
+    "baseUrl is http beyond this machine: take https, or set plainHttp where the network is your own"
+  )
+)
 
 const keysOf = ({ secrets }: typeof HttpRetailerOptions.Type): ReadonlyArray<KeyObject> =>
   secrets.map((secret) => signingKey(Redacted.value(secret)))
@@ -83,13 +89,21 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
     environments: [options.environment],
     quote: Effect.fnUntraced(function*(request) {
       const idempotencyKey = `quote_${yield* uuidV4}`
-      const body = yield* call({ operation: "quote", method: "POST", target: "/quote", body: quoteBody(request), idempotencyKey })
+      const body = yield* call({
+        operation: "quote",
+        method: "POST",
+        target: "/quote",
+        body: quoteBody(request),
+        idempotencyKey
+      })
       return yield* fromAnswer(offerOf(request.items, body))
     }),
     validateAddress: Effect.fnUntraced(function*(address, environment) {
       const idempotencyKey = `address_${yield* uuidV4}`
       const body = addressBody(address, environment)
-      return yield* fromAnswer(validationOf(yield* call({ operation: "address", method: "POST", target: "/address", body, idempotencyKey })))
+      return yield* fromAnswer(
+        validationOf(yield* call({ operation: "address", method: "POST", target: "/address", body, idempotencyKey }))
+      )
     }),
     place: (placement) =>
       call({
@@ -100,9 +114,10 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
         idempotencyKey: `place_${placement.orderId}`
       }).pipe(Effect.flatMap((body) => fromAnswer(reportsOf(placement, body)))),
     track: (order) =>
-      call({ operation: "track", method: "GET", target: `/orders/${order.orderId}`, body: null, idempotencyKey: null }).pipe(
-        Effect.flatMap((body) => fromAnswer(reportsOf(order, body)))
-      ),
+      call({ operation: "track", method: "GET", target: `/orders/${order.orderId}`, body: null, idempotencyKey: null })
+        .pipe(
+          Effect.flatMap((body) => fromAnswer(reportsOf(order, body)))
+        ),
     cancel: (order) =>
       call({
         operation: "cancel",

@@ -1,8 +1,8 @@
 /**
  * A retailer inside the process, for devnet: a catalogue in a data file, prices and faults that can be had on demand.
  * Orders wait for the simulator unless `auto` is true. What it answers follows from the question, the order and the
- * merchant's time alone, so that a restart or another instance answers the same; only the tries of an order that is meant
- * to fail some times are counted, in memory.
+ * merchant's time alone, so that a restart or another instance answers the same; only the tries of an order that is
+ * meant to fail some times are counted, in memory.
  */
 import { Effect, Layer, Schema } from "effect"
 import products from "./simulated/catalogue.json" with { type: "json" }
@@ -79,9 +79,15 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
           : Effect.succeed(placementReports(placement, behaviour))
       }),
     track: (order) =>
-      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => trackingReports(order, behaviour, now)),
+      Effect.map(
+        clock.nowSeconds(order.merchantId, order.environment),
+        (now) => trackingReports(order, behaviour, now)
+      ),
     cancel: (order) =>
-      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => cancellationReports(order, behaviour, now))
+      Effect.map(
+        clock.nowSeconds(order.merchantId, order.environment),
+        (now) => cancellationReports(order, behaviour, now)
+      )
   })
 })
 

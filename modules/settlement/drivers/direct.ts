@@ -36,20 +36,22 @@ export const plugin = Plugin.make({
       const settle = Effect.fnUntraced(function*(payments: ReadonlyArray<UnsettledPayment>) {
         const transfers = yield* chains.finality([...new Set(payments.map(({ invoiceId }) => invoiceId))])
         const transferOf = new Map(transfers.map((transfer) => [paymentIdOf(transfer), transfer]))
-        return new Map(payments.flatMap(({ paymentId, waitingSeconds }): ReadonlyArray<readonly [string, SettlementReport]> => {
-          const transfer = transferOf.get(paymentId)
-          if (transfer?.finality === "final") {
-            return [[paymentId, { _tag: "Settled", txHash: null, network: transfer.network, amount: null }]]
-          }
-          if (transfer?.finality === "reorged_after_finality") {
-            return [[paymentId, { _tag: "Review", reason: "its transfer left the chain below its final depth" }]]
-          }
-          if (waitingSeconds < patienceSeconds) return []
-          const reason = transfer?.finality === "reported"
-            ? "nobody here follows its network: whoever reported the transfer must say that it is final"
-            : "its transfer did not become final within 2 days"
-          return [[paymentId, { _tag: "Review", reason }]]
-        }))
+        return new Map(
+          payments.flatMap(({ paymentId, waitingSeconds }): ReadonlyArray<readonly [string, SettlementReport]> => {
+            const transfer = transferOf.get(paymentId)
+            if (transfer?.finality === "final") {
+              return [[paymentId, { _tag: "Settled", txHash: null, network: transfer.network, amount: null }]]
+            }
+            if (transfer?.finality === "reorged_after_finality") {
+              return [[paymentId, { _tag: "Review", reason: "its transfer left the chain below its final depth" }]]
+            }
+            if (waitingSeconds < patienceSeconds) return []
+            const reason = transfer?.finality === "reported"
+              ? "nobody here follows its network: whoever reported the transfer must say that it is final"
+              : "its transfer did not become final within 2 days"
+            return [[paymentId, { _tag: "Review", reason }]]
+          })
+        )
       })
 
       yield* settlements.register({

@@ -1,6 +1,6 @@
 /**
- * For deployments that hold what is paid and forward it: whoever moves the money, a person or a program, reports over the
- * internal port (`settlements.report`). Nothing here moves or retries by itself.
+ * For deployments that hold what is paid and forward it: whoever moves the money, a person or a program, reports over
+ * the internal port (`settlements.report`). Nothing here moves or retries by itself.
  */
 import { Effect, Layer } from "effect"
 import * as Plugin from "../../../runtime/Plugin.ts"

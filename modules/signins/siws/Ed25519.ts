@@ -6,8 +6,8 @@ export const signatureBytes = 64
 export const publicKeyBytes = 32
 
 /**
- * Whether `signature` is `publicKey`'s over `message`. By RFC 8032 with canonical encodings; a key of small order, which
- * nobody holds and whose signature fits many messages, never signs. Anything of another length is false.
+ * Whether `signature` is `publicKey`'s over `message`. By RFC 8032 with canonical encodings; a key of small order,
+ * which nobody holds and whose signature fits many messages, never signs. Anything of another length is false.
  */
 export const isSignedBy = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean =>
   publicKey.length === publicKeyBytes && signature.length === signatureBytes &&

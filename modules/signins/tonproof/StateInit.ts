@@ -20,8 +20,8 @@ const v4 = v3
 const v5: WalletCode = { keyAt: 65, hasPermission: true }
 
 /**
- * Wallets by the hash of their code. A code not listed could keep anything where these keep their key. Source: the codes
- * in `@ton/ton` 16.3.0; v4r1, which that no longer has, is in `pytoniq`.
+ * Wallets by the hash of their code. A code not listed could keep anything where these keep their key. Source: the
+ * codes in `@ton/ton` 16.3.0; v4r1, which that no longer has, is in `pytoniq`.
  */
 const wallets: ReadonlyMap<string, WalletCode> = new Map([
   ["b61041a58a7980b946e8fb9e198e3c904d24799ffa36574ea4251c41a566f581", v3], // v3r1

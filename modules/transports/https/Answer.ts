@@ -3,7 +3,9 @@ import { TransportFailed } from "../../../runtime/Webhooks.ts"
 import { AddressRefused, NameUnresolved } from "./NameResolver.ts"
 import { ProxyRefused } from "./Proxy.ts"
 
-/** An answer's body is read so far, as it was sent: what is packed is not unpacked. Nothing a receiver says needs more. */
+/**
+ * An answer's body is read so far, as it was sent: what is packed is not unpacked. Nothing a receiver says needs more.
+ */
 export const maximumAnswerBytes = 64 * 1024
 
 /** What is kept of it, in bytes of UTF-8 (modules/docs/reference/webhooks.md#kept). */
@@ -47,18 +49,32 @@ export const storableText = (bytes: Uint8Array): string => {
 
 /** Faults of this machine, which say nothing of the receiver and spend no attempt. */
 const ownFaults: ReadonlySet<string> = new Set([
-  "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL", "ENETDOWN", "UND_ERR_DESTROYED", "UND_ERR_CLOSED"
+  "EMFILE",
+  "ENFILE",
+  "ENOBUFS",
+  "ENOMEM",
+  "EADDRNOTAVAIL",
+  "ENETDOWN",
+  "UND_ERR_DESTROYED",
+  "UND_ERR_CLOSED"
 ])
 
 /** The receiver was too slow, by our clock or by the kernel's. */
 const timeouts: ReadonlySet<string> = new Set([
-  "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "ETIMEDOUT"
 ])
 
 /** What an error of a socket, a look-up or the HTTP client says of the attempt. */
 export const failureOf = (cause: unknown): TransportFailed => {
-  if (cause instanceof AddressRefused) return new TransportFailed({ reason: cause.reason, isOurFault: false, timedOut: false })
-  if (cause instanceof NameUnresolved) return new TransportFailed({ reason: cause.message, isOurFault: cause.ownAddressSet, timedOut: false })
+  if (cause instanceof AddressRefused) {
+    return new TransportFailed({ reason: cause.reason, isOurFault: false, timedOut: false })
+  }
+  if (cause instanceof NameUnresolved) {
+    return new TransportFailed({ reason: cause.message, isOurFault: cause.ownAddressSet, timedOut: false })
+  }
   if (cause instanceof ProxyRefused) {
     return new TransportFailed({ reason: cause.reason, isOurFault: cause.own, timedOut: cause.timedOut })
   }

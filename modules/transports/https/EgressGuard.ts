@@ -1,7 +1,7 @@
 /**
  * Where deliveries may go. Three gates: the URL as written ({@link checkUrl}), every address its name resolves to
- * (`Resolve.ts`, which lets a socket connect to the checked address only), and no redirects. A look-up is never asked about
- * IP literals, so the first gate judges those.
+ * (`Resolve.ts`, which lets a socket connect to the checked address only), and no redirects. A look-up is never asked
+ * about IP literals, so the first gate judges those.
  */
 import { isIP } from "node:net"
 import { Result, Schema } from "effect"
@@ -15,9 +15,25 @@ const networks = (...cidrs: ReadonlyArray<string>) => cidrs.map((cidr) => IpNetw
 
 /** IPv4 that is not the public internet: IANA's special-purpose registry, multicast, and one cloud's metadata host. */
 const refusedV4 = networks(
-  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-  "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
-  "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.31.196.0/24",
+  "192.52.193.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "192.175.48.0/24",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "168.63.129.16/32"
 )
 
 /** The only IPv6 block in which global unicast is given out; everything outside is refused. */
@@ -42,13 +58,51 @@ export const isPublicAddress = (text: string): boolean =>
 
 /** Names that never leave the machine or the local network. */
 const localSuffixes = [
-  "localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "onion", "arpa", "invalid"
+  "localhost",
+  "localdomain",
+  "local",
+  "internal",
+  "intranet",
+  "lan",
+  "home",
+  "corp",
+  "private",
+  "onion",
+  "arpa",
+  "invalid"
 ]
 
 /** Ports from 1024 that speak something else than HTTP; below 1024 only 443 is taken. */
 const refusedPorts: ReadonlySet<number> = new Set([
-  1433, 1521, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 5432, 5433, 5672, 5900, 5984, 6379, 6443, 6667, 7000, 7001,
-  8500, 9042, 9092, 9200, 9300, 10250, 11211, 15672, 27017, 27018
+  1433,
+  1521,
+  2049,
+  2375,
+  2376,
+  2379,
+  2380,
+  3306,
+  3389,
+  5432,
+  5433,
+  5672,
+  5900,
+  5984,
+  6379,
+  6443,
+  6667,
+  7000,
+  7001,
+  8500,
+  9042,
+  9092,
+  9200,
+  9300,
+  10250,
+  11211,
+  15672,
+  27017,
+  27018
 ])
 
 /** The deployment's settings contradict what the guard promises. */
@@ -82,17 +136,20 @@ const hostsOfAnyPort = (entries: ReadonlyArray<string>): ReadonlyArray<string> =
 /** Reads `webhooks.devnetReceivers`: entries without a port stand for both default ports. */
 export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(entries.flatMap((entry) =>
-    ["http:", "https:"].flatMap((scheme) => URL.canParse(`${scheme}//${entry}`)
-      ? [hostAndPort(new URL(`${scheme}//${entry}`))]
-      : [])
+    ["http:", "https:"].flatMap((scheme) =>
+      URL.canParse(`${scheme}//${entry}`)
+        ? [hostAndPort(new URL(`${scheme}//${entry}`))]
+        : []
+    )
   ))
 
 /** Names and addresses of this very machine, as a URL spells them. */
 const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 
 /**
- * Whether nobody but this machine's own users reaches a deployment: it listens and is published on loopback, and no proxy
- * stands before it. Only then may they have any port of the machine called: strangers would read what answers there.
+ * Whether nobody but this machine's own users reaches a deployment: it listens and is published on loopback, and no
+ * proxy stands before it. Only then may they have any port of the machine called: strangers would read what answers
+ * there.
  */
 const isPrivateToMachine = (
   { http, publicUrl }: Pick<Settings["Service"], "http" | "publicUrl">
@@ -149,7 +206,8 @@ export type UrlCheck =
 const refuse = (reason: string): UrlCheck => ({ _tag: "Refused", reason })
 
 const isOnMachine = (url: URL, { localHosts, ownPorts }: EgressPolicy): boolean =>
-  localHosts.has(url.hostname) && url.port !== "0" && !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
+  localHosts.has(url.hostname) && url.port !== "0" &&
+  !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
 
 /** The first gate: judges the URL as written, without looking anything up. */
 export const checkUrl = (text: string, policy: EgressPolicy): UrlCheck => {
@@ -165,7 +223,9 @@ export const checkUrl = (text: string, policy: EgressPolicy): UrlCheck => {
   if (url.protocol !== "https:" && url.protocol !== "http:") return refuse("The URL must start with https://")
   if (policy.devnetReceivers.has(hostAndPort(url))) return { _tag: "Allowed", url, local: true }
   if (isOnMachine(url, policy)) return { _tag: "Allowed", url, local: true }
-  if (policy.localHosts.has(url.hostname)) return refuse("The port is 0 or the service's own: name the port of your receiver")
+  if (policy.localHosts.has(url.hostname)) {
+    return refuse("The port is 0 or the service's own: name the port of your receiver")
+  }
   if (url.protocol !== "https:") return refuse("The URL must start with https://")
   const reason = hostReason(text, url) ?? portReason(url)
   if (reason !== undefined) return refuse(reason)

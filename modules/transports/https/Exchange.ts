@@ -6,7 +6,12 @@ import { Effect } from "effect"
 import type { Dispatcher, Pool } from "undici"
 import { type DeliveryAnswer, type DeliveryRequest, TransportFailed } from "../../../runtime/Webhooks.ts"
 import {
-  AnswerTooLong, failureOf, keptAnswerBytes, maximumAnswerBytes, maximumInterimAnswers, storableText,
+  AnswerTooLong,
+  failureOf,
+  keptAnswerBytes,
+  maximumAnswerBytes,
+  maximumInterimAnswers,
+  storableText,
   TooManyInterimAnswers
 } from "./Answer.ts"
 
@@ -16,8 +21,8 @@ const retryAfterOf = (headers: Readonly<Record<string, string | ReadonlyArray<st
 }
 
 /**
- * Posts and reads the answer to its end, or to the limit: then a success is none, and any other answer is cut. All of it
- * has `timeoutMillis`, from the wait for a connection to the last byte. Interrupted, the connection is cut.
+ * Posts and reads the answer to its end, or to the limit: then a success is none, and any other answer is cut. All of
+ * it has `timeoutMillis`, from the wait for a connection to the last byte. Interrupted, the connection is cut.
  */
 export const post = (
   pool: Pool,
@@ -50,7 +55,10 @@ export const post = (
       resume(Effect.succeed({ status, retryAfter, body: bytes === 0 ? "" : storableText(Buffer.concat(bodyChunks)) }))
     }
     const deadline = setTimeout(
-      () => fail(new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, isOurFault: false, timedOut: true })),
+      () =>
+        fail(
+          new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, isOurFault: false, timedOut: true })
+        ),
       request.timeoutMillis
     )
 

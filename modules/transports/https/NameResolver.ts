@@ -2,7 +2,7 @@
  * The second gate: what a name resolves to. Asked of the DNS itself: `getaddrinfo` would keep one of the process's four
  * threads for each name whose servers say nothing, and a few such names would hold up everything else.
  */
-import { Resolver, type LookupAddress, type LookupOptions } from "node:dns"
+import { type LookupAddress, type LookupOptions, Resolver } from "node:dns"
 import { networkInterfaces } from "node:os"
 import { isIP } from "node:net"
 import { Clock, Effect, Result, Schema, type Scope } from "effect"
@@ -16,7 +16,9 @@ const queryTries = 2
 /** How long a name may make us wait for IPv6 addresses. Some name servers never answer that question. */
 const ipv6TimeoutMillis = 1_500
 
-/** How long a new endpoint's name may take to resolve before it is accepted unseen: it is asked again at each connect. */
+/**
+ * How long a new endpoint's name may take to resolve before it is accepted unseen: it is asked again at each connect.
+ */
 const checkTimeoutMillis = 2_000
 
 /** How long the addresses of our own host are believed. */
@@ -46,12 +48,15 @@ type LookupCallback = (error: Error | null, address: string | Array<LookupAddres
 /** Names as sockets and checks ask for them. */
 export interface NameResolver {
   /**
-   * A look-up for sockets: as node's, but fails with {@link AddressRefused} when any address of the name is not public or
-   * is our own. The socket then connects to the very address that was checked, so a name that changes in between gains
-   * nothing; a connection that is kept alive stays with that address.
+   * A look-up for sockets: as node's, but fails with {@link AddressRefused} when any address of the name is not public
+   * or is our own. The socket then connects to the very address that was checked, so a name that changes in between
+   * gains nothing; a connection that is kept alive stays with that address.
    */
   readonly lookup: (hostname: string, options: LookupOptions, callback: LookupCallback) => void
-  /** Why a name must not be delivered to, as far as can be told now: one that does not resolve is judged when it is used. */
+  /**
+   * Why a name must not be delivered to, as far as can be told now: one that does not resolve is judged when it is
+   * used.
+   */
   readonly refusal: (hostname: string) => Effect.Effect<string | undefined>
   /** Addresses of this machine, and of {@link NameResolverOptions.ownHost} as last seen. */
   readonly ownAddresses: () => ReadonlySet<string>
@@ -68,7 +73,9 @@ export interface NameResolverOptions {
 const definiteCodes: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA"])
 
 /** Asks the DNS for as long as the scope lives. */
-export const makeNameResolver = ({ nameservers, ownHost }: NameResolverOptions): Effect.Effect<NameResolver, never, Scope.Scope> =>
+export const makeNameResolver = (
+  { nameservers, ownHost }: NameResolverOptions
+): Effect.Effect<NameResolver, never, Scope.Scope> =>
   Effect.gen(function*() {
     const resolver = yield* Effect.acquireRelease(
       Effect.sync(() => new Resolver({ timeout: queryTimeoutMillis, tries: queryTries })),
@@ -104,7 +111,10 @@ export const makeNameResolver = ({ nameservers, ownHost }: NameResolverOptions):
         const code = codes.find((each) => !definiteCodes.has(each)) ?? codes[0] ?? "ENODATA"
         if (found.length > 0 || definiteCodes.has(code)) yield* successes.recordSuccess
         if (found.length > 0) return found
-        return yield* new NameUnresolved({ code, ownAddressSet: !definiteCodes.has(code) && !(yield* successes.isWorking) })
+        return yield* new NameUnresolved({
+          code,
+          ownAddressSet: !definiteCodes.has(code) && !(yield* successes.isWorking)
+        })
       })
 
     const own = new Set<string>()

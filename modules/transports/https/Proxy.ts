@@ -1,7 +1,7 @@
 /**
- * The way out through a proxy, by `CONNECT`: TLS still runs from here to the receiver, so the proxy sees a host and a port
- * and nothing else. Names are resolved by the proxy, which is trusted with the second gate; the first gate and the ban on
- * redirects stay here. Whatever else the proxy refuses, it refuses.
+ * The way out through a proxy, by `CONNECT`: TLS still runs from here to the receiver, so the proxy sees a host and a
+ * port and nothing else. Names are resolved by the proxy, which is trusted with the second gate; the first gate and the
+ * ban on redirects stay here. Whatever else the proxy refuses, it refuses.
  */
 import { type ClientRequest, request as requestHttp } from "node:http"
 import { request as requestHttps } from "node:https"
@@ -45,8 +45,8 @@ export const proxyOf = (text: string): Proxy => {
 }
 
 /**
- * What the status of an answer to `CONNECT` says; undefined: connected. 403 and 5xx are about the receiver (refused by the
- * proxy's rules, unreachable, too slow); anything else is about us and the proxy.
+ * What the status of an answer to `CONNECT` says; undefined: connected. 403 and 5xx are about the receiver (refused by
+ * the proxy's rules, unreachable, too slow); anything else is about us and the proxy.
  */
 export const refusalOf = (status: number): ProxyRefused | undefined => {
   if (status >= 200 && status < 300) return undefined
@@ -107,7 +107,9 @@ export const throughProxy = (
         connectRequest.destroy()
       }, connectTimeoutMillis)
       connectRequest.once("socket", (socket) => {
-        socket.once(proxy.secure ? "secureConnect" : "connect", () => { isConnected = true })
+        socket.once(proxy.secure ? "secureConnect" : "connect", () => {
+          isConnected = true
+        })
       })
       pending.add(connectRequest)
       connectRequest.once("close", () => {

@@ -1,7 +1,7 @@
 /**
- * Whose fault it is when something of ours that many receivers share, the resolver or the proxy, says nothing useful: ours
- * while it serves nobody, the receiver's while it serves others. Else one name that never resolves would be tried for
- * three days at no cost to its owner, and hold a place meanwhile.
+ * Whose fault it is when something of ours that many receivers share, the resolver or the proxy, says nothing useful:
+ * ours while it serves nobody, the receiver's while it serves others. Else one name that never resolves would be tried
+ * for three days at no cost to its owner, and hold a place meanwhile.
  */
 import { Clock, Effect } from "effect"
 
@@ -19,7 +19,9 @@ export interface SuccessTracker {
 export const makeSuccessTracker = (): SuccessTracker => {
   let workedAt = Number.NEGATIVE_INFINITY
   return {
-    recordSuccess: Effect.map(Clock.currentTimeMillis, (now) => { workedAt = now }),
+    recordSuccess: Effect.map(Clock.currentTimeMillis, (now) => {
+      workedAt = now
+    }),
     isWorking: Effect.map(Clock.currentTimeMillis, (now) => now - workedAt < successMillis)
   }
 }

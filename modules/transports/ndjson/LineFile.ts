@@ -53,7 +53,9 @@ const openFile = (path: string): Effect.Effect<OpenFile, TransportFailed> =>
       const { ino, size, isFile } = yield* io(() => handle.stat({ bigint: true })).pipe(
         Effect.map((found) => ({ ino: found.ino, size: Number(found.size), isFile: found.isFile() }))
       )
-      if (!isFile) return yield* new TransportFailed({ reason: "the path is no file", isOurFault: true, timedOut: false })
+      if (!isFile) {
+        return yield* new TransportFailed({ reason: "the path is no file", isOurFault: true, timedOut: false })
+      }
       if (size > 0) {
         const { buffer } = yield* io(() => handle.read(Buffer.alloc(1), 0, 1, size - 1))
         if (buffer[0] !== newline) yield* io(() => handle.appendFile("\n"))
@@ -76,10 +78,14 @@ export const openLineFile = (path: string, maximumBytes: number): Effect.Effect<
     })
     yield* Effect.addFinalizer(() => closeCurrent)
 
-    /** The open file and its size; opened again after a fault, and where another file or none stands at the path now. */
+    /**
+     * The open file and its size; opened again after a fault, and where another file or none stands at the path now.
+     */
     const ensureOpen = Effect.gen(function*() {
       const found = yield* Effect.promise(() => stat(path, { bigint: true }).then((each) => each, () => undefined))
-      if (currentFile !== undefined && found?.ino === currentFile.inode) return { handle: currentFile.handle, size: Number(found.size) }
+      if (currentFile !== undefined && found?.ino === currentFile.inode) {
+        return { handle: currentFile.handle, size: Number(found.size) }
+      }
       yield* closeCurrent
       currentFile = yield* openFile(path)
       const { handle } = currentFile
@@ -102,7 +108,8 @@ export const openLineFile = (path: string, maximumBytes: number): Effect.Effect<
           yield* io(() => handle.datasync())
         }
         return fits.map((each): Result.Result<void, TransportFailed> =>
-          each ? Result.succeed(undefined) : Result.fail(fileFull(maximumBytes)))
+          each ? Result.succeed(undefined) : Result.fail(fileFull(maximumBytes))
+        )
       }).pipe(
         // What is on disk after a fault nobody knows: the next write opens anew and ends a line that was cut off.
         Effect.tapError(() => closeCurrent),
@@ -114,4 +121,8 @@ export const openLineFile = (path: string, maximumBytes: number): Effect.Effect<
   })
 
 const fileFull = (maximumBytes: number) =>
-  new TransportFailed({ reason: `the file is full: it may have ${maximumBytes} bytes`, isOurFault: false, timedOut: false })
+  new TransportFailed({
+    reason: `the file is full: it may have ${maximumBytes} bytes`,
+    isOurFault: false,
+    timedOut: false
+  })

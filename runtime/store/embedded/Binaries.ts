@@ -26,7 +26,7 @@ export interface Binaries {
 
 /** Whether everyone may walk to `path`: every directory above it, and itself, is open to others. */
 export const isOpenToAll = (path: string): boolean => {
-  for (let at = path; ; at = dirname(at)) {
+  for (let at = path;; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false
     if (at === dirname(at)) return true
   }

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 import { accountName, findBinaries, findRunAs, isOpenToAll } from "./Binaries.ts"
 import type { Binaries, RunAs } from "./Binaries.ts"
-import { attempt, giveDirectory, hasProc, descriptorPath, openDirectory, replaceFile, readSmallFile } from "./Files.ts"
+import { attempt, descriptorPath, giveDirectory, hasProc, openDirectory, readSmallFile, replaceFile } from "./Files.ts"
 
 /** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
 export const role = "tillwire"
@@ -100,7 +100,9 @@ export interface SocketPaths {
 
 const socketUnusable = "The directory of the database's socket cannot be used"
 
-/** A directory for the socket in the system's temporary one. Throws if it belongs to another user or is open to others. */
+/**
+ * A directory for the socket in the system's temporary one. Throws if it belongs to another user or is open to others.
+ */
 const temporarySockets = (cluster: string): string => {
   const name = `till-${createHash("sha256").update(realpathSync(cluster)).digest("hex").slice(0, 12)}`
   const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
@@ -146,8 +148,8 @@ const ownName = (): string | undefined => {
 }
 
 /**
- * PostgreSQL's files of who may log in, by peer authentication and only as the service's role: this service's account and
- * root, who can read all files anyway. `nobody`, which root may have chosen for the server, may not, because other
+ * PostgreSQL's files of who may log in, by peer authentication and only as the service's role: this service's account
+ * and root, who can read all files anyway. `nobody`, which root may have chosen for the server, may not, because other
  * programs run as it; any other owner of the cluster may.
  */
 const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
@@ -161,9 +163,9 @@ const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
 }
 
 /**
- * Writes the files of who may log in where they differ: in a new cluster, in one of an earlier version (which let in every
- * process that reached the socket), or when the service runs as another user. Answers whether it wrote; a running server
- * must then reload them.
+ * Writes the files of who may log in where they differ: in a new cluster, in one of an earlier version (which let in
+ * every process that reached the socket), or when the service runs as another user. Answers whether it wrote; a running
+ * server must then reload them.
  */
 export const restrictAccess = (cluster: Cluster): Effect.Effect<boolean, StoreError> =>
   attempt("The rules of who may use the embedded database could not be written", () => {
@@ -265,13 +267,24 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
       ...["-D", at, "-U", "postgres", "--auth=reject", "--encoding=UTF8", "--data-checksums"],
       ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     ], { cwd: draft, runAs, input: "" })
-    if (initResult.code !== 0) return yield* programFailed("The embedded database could not be made", initResult.stderr, log)
-    const roleResult = yield* runProgram(binaries.postgres, ["--single", "-D", at, "-c", "exit_on_error=on", "postgres"], {
+    if (initResult.code !== 0) {
+      return yield* programFailed("The embedded database could not be made", initResult.stderr, log)
+    }
+    const roleResult = yield* runProgram(binaries.postgres, [
+      "--single",
+      "-D",
+      at,
+      "-c",
+      "exit_on_error=on",
+      "postgres"
+    ], {
       cwd: draft,
       runAs,
       input: `create role ${role} login\ncreate database ${role} owner ${role}\n`
     })
-    if (roleResult.code !== 0) return yield* programFailed("The embedded database could not be made", roleResult.stderr, log)
+    if (roleResult.code !== 0) {
+      return yield* programFailed("The embedded database could not be made", roleResult.stderr, log)
+    }
     yield* attempt("The embedded database could not be put in place", () => putInPlace(draft, directory))
   })
   yield* build.pipe(Effect.onError(() => Effect.catch(discard, (error) => Effect.logWarning(error.message))))

@@ -13,7 +13,8 @@ const hints: Readonly<Record<string, string>> = {
   ENOSPC: "The disk is full: free some space and start again.",
   EDQUOT: "The disk quota is used up: free some space and start again.",
   ENOTDIR: "A part of that path is a file: set data.directory to a directory.",
-  ELOOP: "A link stands there that this service did not make: remove it, and set data.directory to where the files are.",
+  ELOOP:
+    "A link stands there that this service did not make: remove it, and set data.directory to where the files are.",
   ENOENT: "A directory of that path is missing: check the path, and that its file system takes writes.",
   EEXIST: "A file is in the way: set data.directory to a directory."
 }
@@ -35,7 +36,8 @@ const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY
 export const hasProc = existsSync("/proc/self/cwd")
 
 /** A path of an open directory that stays valid when another directory or link takes its place. */
-export const descriptorPath = (descriptor: number, path: string): string => hasProc ? `/proc/self/fd/${descriptor}` : path
+export const descriptorPath = (descriptor: number, path: string): string =>
+  hasProc ? `/proc/self/fd/${descriptor}` : path
 
 /**
  * Opens a directory that belongs to one of `owners` and is no link. Throws for any other: under root, the account that

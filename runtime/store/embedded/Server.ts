@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { closeSync, lstatSync, readFileSync, readlinkSync, realpathSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { plainEnvironment, programFailed, restrictAccess, errorLine } from "./Cluster.ts"
+import { errorLine, plainEnvironment, programFailed, restrictAccess } from "./Cluster.ts"
 import type { Cluster, SocketPaths } from "./Cluster.ts"
 import { attempt, hasProc, openToAppend, readSmallFile } from "./Files.ts"
 
@@ -106,7 +106,8 @@ const openLog = (path: string): { readonly fd: number; readonly from: number } =
 }
 
 /** Messages that mean another server, its remains or the cleaning up after it still hold the directory. */
-const busyPattern = /lock file .*(already exists|No such file)|pre-existing shared memory block|could not bind Unix address/
+const busyPattern =
+  /lock file .*(already exists|No such file)|pre-existing shared memory block|could not bind Unix address/
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
@@ -117,15 +118,19 @@ const startServer = Effect.fnUntraced(function*(
   const log = yield* attempt("The database's log cannot be written", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-    const serverProcess = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", sockets.argument, ...options], {
-      ...cluster.runAs,
-      cwd: cluster.directory,
-      // PostgreSQL takes this id for its own family: a pid file that names an unrelated process is stale to it.
-      env: { ...plainEnvironment, ...(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale) }) },
-      // A Ctrl-C in the terminal must reach the service only, which then stops the server in order.
-      detached: true,
-      stdio: ["ignore", "ignore", log.fd]
-    })
+    const serverProcess = spawn(
+      cluster.binaries.postgres,
+      ["-D", cluster.argument, "-k", sockets.argument, ...options],
+      {
+        ...cluster.runAs,
+        cwd: cluster.directory,
+        // PostgreSQL takes this id for its own family: a pid file that names an unrelated process is stale to it.
+        env: { ...plainEnvironment, ...(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale) }) },
+        // A Ctrl-C in the terminal must reach the service only, which then stops the server in order.
+        detached: true,
+        stdio: ["ignore", "ignore", log.fd]
+      }
+    )
     closeSync(log.fd)
     serverProcess.unref()
     return serverProcess
@@ -218,10 +223,11 @@ const signal = (pid: number, name: "SIGHUP" | "SIGINT" | "SIGQUIT") =>
     if (isAlive(pid)) process.kill(pid, name)
   })
 
-const awaitExit = (pid: number) => Effect.sync(() => isAlive(pid)).pipe(
-  Effect.tap((lives) => lives ? Effect.sleep(poll) : Effect.void),
-  Effect.repeat({ while: (lives) => lives })
-)
+const awaitExit = (pid: number) =>
+  Effect.sync(() => isAlive(pid)).pipe(
+    Effect.tap((lives) => lives ? Effect.sleep(poll) : Effect.void),
+    Effect.repeat({ while: (lives) => lives })
+  )
 
 /** Stops the server in order (fast shutdown: ends its connections, writes a checkpoint), and waits for its end. */
 export const stopServer = (pid: number): Effect.Effect<void> =>

@@ -1,10 +1,11 @@
 /** What every attack's answer is checked for, whatever it is about: no fault of ours, and nothing of our insides. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { TestResponse, TestRequest, Service } from "../../support/Service.ts"
+import type { Service, TestRequest, TestResponse } from "../../support/Service.ts"
 
 /** Text of a stack, a source file, a driver or a statement. */
-const insides = /\bat (?:async )?[\w.<>]+ \(|node_modules|\.ts:\d+|SqlError|syntax error|pg_|SELECT .* FROM|tillwire\/(?:modules|runtime)/
+const insides =
+  /\bat (?:async )?[\w.<>]+ \(|node_modules|\.ts:\d+|SqlError|syntax error|pg_|SELECT .* FROM|tillwire\/(?:modules|runtime)/
 
 /** Asserts what holds for every answer. */
 export const assertHarmless = (answer: TestResponse, what: string): TestResponse => {

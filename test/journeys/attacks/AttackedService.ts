@@ -9,7 +9,12 @@ import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
 import { connect as connectTo, emptyDatabase } from "../../support/Database.ts"
 import {
-  configOf, type TestResponse, type TestRequest, type Service, startService, temporaryDirectory
+  configOf,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse
 } from "../../support/Service.ts"
 
 /** Traces of our insides. A message may say "select", a trace is never so short. */
@@ -80,40 +85,46 @@ export class AttackedService extends Context.Service<AttackedService, {
   /** A call with the merchant's key. */
   readonly call: (path: string, sent?: TestRequest) => Effect.Effect<TestResponse>
   /** A new invoice of these fields, or of this body as it is, under a key of its own. */
-  readonly create: (body: unknown, headers?: Readonly<Record<string, string | ReadonlyArray<string>>>) => Effect.Effect<TestResponse>
+  readonly create: (
+    body: unknown,
+    headers?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  ) => Effect.Effect<TestResponse>
 }>()("test/AttackedService") {}
 
 /** A deployment with limits of the test's own; the suite ends with a look at its log. */
 export const attackedService = (limits?: Readonly<Record<string, unknown>>, http?: Readonly<Record<string, unknown>>) =>
-  Layer.effect(AttackedService, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: database.url,
-        chains: [{ use: "simulated" }],
-        ...(limits === undefined ? {} : { limits }),
-        ...(http === undefined ? {} : { http })
+  Layer.effect(
+    AttackedService,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: database.url,
+          chains: [{ use: "simulated" }],
+          ...(limits === undefined ? {} : { limits }),
+          ...(http === undefined ? {} : { http })
+        })
+      })
+      yield* Effect.addFinalizer(() =>
+        Effect.suspend(() => {
+          const errors = service.errors()
+          return errors.length === 0 ? Effect.void : Effect.die(new Error(`our own errors: ${errors.join("\n")}`))
+        })
+      )
+      const { commerce_key: commerceKey, merchant_key: key } = yield* service.keys
+      const call = (path: string, sent: TestRequest = {}) =>
+        service.call(path, { ...sent, headers: { "x-api-key": key, ...sent.headers } })
+      return AttackedService.of({
+        service,
+        sql: Context.get(yield* Layer.build(connectTo(database)), SqlClient.SqlClient),
+        key,
+        commerceKey,
+        call,
+        create: (body, headers = {}) =>
+          Effect.suspend(() =>
+            call("/api/v1/invoices", { body, headers: { "idempotency-key": randomUUID(), ...headers } })
+          )
       })
     })
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        const errors = service.errors()
-        return errors.length === 0 ? Effect.void : Effect.die(new Error(`our own errors: ${errors.join("\n")}`))
-      })
-    )
-    const { commerce_key: commerceKey, merchant_key: key } = yield* service.keys
-    const call = (path: string, sent: TestRequest = {}) =>
-      service.call(path, { ...sent, headers: { "x-api-key": key, ...sent.headers } })
-    return AttackedService.of({
-      service,
-      sql: Context.get(yield* Layer.build(connectTo(database)), SqlClient.SqlClient),
-      key,
-      commerceKey,
-      call,
-      create: (body, headers = {}) =>
-        Effect.suspend(() =>
-          call("/api/v1/invoices", { body, headers: { "idempotency-key": randomUUID(), ...headers } })
-        )
-    })
-  }))
+  )

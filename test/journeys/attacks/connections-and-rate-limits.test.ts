@@ -4,7 +4,15 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import { formKey } from "../../../modules/auth/rules.ts"
-import { codeOf, assertHarmless, outcome, sendRaw, statusesIn, AttackedService, attackedService } from "./AttackedService.ts"
+import {
+  assertHarmless,
+  AttackedService,
+  attackedService,
+  codeOf,
+  outcome,
+  sendRaw,
+  statusesIn
+} from "./AttackedService.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { until } from "../../support/Service.ts"
 
@@ -79,26 +87,29 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
   it.effect("91: two lengths, two framings, bare line feeds and folded lines are refused; the rest is never a request", () =>
     Effect.gen(function*() {
       const { key, service } = yield* AttackedService
-      const auth = `host: x\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\ncontent-type: application/json\r\n`
+      const auth =
+        `host: x\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\ncontent-type: application/json\r\n`
       const smuggled = "GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n"
       const post = "POST /api/v1/invoices HTTP/1.1\r\n"
-      for (const request of [
-        `${post}${auth}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}content-length: 5\r\ncontent-length: 6\r\n\r\n{"a":${smuggled}`,
-        `${post}${auth}content-length: 5, 5\r\n\r\n{"a":${smuggled}`,
-        `${post}${auth}content-length: +5\r\n\r\n{"a":${smuggled}`,
-        `${post}${auth}content-length: 0x5\r\n\r\n{"a":${smuggled}`,
-        `${post}${auth}content-length: -1\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding:\x0bchunked\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding: chunked\r\n\r\nZ\r\n\r\n${smuggled}`,
-        `${post}${auth}transfer-encoding: chunked\r\n\r\n1\n{\n0\n\n${smuggled}`,
-        `${post}${auth}x-folded: a\r\n b: c\r\ncontent-length: 0\r\n\r\n`,
-        `${post.replace("\r\n", "\n")}${auth.replaceAll("\r\n", "\n")}content-length: 0\n\n${smuggled}`
-      ]) {
+      for (
+        const request of [
+          `${post}${auth}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}content-length: 5\r\ncontent-length: 6\r\n\r\n{"a":${smuggled}`,
+          `${post}${auth}content-length: 5, 5\r\n\r\n{"a":${smuggled}`,
+          `${post}${auth}content-length: +5\r\n\r\n{"a":${smuggled}`,
+          `${post}${auth}content-length: 0x5\r\n\r\n{"a":${smuggled}`,
+          `${post}${auth}content-length: -1\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding:\x0bchunked\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding: chunked\r\n\r\nZ\r\n\r\n${smuggled}`,
+          `${post}${auth}transfer-encoding: chunked\r\n\r\n1\n{\n0\n\n${smuggled}`,
+          `${post}${auth}x-folded: a\r\n b: c\r\ncontent-length: 0\r\n\r\n`,
+          `${post.replace("\r\n", "\n")}${auth.replaceAll("\r\n", "\n")}content-length: 0\n\n${smuggled}`
+        ]
+      ) {
         const found = yield* sendRaw(service.url, request)
         const statuses = statusesIn(found)
         assert.isAtMost(statuses.length, 1, request)
@@ -118,13 +129,15 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
           `${head}x-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\ncontent-type: application/json\r\n` +
             `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
         )
-      for (const head of [
-        "POST /api/v1/invoices HTTP/1.1\r\nhost: evil.example\r\n",
-        "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nhost: evil.example\r\n",
-        "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nx-forwarded-host: evil.example\r\nforwarded: host=evil.example\r\n",
-        "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nx-forwarded-proto: https\r\nx-original-url: /evil\r\nx-rewrite-url: /evil\r\n",
-        "POST http://evil.example/api/v1/invoices HTTP/1.1\r\nhost: evil.example\r\n"
-      ]) {
+      for (
+        const head of [
+          "POST /api/v1/invoices HTTP/1.1\r\nhost: evil.example\r\n",
+          "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nhost: evil.example\r\n",
+          "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nx-forwarded-host: evil.example\r\nforwarded: host=evil.example\r\n",
+          "POST /api/v1/invoices HTTP/1.1\r\nhost: a\r\nx-forwarded-proto: https\r\nx-original-url: /evil\r\nx-rewrite-url: /evil\r\n",
+          "POST http://evil.example/api/v1/invoices HTTP/1.1\r\nhost: evil.example\r\n"
+        ]
+      ) {
         const { text } = yield* made(head)
         assert.notInclude(text, "evil", head)
         const url = /"payment_url":"([^"]*)"/.exec(text)?.[1]
@@ -163,7 +176,8 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
       const { call, commerceKey, create, service } = yield* AttackedService
       yield* Effect.forEach(Array.from({ length: 30 }), () => create({ amount: 1_000 }), { concurrency: 5 })
       const burst = Effect.forEach(
-        Array.from({ length: 100 }), (_, index) => call(index % 2 === 0 ? "/api/v1/invoices/totals" : "/api/v1/invoices?limit=100"),
+        Array.from({ length: 100 }),
+        (_, index) => call(index % 2 === 0 ? "/api/v1/invoices/totals" : "/api/v1/invoices?limit=100"),
         { concurrency: 100 }
       )
       const other = service.call("/api/v1/events?limit=1", { headers: { "x-api-key": commerceKey } })
@@ -195,7 +209,9 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
     Effect.gen(function*() {
       const { service } = yield* AttackedService
       const paths = ["/ws/payment", "/ws/merchant/events", "/api/v1/events", "/pay/x", "/openapi.json", "/health/live"]
-      const targets = paths.flatMap((path) => [`http://%zz${path}`, `http://[${path}`, `http://a:b${path}`, `ftp://a${path}`])
+      const targets = paths.flatMap((
+        path
+      ) => [`http://%zz${path}`, `http://[${path}`, `http://a:b${path}`, `ftp://a${path}`])
       for (const url of [service.url, service.rpcUrl]) {
         for (const target of targets) {
           const found = yield* sendRaw(url, `GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
@@ -205,7 +221,9 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
       }
       // Two slashes begin a path here: never an address of another host, and no spelling of a route.
       const slashes = [
-        ["//%zz/ws/payment", 400], ["//evil.example/ws/payment?token=x", 404], ["//[/ws/merchant/events", 404],
+        ["//%zz/ws/payment", 400],
+        ["//evil.example/ws/payment?token=x", 404],
+        ["//[/ws/merchant/events", 404],
         ["//ws//payment", 404]
       ] as const
       for (const [path, status] of slashes) {
@@ -233,10 +251,14 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
     Effect.gen(function*() {
       const { call, create } = yield* AttackedService
       const invoice = assertHarmless(yield* create({ amount: 1_000 }))
-      for (const headers of [
-        { range: "bytes=0-10" }, { "if-none-match": "*" }, { "if-modified-since": "Thu, 01 Jan 2099 00:00:00 GMT" },
-        { "if-range": "\"x\"", range: "bytes=0-" }
-      ]) {
+      for (
+        const headers of [
+          { range: "bytes=0-10" },
+          { "if-none-match": "*" },
+          { "if-modified-since": "Thu, 01 Jan 2099 00:00:00 GMT" },
+          { "if-range": "\"x\"", range: "bytes=0-" }
+        ]
+      ) {
         for (const path of ["/api/v1/invoices", `/api/v1/invoices/${invoice.json.invoice_id}`, "/api/v1/events"]) {
           const found = assertHarmless(yield* call(path, { headers }))
           assert.deepStrictEqual([found.status, found.headers["cache-control"]], [200, "no-store"], path)
@@ -256,7 +278,8 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
       for (const origin of ["https://evil.example", "null", service.url]) {
         const merchant = yield* call("/api/v1/events", { headers: { origin } })
         const preflight = yield* service.call("/api/v1/events", {
-          method: "OPTIONS", headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "x-api-key" }
+          method: "OPTIONS",
+          headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "x-api-key" }
         })
         for (const { headers } of [merchant, preflight]) {
           assert.deepStrictEqual(Object.keys(headers).filter((name) => name.startsWith("access-control")), [], origin)
@@ -266,7 +289,8 @@ layer(attackedService({ ...generousLimits, keyInFlight: 20, connectionsPerAddres
         assert.deepStrictEqual([payor.status, payor.headers["access-control-allow-origin"]], [401, "*"])
         assert.isUndefined(payor.headers["access-control-allow-credentials"])
         const asked = yield* service.call("/api/v1/payments/session-details", {
-          method: "OPTIONS", headers: { origin, "access-control-request-method": "GET" }
+          method: "OPTIONS",
+          headers: { origin, "access-control-request-method": "GET" }
         })
         assert.strictEqual(asked.status, 204)
         assert.isUndefined(asked.headers["access-control-allow-credentials"])
@@ -294,7 +318,8 @@ layer(attackedService({ ...generousLimits, anonymousPerMinute: 20, sessionPerMin
         })
       const all = yield* Effect.forEach(Array.from({ length: 60 }, (_, index) => index), bad, { concurrency: 5 })
       assert.deepStrictEqual(
-        [401, 429].map((status) => all.filter((found) => assertHarmless(found).status === status).length), [20, 40]
+        [401, 429].map((status) => all.filter((found) => assertHarmless(found).status === status).length),
+        [20, 40]
       )
       assert.strictEqual(outcome(yield* call("/api/v1/events")), "200")
     }))
@@ -302,7 +327,10 @@ layer(attackedService({ ...generousLimits, anonymousPerMinute: 20, sessionPerMin
   it.effect("29: one session asks for 1,000 addresses: it gets one, then 429, and other sessions go on", () =>
     Effect.gen(function*() {
       const { create, service } = yield* AttackedService
-      const sessionOf = Effect.map(create({ amount: 1_000 }), (made) => assertHarmless(made).json.payment_session_headers)
+      const sessionOf = Effect.map(
+        create({ amount: 1_000 }),
+        (made) => assertHarmless(made).json.payment_session_headers
+      )
       const session = yield* sessionOf
       const tokens = yield* service.call("/api/v1/payments/available-tokens", { headers: session })
       const { id, network } = tokens.json[0]
@@ -324,7 +352,8 @@ layer(attackedService({ ...generousLimits, anonymousPerMinute: 20, sessionPerMin
       assert.deepStrictEqual([free.status, free.headers["ratelimit-policy"]], [200, "8;w=60"])
       // The address has a limit over all its bad sessions, and good ones go on: many payors may share it.
       const rest = yield* Effect.forEach(
-        Array.from({ length: 60 }), () => service.call("/api/v1/payments/payment-status", { headers: { "x-session-token": "pst_x" } })
+        Array.from({ length: 60 }),
+        () => service.call("/api/v1/payments/payment-status", { headers: { "x-session-token": "pst_x" } })
       )
       assert.strictEqual(outcome(rest.at(-1)!), "429 RATE_LIMIT_EXCEEDED")
       const last = yield* service.call("/api/v1/payments/payment-status", { headers: yield* sessionOf })
@@ -342,10 +371,14 @@ layer(attackedService({ ...generousLimits, anonymousPerMinute: 20, sessionPerMin
         headers: { "idempotency-key": randomUUID() }
       })
       const fresh: string = assertHarmless(made).json.data.key
-      const guesses = Array.from({ length: 40 }, (_, index) =>
-        formKey("merchant", "devnet", String(index).padStart(32, "0")))
-      const found = yield* Effect.forEach(guesses, (guess) =>
-        service.call("/api/v1/events", { headers: { "x-api-key": guess } }))
+      const guesses = Array.from(
+        { length: 40 },
+        (_, index) => formKey("merchant", "devnet", String(index).padStart(32, "0"))
+      )
+      const found = yield* Effect.forEach(
+        guesses,
+        (guess) => service.call("/api/v1/events", { headers: { "x-api-key": guess } })
+      )
       assert.strictEqual(outcome(found.at(-1)!), "429 RATE_LIMIT_EXCEEDED")
       assert.strictEqual(outcome(yield* service.call("/api/v1/events", { headers: { "x-api-key": fresh } })), "200")
     }))

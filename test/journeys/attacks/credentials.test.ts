@@ -9,7 +9,7 @@ import { rows } from "../Matrix.ts"
 import { exchange, type TestResponse, until } from "../../support/Service.ts"
 import { assertStatus } from "../Shop.ts"
 import { ask, makeKey, strictTenants, Tenants, tenants } from "../Tenants.ts"
-import { attack, assertHarmless } from "./Assertions.ts"
+import { assertHarmless, attack } from "./Assertions.ts"
 
 const invoices = "/api/v1/invoices"
 const events = "/api/v1/events"
@@ -78,7 +78,9 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const key = a.merchant["x-api-key"]!
       for (let place = 0; place < key.length; place++) {
         refused(
-          yield* attack(service, events, { headers: { "x-api-key": changedAt(key, place) } }), 401, "API_KEY_INVALID"
+          yield* attack(service, events, { headers: { "x-api-key": changedAt(key, place) } }),
+          401,
+          "API_KEY_INVALID"
         )
       }
     }))
@@ -96,7 +98,10 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
   it.effect("A8 a mainnet key reads devnet only where it says so, and writes nothing there", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants
-      const made = assertStatus(200, yield* ask(service, a.merchant, invoices, { method: "POST", body: { amount_usd: 5 } }))
+      const made = assertStatus(
+        200,
+        yield* ask(service, a.merchant, invoices, { method: "POST", body: { amount_usd: 5 } })
+      )
       const path = `${invoices}/${made.invoice_id}`
       refused(yield* attack(service, path, { headers: a.mainnet }), 404, "INVOICE_NOT_FOUND")
       assert.strictEqual((yield* attack(service, `${path}?environment=devnet`, { headers: a.mainnet })).status, 200)
@@ -109,13 +114,23 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
     Effect.gen(function*() {
       const { a, service } = yield* Tenants
       const customer = `cust-${randomUUID()}`
-      for (const [own, other, environment] of [[a.merchant, a.mainnet, "devnet"], [a.mainnet, a.merchant, "mainnet"]] as const) {
+      for (
+        const [own, other, environment] of [[a.merchant, a.mainnet, "devnet"], [
+          a.mainnet,
+          a.merchant,
+          "mainnet"
+        ]] as const
+      ) {
         const body = { amount_usd: 5, customer_id: customer }
         const made = assertStatus(200, yield* ask(service, own, invoices, { method: "POST", body }))
         const reads = [
-          `${invoices}/${made.invoice_id}`, `${invoices}/${customer}`, `${invoices}/customer/${customer}`, invoices,
+          `${invoices}/${made.invoice_id}`,
+          `${invoices}/${customer}`,
+          `${invoices}/customer/${customer}`,
+          invoices,
           // Whether anything is there decides nothing: the refusal tells of no invoice.
-          `${invoices}/${randomUUID()}`, `${invoices}/customer/${randomUUID()}`
+          `${invoices}/${randomUUID()}`,
+          `${invoices}/customer/${randomUUID()}`
         ]
         for (const path of reads) {
           const linked = `${path}?environment=${environment}&expand=payments,payment_url`
@@ -123,12 +138,19 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
           refused(answer, 403, "ENVIRONMENT_FORBIDDEN")
           assert.include(answer.json.error, `a key of ${environment}`)
           assert.notInclude(answer.text, "pst_")
-          const without = yield* attack(service, `${path}?environment=${environment}&expand=payments`, { headers: other })
+          const without = yield* attack(service, `${path}?environment=${environment}&expand=payments`, {
+            headers: other
+          })
           assert.notInclude(without.text, "pst_")
         }
         for (const path of reads.slice(0, 4)) {
-          assert.strictEqual((yield* attack(service, `${path}?environment=${environment}`, { headers: other })).status, 200)
-          const linked = yield* attack(service, `${path}?environment=${environment}&expand=payment_url`, { headers: own })
+          assert.strictEqual(
+            (yield* attack(service, `${path}?environment=${environment}`, { headers: other })).status,
+            200
+          )
+          const linked = yield* attack(service, `${path}?environment=${environment}&expand=payment_url`, {
+            headers: own
+          })
           assert.include(linked.text, made.session_token)
         }
         // A wallet's call is in the environment that it names, where it may write as well.
@@ -142,7 +164,10 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const { a, b, service } = yield* Tenants
       const alias = { "x-commerce-api-key": b.commerce["x-api-key"]! }
       refused(yield* attack(service, events, { headers: { ...a.merchant, ...alias } }), 400, "AMBIGUOUS_CREDENTIALS")
-      const both = yield* ask(service, { ...a.merchant, ...b.jwt }, invoices, { method: "POST", body: { amount_usd: 5 } })
+      const both = yield* ask(service, { ...a.merchant, ...b.jwt }, invoices, {
+        method: "POST",
+        body: { amount_usd: 5 }
+      })
       assert.strictEqual(assertStatus(200, both).invoice.merchant_id, a.merchantId)
       const commerceWins = yield* ask(
         service,
@@ -152,7 +177,9 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       )
       assert.strictEqual(assertStatus(200, commerceWins).invoice.merchant_id, a.merchantId)
       refused(
-        yield* attack(service, events, { headers: { "x-api-key": "mk_dev_unknown", ...b.jwt } }), 401, "API_KEY_INVALID"
+        yield* attack(service, events, { headers: { "x-api-key": "mk_dev_unknown", ...b.jwt } }),
+        401,
+        "API_KEY_INVALID"
       )
     }))
 

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { randomUUID } from "node:crypto"
 import { generousLimits } from "../../support/Limits.ts"
-import { assertHarmless, outcome, sendRaw, statusesIn, AttackedService, attackedService } from "./AttackedService.ts"
+import { assertHarmless, AttackedService, attackedService, outcome, sendRaw, statusesIn } from "./AttackedService.ts"
 
 const keyed = (key: string | ReadonlyArray<string>) => ({ "idempotency-key": key })
 
@@ -11,7 +11,10 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
   it.effect("69: a new invoice without a key is refused, before its body is judged", () =>
     Effect.gen(function*() {
       const { call } = yield* AttackedService
-      assert.strictEqual(outcome(yield* call("/api/v1/invoices", { body: { amount: 1_000 } })), "400 IDEMPOTENCY_KEY_MISSING")
+      assert.strictEqual(
+        outcome(yield* call("/api/v1/invoices", { body: { amount: 1_000 } })),
+        "400 IDEMPOTENCY_KEY_MISSING"
+      )
       assert.strictEqual(outcome(yield* call("/api/v1/invoices", { body: "{" })), "400 IDEMPOTENCY_KEY_MISSING")
     }))
 
@@ -47,11 +50,13 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       const key = keyed(randomUUID())
       const first = assertHarmless(yield* create("{\"amount\":1000,\"metadata\":{\"a\":1,\"b\":[1,2]}}", key))
       assert.strictEqual(first.status, 200)
-      for (const same of [
-        "{ \"metadata\": { \"b\": [ 1, 2 ], \"a\": 1 },\n \"amount\": 1000 }",
-        "{\"amount\":1.0e3,\"metadata\":{\"a\":1,\"b\":[1,2]}}",
-        "{\"\\u0061mount\":1000,\"metadata\":{\"a\":1,\"b\":[1,2]}}"
-      ]) {
+      for (
+        const same of [
+          "{ \"metadata\": { \"b\": [ 1, 2 ], \"a\": 1 },\n \"amount\": 1000 }",
+          "{\"amount\":1.0e3,\"metadata\":{\"a\":1,\"b\":[1,2]}}",
+          "{\"\\u0061mount\":1000,\"metadata\":{\"a\":1,\"b\":[1,2]}}"
+        ]
+      ) {
         const repeat = assertHarmless(yield* create(same, key))
         assert.deepStrictEqual([repeat.text, repeat.headers["idempotent-replayed"]], [first.text, "true"], same)
       }
@@ -66,7 +71,9 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       const key = keyed(randomUUID())
       const customer = randomUUID()
       const all = yield* Effect.forEach(
-        Array.from({ length: 30 }), () => create({ amount: 1_000, customer_id: customer }, key), { concurrency: 30 }
+        Array.from({ length: 30 }),
+        () => create({ amount: 1_000, customer_id: customer }, key),
+        { concurrency: 30 }
       )
       assert.strictEqual(new Set(all.map((found) => `${found.status} ${found.text}`)).size, 1)
       assert.strictEqual(outcome(all[0]!), "200")
@@ -94,20 +101,25 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
     }))
 })
 
-layer(attackedService({ ...generousLimits, keyPerMinute: 40 }), { excludeTestServices: true, timeout: "90 seconds" })("G", (it) => {
-  it.effect("74: a flood of new keys is limited before any is kept", () =>
-    Effect.gen(function*() {
-      const { call, create, sql } = yield* AttackedService
-      const statuses = yield* Effect.forEach(
-        Array.from({ length: 300 }), () => Effect.map(create({ amount: 1_000 }), ({ status }) => status), { concurrency: 10 }
-      )
-      assert.strictEqual(statuses.filter((status) => status === 200).length, 40)
-      assert.strictEqual(statuses.filter((status) => status === 429).length, 260)
-      assert.strictEqual(outcome(yield* call("/api/v1/invoices")), "429 RATE_LIMIT_EXCEEDED")
-      const [rows] = yield* Effect.orDie(
-        sql<{ kept: number; made: number }>`SELECT (SELECT count(*) FROM idempotency)::integer AS kept,
+layer(attackedService({ ...generousLimits, keyPerMinute: 40 }), { excludeTestServices: true, timeout: "90 seconds" })(
+  "G",
+  (it) => {
+    it.effect("74: a flood of new keys is limited before any is kept", () =>
+      Effect.gen(function*() {
+        const { call, create, sql } = yield* AttackedService
+        const statuses = yield* Effect.forEach(
+          Array.from({ length: 300 }),
+          () => Effect.map(create({ amount: 1_000 }), ({ status }) => status),
+          { concurrency: 10 }
+        )
+        assert.strictEqual(statuses.filter((status) => status === 200).length, 40)
+        assert.strictEqual(statuses.filter((status) => status === 429).length, 260)
+        assert.strictEqual(outcome(yield* call("/api/v1/invoices")), "429 RATE_LIMIT_EXCEEDED")
+        const [rows] = yield* Effect.orDie(
+          sql<{ kept: number; made: number }>`SELECT (SELECT count(*) FROM idempotency)::integer AS kept,
           (SELECT count(*) FROM invoices)::integer AS made`
-      )
-      assert.deepStrictEqual(rows, { kept: 40, made: 40 })
-    }))
-})
+        )
+        assert.deepStrictEqual(rows, { kept: 40, made: 40 })
+      }))
+  }
+)

@@ -8,44 +8,82 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect, emptyDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
-import { configOf, type TestResponse, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
-import { assertStatus, asPayor, newInvoice, openShop, type Shop } from "../Shop.ts"
-import { attack, assertHarmless, assertRefusedFlat } from "./Assertions.ts"
+import { configOf, type Service, startService, temporaryDirectory, type TestResponse } from "../../support/Service.ts"
+import { asPayor, assertStatus, newInvoice, openShop, type Shop } from "../Shop.ts"
+import { assertHarmless, assertRefusedFlat, attack } from "./Assertions.ts"
 
 class Desk extends Context.Service<Desk, {
   readonly service: Service
   readonly shop: Shop
   readonly sql: SqlClient.SqlClient
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }] })
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }] })
+      })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
+      return { service, shop, sql }
     })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    return { service, shop, sql }
-  }))
+  )
 }
 
 /** Texts that mean something to SQL, LIKE, JSON, shells and templates, and to nothing here. */
 const payloads = [
-  "invoice.*'); DROP TABLE invoices;--", "' OR '1'='1", "\" OR \"\"=\"", "1::uuid", "${1}", "$1", "{{7*7}}", "%", "_", "\\",
-  "' UNION SELECT NULL,NULL--", "'||(SELECT pg_sleep(30))||'", "1;SELECT pg_sleep(30)--", "') OR 1=1--", "' AND 1=1--",
-  "' AND 1=2--", "1 OR 1=1", "admin'--", "/**/", "\u2019 OR 1=1", "'; COPY x TO PROGRAM 'id';--", "[$ne]", "null", "*"
+  "invoice.*'); DROP TABLE invoices;--",
+  "' OR '1'='1",
+  "\" OR \"\"=\"",
+  "1::uuid",
+  "${1}",
+  "$1",
+  "{{7*7}}",
+  "%",
+  "_",
+  "\\",
+  "' UNION SELECT NULL,NULL--",
+  "'||(SELECT pg_sleep(30))||'",
+  "1;SELECT pg_sleep(30)--",
+  "') OR 1=1--",
+  "' AND 1=1--",
+  "' AND 1=2--",
+  "1 OR 1=1",
+  "admin'--",
+  "/**/",
+  "\u2019 OR 1=1",
+  "'; COPY x TO PROGRAM 'id';--",
+  "[$ne]",
+  "null",
+  "*"
 ]
 
 /** Query parameters of every list and single read, each alone. */
 const filters = [
-  "/api/v1/events?type=", "/api/v1/events?invoice_id=", "/api/v1/events?order_id=", "/api/v1/events?customer_id=",
-  "/api/v1/events?environment=", "/api/v1/events?starting_after=", "/api/v1/events?created[gte]=",
-  "/api/v1/invoices?customer_id=", "/api/v1/invoices?status=", "/api/v1/invoices?payer_wallet_address=",
-  "/api/v1/invoices?payer_wallet_network=", "/api/v1/invoices?starting_after=", "/api/v1/invoices?invoice_type=",
-  "/api/v1/invoices/totals?customer_id=", "/api/v1/merchant/tokens?environment=", "/api/v1/merchant/tokens/search?search=",
-  "/api/v1/merchant/tokens/search?network=", "/api/v1/merchant/tokens/search?token_type=",
-  "/api/v1/merchant/tokens/search?blocked=", "/api/v1/metrics?timezone=", "/api/v1/metrics?group_by="
+  "/api/v1/events?type=",
+  "/api/v1/events?invoice_id=",
+  "/api/v1/events?order_id=",
+  "/api/v1/events?customer_id=",
+  "/api/v1/events?environment=",
+  "/api/v1/events?starting_after=",
+  "/api/v1/events?created[gte]=",
+  "/api/v1/invoices?customer_id=",
+  "/api/v1/invoices?status=",
+  "/api/v1/invoices?payer_wallet_address=",
+  "/api/v1/invoices?payer_wallet_network=",
+  "/api/v1/invoices?starting_after=",
+  "/api/v1/invoices?invoice_type=",
+  "/api/v1/invoices/totals?customer_id=",
+  "/api/v1/merchant/tokens?environment=",
+  "/api/v1/merchant/tokens/search?search=",
+  "/api/v1/merchant/tokens/search?network=",
+  "/api/v1/merchant/tokens/search?token_type=",
+  "/api/v1/merchant/tokens/search?blocked=",
+  "/api/v1/metrics?timezone=",
+  "/api/v1/metrics?group_by="
 ]
 const paths = ["/api/v1/invoices/", "/api/v1/invoices/customer/", "/api/v1/events/", "/api/v1/quotes/"]
 
@@ -58,8 +96,7 @@ const essence = ({ json, status, text }: TestResponse) => {
   return `${status} ${body}`
 }
 
-const itemsOf = ({ json }: TestResponse): ReadonlyArray<unknown> =>
-  json?.tokens ?? json?.data?.data ?? json?.data ?? []
+const itemsOf = ({ json }: TestResponse): ReadonlyArray<unknown> => json?.tokens ?? json?.data?.data ?? json?.data ?? []
 
 layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. injection", (it) => {
   it.effect("62. what stands in a filter or a path is compared as it is, and finds nothing more", () =>
@@ -107,11 +144,17 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. inje
     Effect.gen(function*() {
       const { service } = yield* Desk
       const patterns = [
-        `/api/v1/events?type=${"a.".repeat(2_500)}*`, `/api/v1/events?type=${"a.*.*.*.*,".repeat(500)}`,
+        `/api/v1/events?type=${"a.".repeat(2_500)}*`,
+        `/api/v1/events?type=${"a.*.*.*.*,".repeat(500)}`,
         `/api/v1/events?type=${",".repeat(5_000)}`
       ]
       for (const path of patterns) assert.strictEqual((yield* get(path)).json.error.code, "INVALID_EVENT_TYPE")
-      const searches = ["a".repeat(5_000), "(a+)+$".repeat(800), `${"a".repeat(300)}!`, "((((((a*)*)*)*)*)*)*".repeat(20)]
+      const searches = [
+        "a".repeat(5_000),
+        "(a+)+$".repeat(800),
+        `${"a".repeat(300)}!`,
+        "((((((a*)*)*)*)*)*)*".repeat(20)
+      ]
       for (const text of searches) {
         const answer = yield* get(`/api/v1/merchant/tokens/search?search=${encodeURIComponent(text)}`)
         assertRefusedFlat(answer, 400, "VALIDATION_ERROR", text.slice(0, 20))
@@ -126,10 +169,21 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. inje
   it.effect("64. markup is kept as it was sent, and leaves as JSON that no browser takes for a page", () =>
     Effect.gen(function*() {
       const { shop } = yield* Desk
-      const markup = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "javascript:alert(1)", "</title>", "&lt;"]
+      const markup = [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "javascript:alert(1)",
+        "</title>",
+        "&lt;"
+      ]
       for (const text of markup) {
         const invoice = yield* newInvoice(shop, {
-          amount_usd: 5, customer_id: text, description: text, invoice_title: text, invoice_footer: text, metadata: { note: text }
+          amount_usd: 5,
+          customer_id: text,
+          description: text,
+          invoice_title: text,
+          invoice_footer: text,
+          metadata: { note: text }
         })
         const read = yield* get(`/api/v1/invoices/${invoice.id}`)
         assert.include(String(read.headers["content-type"]), "application/json")
@@ -171,7 +225,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. inje
       const formula = "=HYPERLINK(\"https://evil.example\",\"x\")"
       const invoice = yield* newInvoice(shop, { amount_usd: 5, customer_id: formula })
       for (const accept of ["text/csv", "application/vnd.ms-excel", "text/html"]) {
-        const read = yield* attack(service, `/api/v1/invoices/${invoice.id}`, { headers: { "x-api-key": shop.key, accept } })
+        const read = yield* attack(service, `/api/v1/invoices/${invoice.id}`, {
+          headers: { "x-api-key": shop.key, accept }
+        })
         assert.include(String(read.headers["content-type"]), "application/json")
         assert.strictEqual(read.json.customer_id, formula)
       }
@@ -183,25 +239,36 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. inje
       const invoice = yield* newInvoice(shop, { amount_usd: 5 })
       const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
       const alike = [
-        address.replace("a", "а"), `\u202e${address}`, `${address}\u200b`, ` ${address}`, `${address}\n`, address.replace("0x", "０x"),
-        address.replace("f39F", "F39F"), address.replace("0x", "0X"), `${address}.eth`
+        address.replace("a", "а"),
+        `\u202e${address}`,
+        `${address}\u200b`,
+        ` ${address}`,
+        `${address}\n`,
+        address.replace("0x", "０x"),
+        address.replace("f39F", "F39F"),
+        address.replace("0x", "0X"),
+        `${address}.eth`
       ]
       for (const text of alike) {
         const refund = yield* attack(service, "/api/v1/payments/refund-address", {
-          headers: invoice.session, body: { network: "base", address: text }
+          headers: invoice.session,
+          body: { network: "base", address: text }
         })
         assertRefusedFlat(refund, 400, "WALLET_ADDRESS_INVALID", JSON.stringify(text))
       }
       const ton = "EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF"
       for (const memo of ["47\u202e11", "４７１１", "4711\u200b", "47\n11", "", "x".repeat(121)]) {
         const refund = yield* attack(service, "/api/v1/payments/refund-address", {
-          headers: invoice.session, body: { network: "ton", address: ton, memo }
+          headers: invoice.session,
+          body: { network: "ton", address: ton, memo }
         })
         assertRefusedFlat(refund, 400, "VALIDATION_ERROR", JSON.stringify(memo))
       }
       for (const value of [alike[0]!, alike[1]!, alike[2]!, alike[5]!, alike[6]!]) {
         const wallet = yield* attack(service, "/api/v1/merchant/wallets/evm", {
-          method: "PUT", headers: { "x-api-key": shop.key }, body: { kind: "pool", value, environment: "devnet" }
+          method: "PUT",
+          headers: { "x-api-key": shop.key },
+          body: { kind: "pool", value, environment: "devnet" }
         })
         assertRefusedFlat(wallet, 400, "WALLET_INVALID", JSON.stringify(value))
       }
@@ -211,12 +278,21 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. inje
     Effect.gen(function*() {
       const { service, shop } = yield* Desk
       const urls = [
-        "javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "http://shop.example/logo.png", "//evil.example/x",
-        "https://user:pass@shop.example/", "https://shop.example/\"onload=x", "https://shop.example/\u202e", "JaVaScRiPt:1"
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "http://shop.example/logo.png",
+        "//evil.example/x",
+        "https://user:pass@shop.example/",
+        "https://shop.example/\"onload=x",
+        "https://shop.example/\u202e",
+        "JaVaScRiPt:1"
       ]
       for (const url of urls) {
         const settings = yield* attack(service, "/api/v1/merchant/settings", {
-          method: "PATCH", headers: { "x-api-key": shop.key }, body: { branding: { logo_uri: url } }
+          method: "PATCH",
+          headers: { "x-api-key": shop.key },
+          body: { branding: { logo_uri: url } }
         })
         assertRefusedFlat(settings, 400, "VALIDATION_ERROR", url)
         if (url.startsWith("https://user")) continue

@@ -3,7 +3,15 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { gzipSync } from "node:zlib"
-import { codeOf, assertHarmless, outcome, sendRaw, statusesIn, AttackedService, attackedService } from "./AttackedService.ts"
+import {
+  assertHarmless,
+  AttackedService,
+  attackedService,
+  codeOf,
+  outcome,
+  sendRaw,
+  statusesIn
+} from "./AttackedService.ts"
 
 const format = "400 INVALID_AMOUNT_FORMAT"
 const range = "400 INVALID_AMOUNT_RANGE"
@@ -67,9 +75,11 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
     Effect.gen(function*() {
       const { call, create } = yield* AttackedService
       const metadata = "{\"__proto__\":{\"admin\":true},\"constructor\":{\"prototype\":{\"admin\":true}},\"a\":1}"
-      const made = assertHarmless(yield* create(
-        `{"amount":1000,"__proto__":{"amount":5},"constructor":{"prototype":{"amount":5}},"metadata":${metadata}}`
-      ))
+      const made = assertHarmless(
+        yield* create(
+          `{"amount":1000,"__proto__":{"amount":5},"constructor":{"prototype":{"amount":5}},"metadata":${metadata}}`
+        )
+      )
       if (made.status === 200) {
         assert.strictEqual(made.json.invoice.amount, 1_000)
         assert.strictEqual(JSON.stringify(made.json.invoice.metadata), JSON.stringify(JSON.parse(metadata)))
@@ -99,7 +109,14 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
     Effect.gen(function*() {
       const { call, create } = yield* AttackedService
       for (const bad of ["\\u0000", "\\ud800", "\\udc00", "\\ud83d\\u0041", "\\udc00\\ud800", "a\\u0000b"]) {
-        for (const field of ["\"description\":", "\"customer_id\":", "\"metadata\":{\"k\":", "\"metadata\":{\"nested\":{\"k\":"]) {
+        for (
+          const field of [
+            "\"description\":",
+            "\"customer_id\":",
+            "\"metadata\":{\"k\":",
+            "\"metadata\":{\"nested\":{\"k\":"
+          ]
+        ) {
           const body = `{"amount":1000,${field}"${bad}"${"}".repeat((field.match(/\{/g) ?? []).length)}}`
           assert.strictEqual(outcome(yield* create(body)), "400 VALIDATION_ERROR", body)
         }
@@ -110,7 +127,13 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       for (const path of ["/api/v1/invoices?customer_id=%00", "/api/v1/invoices/%00", "/api/v1/events?type=%00"]) {
         assert.strictEqual(outcome(yield* call(path)), "400 VALIDATION_ERROR", path)
       }
-      for (const path of ["/api/v1/invoices?customer_id=%ed%a0%80", "/api/v1/invoices/%ff", "/api/v1/events?invoice_id=%ff"]) {
+      for (
+        const path of [
+          "/api/v1/invoices?customer_id=%ed%a0%80",
+          "/api/v1/invoices/%ff",
+          "/api/v1/events?invoice_id=%ff"
+        ]
+      ) {
         assert.include([200, 400, 404], assertHarmless(yield* call(path)).status, path)
       }
     }))
@@ -119,22 +142,39 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
     Effect.gen(function*() {
       const { create } = yield* AttackedService
       const body = "{\"amount\":1000,\"description\":\"é\"}"
-      for (const bytes of [
-        Buffer.from(body, "latin1"), Buffer.from(body, "utf16le"), Buffer.from(`\ufeff${body}`),
-        Buffer.from([0xff, 0xfe, 0x7b, 0x00]), Buffer.from([0x22, 0xc0, 0x80, 0x22]), Buffer.from([0xed, 0xa0, 0x80])
-      ]) assert.strictEqual(outcome(yield* create(bytes)), "400 INVALID_JSON")
+      for (
+        const bytes of [
+          Buffer.from(body, "latin1"),
+          Buffer.from(body, "utf16le"),
+          Buffer.from(`\ufeff${body}`),
+          Buffer.from([0xff, 0xfe, 0x7b, 0x00]),
+          Buffer.from([0x22, 0xc0, 0x80, 0x22]),
+          Buffer.from([0xed, 0xa0, 0x80])
+        ]
+      ) assert.strictEqual(outcome(yield* create(bytes)), "400 INVALID_JSON")
       assert.strictEqual(outcome(yield* create(Buffer.from(body))), "200")
     }))
 
   it.effect("54: only application/json in UTF-8 is taken", () =>
     Effect.gen(function*() {
       const { create, service } = yield* AttackedService
-      for (const type of [
-        "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "application/xml",
-        "application/json; charset=utf-7", "application/json; charset=utf-16", "application/jsonp", "text/json"
-      ]) {
+      for (
+        const type of [
+          "text/plain",
+          "application/x-www-form-urlencoded",
+          "multipart/form-data; boundary=x",
+          "",
+          "application/xml",
+          "application/json; charset=utf-7",
+          "application/json; charset=utf-16",
+          "application/jsonp",
+          "text/json"
+        ]
+      ) {
         assert.strictEqual(
-          outcome(yield* create({ amount: 1_000 }, { "content-type": type })), "415 UNSUPPORTED_MEDIA_TYPE", type
+          outcome(yield* create({ amount: 1_000 }, { "content-type": type })),
+          "415 UNSUPPORTED_MEDIA_TYPE",
+          type
         )
       }
       const untyped = yield* sendRaw(
@@ -142,7 +182,10 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
         "POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
       )
       assert.deepStrictEqual(statusesIn(untyped), [415])
-      assert.strictEqual(outcome(yield* create({ amount: 1_000 }, { "content-type": "application/json;charset=UTF-8" })), "200")
+      assert.strictEqual(
+        outcome(yield* create({ amount: 1_000 }, { "content-type": "application/json;charset=UTF-8" })),
+        "200"
+      )
     }))
 
   it.effect("55: metadata has bounds in keys, their length, and bytes", () =>
@@ -150,40 +193,54 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       const { create } = yield* AttackedService
       const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]))
       assert.strictEqual(outcome(yield* create({ amount: 1_000, metadata: keys(50) })), "200")
-      for (const metadata of [keys(51), keys(10_000), { ["k".repeat(65)]: 1 }, { k: "v".repeat(16 * 1024) }, [], "x", 7]) {
+      for (
+        const metadata of [keys(51), keys(10_000), { ["k".repeat(65)]: 1 }, { k: "v".repeat(16 * 1024) }, [], "x", 7]
+      ) {
         assert.strictEqual(outcome(yield* create({ amount: 1_000, metadata })), "400 VALIDATION_ERROR")
       }
       assert.strictEqual(
-        outcome(yield* create({ amount: 1_000, metadata: { k: "v".repeat(1_048_576) } })), "413 PAYLOAD_TOO_LARGE"
+        outcome(yield* create({ amount: 1_000, metadata: { k: "v".repeat(1_048_576) } })),
+        "413 PAYLOAD_TOO_LARGE"
       )
     }))
 
   it.effect("56: what is too large is refused before it is held: announced, chunked, lying, packed", () =>
     Effect.gen(function*() {
       const { call, create, key, service } = yield* AttackedService
-      const head = `POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\n` +
+      const head =
+        `POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\n` +
         "content-type: application/json\r\n"
       const within = `{"amount":1000,"description":"${"x".repeat(maximum - 32)}"}`
       assert.strictEqual(Buffer.byteLength(within), maximum)
       assert.strictEqual(outcome(yield* create(within)), "400 VALIDATION_ERROR")
       assert.strictEqual(outcome(yield* create(`${within} `)), "413 PAYLOAD_TOO_LARGE")
       const chunked = yield* call("/api/v1/invoices", {
-        body: `${within} `, chunked: true, headers: { "idempotency-key": randomUUID() }
+        body: `${within} `,
+        chunked: true,
+        headers: { "idempotency-key": randomUUID() }
       })
       assert.strictEqual(outcome(chunked), "413 PAYLOAD_TOO_LARGE")
       // 50 MB announced: refused by the announcement, none of it is waited for.
       assert.deepStrictEqual(statusesIn(yield* sendRaw(service.url, `${head}content-length: 52428800\r\n\r\n{`)), [413])
       // Chunks without end: cut off past the limit.
       const chunk = `10000\r\n${"[".repeat(65_536)}\r\n`
-      const endless = yield* sendRaw(service.url, `${head}transfer-encoding: chunked\r\n\r\n`, ...Array.from({ length: 8 }, () => chunk))
+      const endless = yield* sendRaw(
+        service.url,
+        `${head}transfer-encoding: chunked\r\n\r\n`,
+        ...Array.from({ length: 8 }, () => chunk)
+      )
       assert.deepStrictEqual(statusesIn(endless), [413])
       // A body shorter than announced is waited for and never acted on; a longer one is a second, malformed request.
-      assert.deepStrictEqual(statusesIn(yield* sendRaw(service.url, `${head}content-length: 100\r\n\r\n{"amount":1000}`)), [])
+      assert.deepStrictEqual(
+        statusesIn(yield* sendRaw(service.url, `${head}content-length: 100\r\n\r\n{"amount":1000}`)),
+        []
+      )
       const longer = yield* sendRaw(service.url, `${head}content-length: 15\r\n\r\n{"amount":1000}}}}}`)
       assert.deepStrictEqual([statusesIn(longer).at(-1), longer.closed], [400, true])
       const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20))
       assert.strictEqual(
-        outcome(yield* create(bomb, { "content-encoding": "gzip" })), "415 UNSUPPORTED_MEDIA_TYPE"
+        outcome(yield* create(bomb, { "content-encoding": "gzip" })),
+        "415 UNSUPPORTED_MEDIA_TYPE"
       )
     }))
 
@@ -195,7 +252,9 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       assert.strictEqual(outcome(yield* create({ amount: 1_000, environment: "mainnet" })), "403 ENVIRONMENT_FORBIDDEN")
       assert.deepInclude(made.json.invoice, { environment: "devnet", status: "unpaid" })
       assert.notStrictEqual(made.json.invoice.merchant_id, 999)
-      const hook = yield* call("/api/v1/webhooks", { body: { url: "http://nowhere.example", enabled_events: ["*"], x: 1 } })
+      const hook = yield* call("/api/v1/webhooks", {
+        body: { url: "http://nowhere.example", enabled_events: ["*"], x: 1 }
+      })
       assert.strictEqual(outcome(hook), "400 WEBHOOK_URL_INVALID")
       assert.strictEqual(outcome(yield* call("/api/v1/invoices?x=1&limit=1")), "200")
       assert.strictEqual(outcome(yield* call("/api/v1/events?x=1&limit=1")), "200")
@@ -206,7 +265,11 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       const { call } = yield* AttackedService
       for (const limit of ["0", "-1", "101", "1e9", "abc", "1,2", "", "1.5", "0x10", "%20", "9".repeat(400)]) {
         for (const list of ["events", "invoices"]) {
-          assert.strictEqual(outcome(yield* call(`/api/v1/${list}?limit=${limit}`)), "400 INVALID_LIMIT", `${list} ${limit}`)
+          assert.strictEqual(
+            outcome(yield* call(`/api/v1/${list}?limit=${limit}`)),
+            "400 INVALID_LIMIT",
+            `${list} ${limit}`
+          )
         }
       }
       for (const twice of ["limit=1&limit=2", "limit[]=1&limit[]=2"]) {
@@ -224,10 +287,17 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
   it.effect("59: bounds of time that are no time, repeated or nested are refused; an empty range is empty", () =>
     Effect.gen(function*() {
       const { call } = yield* AttackedService
-      for (const query of [
-        "created[gte]=abc", "created[gte]=1&created[gte]=2", "created[gte]=1e30", "created[lte]=-1",
-        "created[gte]=", "created[gte]=1e400", "created%5Bgte%5D=x"
-      ]) assert.strictEqual(assertHarmless(yield* call(`/api/v1/events?${query}`)).status, 400, query)
+      for (
+        const query of [
+          "created[gte]=abc",
+          "created[gte]=1&created[gte]=2",
+          "created[gte]=1e30",
+          "created[lte]=-1",
+          "created[gte]=",
+          "created[gte]=1e400",
+          "created%5Bgte%5D=x"
+        ]
+      ) assert.strictEqual(assertHarmless(yield* call(`/api/v1/events?${query}`)).status, 400, query)
       for (const query of ["created[gte][x]=1", "created=1", "created[eq]=1"]) {
         const { headers, status } = assertHarmless(yield* call(`/api/v1/events?${query}`))
         assert.strictEqual(status, 200, query)
@@ -240,17 +310,40 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
   it.effect("60: paths that climb, end early, repeat slashes or have no end lead nowhere", () =>
     Effect.gen(function*() {
       const { call, service } = yield* AttackedService
-      for (const path of [
-        "/api/v1/events/%2e%2e%2f%2e%2e%2fhealth", "/api/v1/invoices/..%2f..%2fevents", "/api/v1/events/evt_1.2-3",
-        "/api/v1/events/evt_1-2%0a", "/api/v1/events/evt_1-2;x=y", "/api/v1/invoices;x=y", "/api/v1/invoices%3bx=y", "/api/v1/%2e%2e/events",
-        "/api/v1/events/%00", "/api/v1/events/evt_1-2%00", "/api/v1/events/%", "/api/v1/events/%zz",
-        `/api/v1/events/${"a".repeat(8_000)}`, `/${"a/".repeat(4_000)}`, "/api/v1/events/evt_1-2/", "//api//v1//nothing"
-      ]) assert.include([400, 404], assertHarmless(yield* call(path)).status, path.slice(0, 60))
-      const climbing = yield* sendRaw(service.url, "GET /../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      for (
+        const path of [
+          "/api/v1/events/%2e%2e%2f%2e%2e%2fhealth",
+          "/api/v1/invoices/..%2f..%2fevents",
+          "/api/v1/events/evt_1.2-3",
+          "/api/v1/events/evt_1-2%0a",
+          "/api/v1/events/evt_1-2;x=y",
+          "/api/v1/invoices;x=y",
+          "/api/v1/invoices%3bx=y",
+          "/api/v1/%2e%2e/events",
+          "/api/v1/events/%00",
+          "/api/v1/events/evt_1-2%00",
+          "/api/v1/events/%",
+          "/api/v1/events/%zz",
+          `/api/v1/events/${"a".repeat(8_000)}`,
+          `/${"a/".repeat(4_000)}`,
+          "/api/v1/events/evt_1-2/",
+          "//api//v1//nothing"
+        ]
+      ) assert.include([400, 404], assertHarmless(yield* call(path)).status, path.slice(0, 60))
+      const climbing = yield* sendRaw(
+        service.url,
+        "GET /../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+      )
       assert.deepStrictEqual(statusesIn(climbing), [404])
-      const fragment = yield* sendRaw(service.url, "GET /health/live#x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      const fragment = yield* sendRaw(
+        service.url,
+        "GET /health/live#x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+      )
       assert.deepStrictEqual(statusesIn(fragment), [404])
-      const spaced = yield* sendRaw(service.url, "GET /api/v1/events/a b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      const spaced = yield* sendRaw(
+        service.url,
+        "GET /api/v1/events/a b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+      )
       assert.deepStrictEqual(statusesIn(spaced), [400])
     }))
 
@@ -284,7 +377,10 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
       const tunnel = yield* sendRaw(service.url, "CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n")
       assert.isTrue(tunnel.closed)
       assert.notInclude(tunnel.text, " 200 ")
-      const unknown = yield* sendRaw(service.url, "HACK /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      const unknown = yield* sendRaw(
+        service.url,
+        "HACK /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+      )
       assert.deepStrictEqual(statusesIn(unknown), [400])
     }))
 })

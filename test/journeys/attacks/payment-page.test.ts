@@ -1,8 +1,8 @@
 /**
- * Goal: the payment page shows a payor its own invoice and nothing else, runs nothing of anybody's, tells no secret, and
- * takes orders only from its own forms.
- * Method: attack group K, each case by its number, and the page's walks without a script, against a running service that
- * stands behind https and a path, as a proxy would show it. No browser: `test/browser` has what needs one.
+ * Goal: the payment page shows a payor its own invoice and nothing else, runs nothing of anybody's, tells no secret,
+ * and takes orders only from its own forms. Method: attack group K, each case by its number, and the page's walks
+ * without a script, against a running service that stands behind https and a path, as a proxy would show it. No
+ * browser: `test/browser` has what needs one.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -10,9 +10,16 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { connect, emptyDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
-import { configOf, type TestResponse, type TestRequest, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+import {
+  configOf,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest,
+  type TestResponse
+} from "../../support/Service.ts"
 import { asForm, formType, makePayor, type Payor, screenIn } from "../Payor.ts"
-import { assertStatus, requestAddress, type Invoice, newInvoice, openShop, type Shop } from "../Shop.ts"
+import { assertStatus, type Invoice, newInvoice, openShop, requestAddress, type Shop } from "../Shop.ts"
 import { assertHarmless } from "./Assertions.ts"
 
 const publicUrl = "https://pay.example/shop"
@@ -22,22 +29,25 @@ class Desk extends Context.Service<Desk, {
   readonly shop: Shop
   readonly sql: SqlClient.SqlClient
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: database.url,
-        receivers: [receiver.host],
-        chains: [{ use: "simulated" }],
-        http: { publicUrl }
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: database.url,
+          receivers: [receiver.host],
+          chains: [{ use: "simulated" }],
+          http: { publicUrl }
+        })
       })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
+      return { service, shop, sql }
     })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    return { service, shop, sql }
-  }))
+  )
 }
 
 const invoiceFor = (fields: object = {}) =>
@@ -73,7 +83,9 @@ const brand = (branding: object | null) => merchant("/api/v1/merchant/settings",
 
 /** Id of a token of the page's list, as its radio button names it. */
 const offeredId = ({ text }: TestResponse, symbol: string, network = "base"): string => {
-  const rows = [...text.matchAll(/<label class="row" data-find="([^"]*)"><input type="radio" name="token" value="(\d+)"/g)]
+  const rows = [
+    ...text.matchAll(/<label class="row" data-find="([^"]*)"><input type="radio" name="token" value="(\d+)"/g)
+  ]
   const row = rows.find(([, find = ""]) => find.startsWith(`${symbol} ${network} `.toLowerCase()))
   assert.isDefined(row, `${symbol} on ${network} is offered`)
   return row[2]!
@@ -89,19 +101,25 @@ const chosen = Effect.fnUntraced(function*(fields: object = {}) {
 const simulate = (payor: Payor, path: string, what: string) => payor.send(path, { action: "simulate", what })
 
 const directivesOf = ({ headers }: TestResponse) =>
-  new Map(String(headers["content-security-policy"]).split("; ").map((directive) => {
-    const [name = "", ...sources] = directive.split(" ")
-    return [name, sources] as const
-  }))
+  new Map(
+    String(headers["content-security-policy"]).split("; ").map((directive) => {
+      const [name = "", ...sources] = directive.split(" ")
+      return [name, sources] as const
+    })
+  )
 
 const decoded = (text: string) =>
-  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll("&amp;", "&")
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll(
+    "&amp;",
+    "&"
+  )
 
 /** An amount without the zeros at its end. */
 const plain = (amount: string) => amount.includes(".") ? amount.replace(/0+$/, "").replace(/\.$/, "") : amount
 
 /** What the payor would copy, in the order of the fields: the amount, then the address. */
-const copies = ({ text }: TestResponse) => [...text.matchAll(/data-copy="([^"]*)"/g)].map(([, value = ""]) => decoded(value))
+const copies = ({ text }: TestResponse) =>
+  [...text.matchAll(/data-copy="([^"]*)"/g)].map(([, value = ""]) => decoded(value))
 
 const isPage = (answer: TestResponse, status: number, what = "") => {
   assertHarmless(answer, what)
@@ -154,12 +172,20 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
     Effect.gen(function*() {
       const { page, payor } = yield* chosen({ description: "Plan", invoice_footer: "Thanks" })
       const styles = [...page.text.matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = ""]) =>
-        `'sha256-${createHash("sha256").update(css).digest("base64")}'`)
+        `'sha256-${createHash("sha256").update(css).digest("base64")}'`
+      )
       assert.strictEqual(styles.length, 2)
       assert.deepStrictEqual([...directivesOf(page)], [
-        ["default-src", ["'none'"]], ["script-src", ["'self'"]], ["style-src", styles], ["img-src", ["'self'", "data:"]],
-        ["connect-src", ["'self'", "wss://pay.example"]], ["form-action", ["'self'"]], ["base-uri", ["'none'"]],
-        ["frame-ancestors", ["'none'"]], ["require-trusted-types-for", ["'script'"]], ["trusted-types", ["pay"]]
+        ["default-src", ["'none'"]],
+        ["script-src", ["'self'"]],
+        ["style-src", styles],
+        ["img-src", ["'self'", "data:"]],
+        ["connect-src", ["'self'", "wss://pay.example"]],
+        ["form-action", ["'self'"]],
+        ["base-uri", ["'none'"]],
+        ["frame-ancestors", ["'none'"]],
+        ["require-trusted-types-for", ["'script'"]],
+        ["trusted-types", ["pay"]]
       ])
       assert.notMatch(page.text, /\s(?:style|on[a-z]+)=/)
       const [script, ...others] = [...page.text.matchAll(/<script\b([^>]*)>([^<]*)/g)]
@@ -177,9 +203,13 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
     Effect.gen(function*() {
       const { invoice, path, payor } = yield* opened()
       const answers = [
-        yield* payor.ask(path), yield* payor.ask(`${path}/state`), yield* payor.ask(`${path}${queryOf(invoice)}`),
-        yield* payor.ask("/shop/pay/nothing"), yield* payor.ask(path, asForm({ action: "refresh" })),
-        yield* payor.ask(path, asForm("")), yield* payor.ask(path, { method: "HEAD" })
+        yield* payor.ask(path),
+        yield* payor.ask(`${path}/state`),
+        yield* payor.ask(`${path}${queryOf(invoice)}`),
+        yield* payor.ask("/shop/pay/nothing"),
+        yield* payor.ask(path, asForm({ action: "refresh" })),
+        yield* payor.ask(path, asForm("")),
+        yield* payor.ask(path, { method: "HEAD" })
       ]
       assert.deepStrictEqual(answers.map(({ status }) => status), [200, 200, 303, 401, 303, 400, 200])
       for (const { headers, status } of answers) {
@@ -221,14 +251,23 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
   it.effect("111. leads back to the merchant's own address only, with the invoice and its status and no session", () =>
     Effect.gen(function*() {
       const { shop, service } = yield* Desk
-      for (const payment_return_url of ["//evil.example", "http://evil.example", "javascript:alert(1)", "https://a:b@evil.example"]) {
+      for (
+        const payment_return_url of [
+          "//evil.example",
+          "http://evil.example",
+          "javascript:alert(1)",
+          "https://a:b@evil.example"
+        ]
+      ) {
         const made = yield* service.call("/api/v1/invoices", {
           headers: { "x-api-key": shop.key, "idempotency-key": crypto.randomUUID() },
           body: { amount_usd: 5, payment_return_url }
         })
         assert.strictEqual(made.status, 400, payment_return_url)
       }
-      const { invoice, path, payor } = yield* chosen({ payment_return_url: "https://shop.example/done?order=a%20b&x=%2F#top" })
+      const { invoice, path, payor } = yield* chosen({
+        payment_return_url: "https://shop.example/done?order=a%20b&x=%2F#top"
+      })
       yield* simulate(payor, path, "pay")
       const evil = "?return_url=https://evil.example&payment_return_url=//evil.example&next=//evil.example"
       const paid = yield* payor.open(`${path}${evil}`)
@@ -249,7 +288,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const { shop } = yield* Desk
       const { invoice, page, path, payor } = yield* chosen()
       const token_id = Number(offeredId(yield* payor.open(`${path}?change=1`), "USDC"))
-      const asked = Effect.map(requestAddress(shop, invoice, { network: "base", token_id }), (answer) => assertStatus(200, answer))
+      const asked = Effect.map(
+        requestAddress(shop, invoice, { network: "base", token_id }),
+        (answer) => assertStatus(200, answer)
+      )
       const shows = (shown: TestResponse, told: any) => {
         const [amount = "", address] = copies(shown)
         assert.deepStrictEqual([plain(amount), address], [plain(told.estimated_token_amount), told.temp_address])
@@ -269,8 +311,12 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
     Effect.gen(function*() {
       yield* brand({ name: hostile.slice(0, 60), support_email: "x'&quot;onclick=x@shop.example" })
       const fields = {
-        description: hostile, invoice_title: hostile, invoice_footer: hostile, customer_id: hostile,
-        metadata: { [hostile.slice(0, 40)]: hostile }, payment_return_url: "https://shop.example/'onclick=x?a=%22%3E%3Cb-a-d"
+        description: hostile,
+        invoice_title: hostile,
+        invoice_footer: hostile,
+        customer_id: hostile,
+        metadata: { [hostile.slice(0, 40)]: hostile },
+        payment_return_url: "https://shop.example/'onclick=x?a=%22%3E%3Cb-a-d"
       }
       const { service, shop } = yield* Desk
       const refused = yield* service.call("/api/v1/invoices", {
@@ -281,9 +327,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const usual = { ...fields, payment_return_url: "https://shop.example/?a=%22%3E%3Cb-a-d%20data-canary=1" }
       const { page, path, payor } = yield* opened(usual)
       const screens = [
-        page, yield* payor.open(`${path}/state`),
+        page,
+        yield* payor.open(`${path}/state`),
         yield* payor.send(path, { action: "choose", token: offeredId(page, "USDC") }),
-        yield* simulate(payor, path, "partial"), yield* simulate(payor, path, "overpay")
+        yield* simulate(payor, path, "partial"),
+        yield* simulate(payor, path, "overpay")
       ]
       assert.deepStrictEqual(screens.map(screenIn), ["choose", "choose", "waiting", "partial", "overpaid"])
       for (const shown of screens) assertText(shown, String(screenIn(shown)))
@@ -313,8 +361,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
         assertText(assertHarmless(yield* payor.ask(path, { headers: { cookie: sent } }), cookie), cookie)
       }
       const forms = [
-        { action: "choose", token: hostile }, { action: "language", lang: hostile }, { action: hostile },
-        { action: "refund", network: hostile, address: hostile }, { action: "refund", network: "base", address: hostile },
+        { action: "choose", token: hostile },
+        { action: "language", lang: hostile },
+        { action: hostile },
+        { action: "refund", network: hostile, address: hostile },
+        { action: "refund", network: "base", address: hostile },
         { action: "simulate", what: hostile }
       ]
       for (const fields of forms) {
@@ -349,8 +400,13 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const refused = yield* payor.send(path, { action: "refund", network: "base", address: "0x12" })
       assert.include(refused.text, "aria-invalid=\"true\"")
       const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-      assert.notInclude((yield* payor.send(path, { action: "refund", network: "base", address })).text, "aria-invalid=\"true\"")
-      const kept = yield* Effect.orDie(sql<any>`SELECT address FROM refund_destinations WHERE invoice_id = ${invoice.id}`)
+      assert.notInclude(
+        (yield* payor.send(path, { action: "refund", network: "base", address })).text,
+        "aria-invalid=\"true\""
+      )
+      const kept = yield* Effect.orDie(
+        sql<any>`SELECT address FROM refund_destinations WHERE invoice_id = ${invoice.id}`
+      )
       assert.deepStrictEqual(kept.map((row) => row.address), [address])
     }))
 
@@ -361,15 +417,24 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const page = yield* payor.open(urlOf(invoice))
       assert.deepStrictEqual([page.status, screenIn(page)], [200, "choose"])
       const targets = ({ text }: TestResponse) =>
-        [...text.matchAll(/(?:action|href|data-state)="(\/shop\/pay\/[^"]*)"/g)].map(([, target = ""]) => decoded(target))
+        [...text.matchAll(/(?:action|href|data-state)="(\/shop\/pay\/[^"]*)"/g)].map(([, target = ""]) =>
+          decoded(target)
+        )
       const german = yield* payor.send(payor.at(), { action: "language", lang: "de" })
       assert.include(german.text, "<html lang=\"de\"")
-      const waiting = yield* payor.send(targets(german).find((target) => !target.includes("/state"))!, { action: "choose", token: offeredId(german, "USDC") })
+      const waiting = yield* payor.send(targets(german).find((target) => !target.includes("/state"))!, {
+        action: "choose",
+        token: offeredId(german, "USDC")
+      })
       assert.deepStrictEqual([screenIn(waiting), waiting.text.includes("<html lang=\"de\"")], ["waiting", true])
       for (const target of [...targets(page), ...targets(waiting)].filter((each) => !each.endsWith(invoice.id))) {
         const { session_token, signature } = invoice.created
         const carried = new URL(target, publicUrl).searchParams
-        assert.deepStrictEqual([carried.get("session_token"), carried.get("signature")], [session_token, signature], target)
+        assert.deepStrictEqual(
+          [carried.get("session_token"), carried.get("signature")],
+          [session_token, signature],
+          target
+        )
       }
       const state = targets(waiting).find((target) => target.includes("/state"))!
       assert.strictEqual(screenIn(yield* payor.ask(state)), "waiting")
@@ -386,11 +451,20 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const { session_token: token, signature } = invoice.created
       const stranger = yield* payorOf(true)
       const queries = [
-        "", "?session_token=", `?session_token=${token}`, `?signature=${signature}`, queryOf(other), `${queryOf(other)}&c=1`,
-        `?session_token=${token}&signature=${other.created.signature}`, `${queryOf(invoice)}0`, "?session_token=%00&signature=%00"
+        "",
+        "?session_token=",
+        `?session_token=${token}`,
+        `?signature=${signature}`,
+        queryOf(other),
+        `${queryOf(other)}&c=1`,
+        `?session_token=${token}&signature=${other.created.signature}`,
+        `${queryOf(invoice)}0`,
+        "?session_token=%00&signature=%00"
       ]
       const form = asForm({ action: "choose", token: "1" })
-      const asks: ReadonlyArray<readonly [string, TestRequest]> = [["", {}], ["/state", {}], ["", form], ["", { method: "HEAD" }]]
+      const asks: ReadonlyArray<readonly [string, TestRequest]> = [["", {}], ["/state", {}], ["", form], ["", {
+        method: "HEAD"
+      }]]
       for (const query of queries) {
         for (const [below, sent] of asks) {
           const answer = yield* stranger.ask(`${pathOf(invoice)}${below}${query}`, sent)
@@ -400,11 +474,19 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
         }
       }
       for (const [below, sent] of asks) {
-        const headers = { ...sent.headers, cookie: `till_pay=${other.created.session_token}.${other.created.signature}` }
+        const headers = {
+          ...sent.headers,
+          cookie: `till_pay=${other.created.session_token}.${other.created.signature}`
+        }
         assert.strictEqual((yield* stranger.ask(`${pathOf(invoice)}${below}`, { ...sent, headers })).status, 401)
-        for (const credential of [{ "x-api-key": shop.key }, { authorization: "Bearer x" }, { "x-commerce-api-key": "" }]) {
+        for (
+          const credential of [{ "x-api-key": shop.key }, { authorization: "Bearer x" }, { "x-commerce-api-key": "" }]
+        ) {
           const query = `${queryOf(invoice)}&c=1`
-          const answer = yield* stranger.ask(`${pathOf(invoice)}${below}${query}`, { ...sent, headers: { ...sent.headers, ...credential } })
+          const answer = yield* stranger.ask(`${pathOf(invoice)}${below}${query}`, {
+            ...sent,
+            headers: { ...sent.headers, ...credential }
+          })
           assert.strictEqual(answer.status, 403, JSON.stringify(credential))
         }
       }
@@ -422,7 +504,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const second = yield* invoiceFor({ amount_usd: 7 })
       const beside = yield* payor.open(urlOf(second))
       assert.deepStrictEqual([screenIn(beside), screenIn(yield* payor.open(path))], ["choose", "waiting"])
-      assert.match(beside.text, new RegExp(`value="${offeredId(beside, "USDC")}" required checked`), "as at this merchant before")
+      assert.match(
+        beside.text,
+        new RegExp(`value="${offeredId(beside, "USDC")}" required checked`),
+        "as at this merchant before"
+      )
       const list = yield* payor.open(`${path}?change=1`)
       const ether = yield* payor.send(path, { action: "choose", token: offeredId(list, "ETH") })
       assert.notStrictEqual(copies(ether)[0], copies(page)[0])
@@ -446,19 +532,36 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
         [415, sent(choice, { "content-type": `${formType}; charset=utf-7` })],
         [415, sent(JSON.stringify({ action: "choose" }), { "content-type": "application/json" })],
         [415, sent(choice, { "content-encoding": "gzip" })],
-        [413, sent(large)], [413, sent(large, {}, true)], [413, sent("x".repeat(300_000))],
-        [403, sent(choice, { "sec-fetch-site": "cross-site" })], [403, sent(choice, { "sec-fetch-site": "same-site" })],
-        [403, sent(choice, { origin: "https://evil.example" })], [403, sent(choice, { origin: "http://pay.example" })],
-        [400, sent(`${choice}&x=%00`)], [400, sent(`${choice}&x=%ff`)], [400, sent(`${choice}&x=ü`)],
-        [400, sent(`${choice}&token=1`)], [400, sent(`${choice}&action=choose`)], [400, sent("")], [400, sent("action=nothing")],
-        [400, sent("action=__proto__")], [400, sent("action=simulate&what=constructor")], [400, sent("action=simulate")],
-        [400, sent("action=language&lang=xx")], [400, sent("action=choose")],
+        [413, sent(large)],
+        [413, sent(large, {}, true)],
+        [413, sent("x".repeat(300_000))],
+        [403, sent(choice, { "sec-fetch-site": "cross-site" })],
+        [403, sent(choice, { "sec-fetch-site": "same-site" })],
+        [403, sent(choice, { origin: "https://evil.example" })],
+        [403, sent(choice, { origin: "http://pay.example" })],
+        [400, sent(`${choice}&x=%00`)],
+        [400, sent(`${choice}&x=%ff`)],
+        [400, sent(`${choice}&x=ü`)],
+        [400, sent(`${choice}&token=1`)],
+        [400, sent(`${choice}&action=choose`)],
+        [400, sent("")],
+        [400, sent("action=nothing")],
+        [400, sent("action=__proto__")],
+        [400, sent("action=simulate&what=constructor")],
+        [400, sent("action=simulate")],
+        [400, sent("action=language&lang=xx")],
+        [400, sent("action=choose")],
         ...["0", "-1", "1e3", "1.0", "9999999999", "0x1", " 1", "999999"].map((token) =>
-          [400, sent(`action=choose&token=${encodeURIComponent(token)}`)] as const),
+          [400, sent(`action=choose&token=${encodeURIComponent(token)}`)] as const
+        ),
         [409, sent("action=restart")]
       ]
       for (const [status, form] of refusals) {
-        isPage(yield* payor.ask(path, form), status, `${JSON.stringify(form.headers)} ${String(form.body).slice(0, 80)}`)
+        isPage(
+          yield* payor.ask(path, form),
+          status,
+          `${JSON.stringify(form.headers)} ${String(form.body).slice(0, 80)}`
+        )
       }
       for (const method of ["PUT", "DELETE", "PATCH"]) {
         assert.strictEqual((yield* payor.ask(path, { ...sent(choice), method })).status, 405)
@@ -472,9 +575,17 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
     Effect.gen(function*() {
       const { service, shop, sql } = yield* Desk
       const asked = {
-        amount_usd: 12.5, description: "Plan", invoice_title: "Order 1", invoice_footer: "Thanks", customer_id: "cust-again",
-        metadata: { order: "7" }, payment_return_url: "https://shop.example/done", locale: "fr", expires_in: 120_000,
-        accepted_networks: ["base", "ethereum"], payment_tolerance_bps: 70
+        amount_usd: 12.5,
+        description: "Plan",
+        invoice_title: "Order 1",
+        invoice_footer: "Thanks",
+        customer_id: "cust-again",
+        metadata: { order: "7" },
+        payment_return_url: "https://shop.example/done",
+        locale: "fr",
+        expires_in: 120_000,
+        accepted_networks: ["base", "ethereum"],
+        payment_tolerance_bps: 70
       }
       const { invoice, path, payor } = yield* opened(asked)
       yield* expire(invoice, 0)
@@ -542,13 +653,20 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const known = { "if-none-match": String(state.headers.etag) }
       const same = yield* payor.ask(`${path}/state`, { headers: known })
       assert.deepStrictEqual([same.status, same.text, same.headers.etag], [304, "", state.headers.etag])
-      assert.strictEqual((yield* payor.ask(`${path}/state`, { headers: { ...known, "accept-language": "fr" } })).status, 200)
+      assert.strictEqual(
+        (yield* payor.ask(`${path}/state`, { headers: { ...known, "accept-language": "fr" } })).status,
+        200
+      )
       const cookie = `till_pay=${payor.cookie("till_pay")!.value}`
       for (const coding of ["br", "gzip", "identity"]) {
         const answer = yield* Effect.promise(() =>
-          fetch(`${service.url}${path.slice("/shop".length)}`, { headers: { cookie, "accept-encoding": coding } }))
+          fetch(`${service.url}${path.slice("/shop".length)}`, { headers: { cookie, "accept-encoding": coding } })
+        )
         const text = yield* Effect.promise(() => answer.text())
-        assert.deepStrictEqual([answer.headers.get("content-encoding") ?? "identity", text.slice(0, 15)], [coding, "<!doctype html>"])
+        assert.deepStrictEqual([answer.headers.get("content-encoding") ?? "identity", text.slice(0, 15)], [
+          coding,
+          "<!doctype html>"
+        ])
       }
       const head = yield* payor.ask(path, { method: "HEAD", headers: { "accept-encoding": "br" } })
       assert.deepStrictEqual([head.status, head.text, head.headers["content-encoding"]], [200, "", "br"])

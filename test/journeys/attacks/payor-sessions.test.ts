@@ -9,10 +9,19 @@ import { randomUUID } from "node:crypto"
 import { connect, emptyDatabase } from "../../support/Database.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
-import { configOf, type TestResponse, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+import { configOf, type Service, startService, temporaryDirectory, type TestResponse } from "../../support/Service.ts"
 import { makePayor } from "../Payor.ts"
-import { assertStatus, asPayor, requestAddress, chooseToken, type Invoice, newInvoice, openShop, type Shop } from "../Shop.ts"
-import { attack, assertHarmless, assertRefusedFlat } from "./Assertions.ts"
+import {
+  asPayor,
+  assertStatus,
+  chooseToken,
+  type Invoice,
+  newInvoice,
+  openShop,
+  requestAddress,
+  type Shop
+} from "../Shop.ts"
+import { assertHarmless, assertRefusedFlat, attack } from "./Assertions.ts"
 
 /** Calls of one session in a minute (modules/docs/reference/rate-limits.md#the-limits). */
 const sessionLimit = 120
@@ -22,22 +31,25 @@ class Desk extends Context.Service<Desk, {
   readonly shop: Shop
   readonly sql: SqlClient.SqlClient
 }>()("test/Desk") {
-  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
-    const database = yield* emptyDatabase
-    const receiver = yield* makeReceiver()
-    const service = yield* startService({
-      directory: yield* temporaryDirectory,
-      config: configOf({
-        database: database.url,
-        receivers: [receiver.host],
-        chains: [{ use: "simulated" }],
-        limits: { ...generousLimits, sessionPerMinute: sessionLimit }
+  static readonly layer = Layer.effect(
+    Desk,
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const receiver = yield* makeReceiver()
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: configOf({
+          database: database.url,
+          receivers: [receiver.host],
+          chains: [{ use: "simulated" }],
+          limits: { ...generousLimits, sessionPerMinute: sessionLimit }
+        })
       })
+      const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+      const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
+      return { service, shop, sql }
     })
-    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-    const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    return { service, shop, sql }
-  }))
+  )
 }
 
 const reads = ["session-details", "available-tokens", "payment-status"] as const
@@ -51,8 +63,10 @@ const writes: Readonly<Record<string, object>> = {
 const everywhere = Effect.fnUntraced(function*(headers: Readonly<Record<string, string>>) {
   const { service } = yield* Desk
   const gets = yield* Effect.forEach(reads, (what) => attack(service, `/api/v1/payments/${what}`, { headers }))
-  const posts = yield* Effect.forEach(Object.entries(writes), ([what, body]) =>
-    attack(service, `/api/v1/payments/${what}`, { headers, body }))
+  const posts = yield* Effect.forEach(
+    Object.entries(writes),
+    ([what, body]) => attack(service, `/api/v1/payments/${what}`, { headers, body })
+  )
   return [...gets, ...posts]
 })
 
@@ -76,14 +90,18 @@ const tokenId = Effect.fnUntraced(function*(symbol: string, environment = "devne
 })
 
 const refundOf = (invoice: Invoice) =>
-  Effect.flatMap(Desk, ({ sql }) =>
-    Effect.orDie(sql<any>`SELECT network, address, memo FROM refund_destinations WHERE invoice_id = ${invoice.id}`))
+  Effect.flatMap(
+    Desk,
+    ({ sql }) =>
+      Effect.orDie(sql<any>`SELECT network, address, memo FROM refund_destinations WHERE invoice_id = ${invoice.id}`)
+  )
 
 /**
  * Keys that may stand in an answer of each payor route
  * (modules/docs/reference/payor-sessions.md#what-a-payor-never-sees).
  */
-const paymentKeys = `object id invoice_id merchant_id invoice_type environment customer_id commerce_order_id status network
+const paymentKeys =
+  `object id invoice_id merchant_id invoice_type environment customer_id commerce_order_id status network
   payer_tx_hash payer_wallet_address payer_wallet_network payer_amount_token currency amount amount_decimal amount_unit
   confirmed_at metadata confirmations required_confirmations explorer_url`
 const remainingKeys = "amount_paid amount_paid_decimal amount_remaining amount_remaining_decimal amount_unit"
@@ -96,7 +114,8 @@ const allowed: Readonly<Record<string, string>> = {
     network_environment payment_return_url locked_network locked_token_id locked_payment_address branding
     branding.name branding.logo_uri branding.accent branding.support_email payments
     ${paymentKeys.split(/\s+/).map((key) => `payments.${key}`).join(" ")}`,
-  "available-tokens": `id token_symbol token_name token_type network token_decimals token_address requires_memo photo_uri
+  "available-tokens":
+    `id token_symbol token_name token_type network token_decimals token_address requires_memo photo_uri
     has_settlement_route supports_stable_settlement is_monitored settlement_rate settlement_cost_usd
     is_same_token_settlement tier tier_fee availability_status rate_updated_at unavailable_reason min_amount`,
   "payment-status": `status paid_at ${remainingKeys} latest_payment next_poll_seconds
@@ -130,7 +149,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const two = yield* invoiceFor()
       const { "x-session-token": token, "x-signature": signature } = one.session
       const pairs: ReadonlyArray<Readonly<Record<string, string>>> = [
-        {}, { "x-session-token": token }, { "x-signature": signature },
+        {},
+        { "x-session-token": token },
+        { "x-signature": signature },
         { "x-session-token": token, "x-signature": two.session["x-signature"] },
         { "x-session-token": "", "x-signature": "" }
       ]
@@ -144,7 +165,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { service, shop } = yield* Desk
       const { session } = yield* invoiceFor()
       const credentials = [
-        { "x-api-key": shop.key }, { "x-api-key": "" }, { "x-commerce-api-key": "nobody" },
+        { "x-api-key": shop.key },
+        { "x-api-key": "" },
+        { "x-commerce-api-key": "nobody" },
         { authorization: "Bearer nothing" }
       ]
       for (const credential of credentials) {
@@ -155,9 +178,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const path = "/api/v1/payments/payment-addresses"
       const headers = { ...session, "x-api-key": shop.key }
       const broken = [
-        { headers, body: "{" }, { headers: { ...headers, "content-type": "text/plain" }, body: "{}" },
+        { headers, body: "{" },
+        { headers: { ...headers, "content-type": "text/plain" }, body: "{}" },
         { headers: { ...headers, "x-service-version": "1999-01-01" }, body: {} },
-        { headers, body: { network: "x".repeat(300_000) } }, { headers, body: {} }
+        { headers, body: { network: "x".repeat(300_000) } },
+        { headers, body: {} }
       ]
       for (const sent of broken) assertRefusedFlat(yield* attack(service, path, sent), 403, "CREDENTIAL_NOT_ALLOWED")
       assertRefusedFlat(
@@ -172,8 +197,13 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { service } = yield* Desk
       const invoice = yield* invoiceFor()
       const routes = [
-        "/api/v1/events", "/api/v1/invoices", `/api/v1/invoices/${invoice.id}`, "/api/v1/invoices/totals",
-        "/api/v1/merchant/tokens", "/api/v1/merchant/tokens/search", "/api/v1/merchant/settings"
+        "/api/v1/events",
+        "/api/v1/invoices",
+        `/api/v1/invoices/${invoice.id}`,
+        "/api/v1/invoices/totals",
+        "/api/v1/merchant/tokens",
+        "/api/v1/merchant/tokens/search",
+        "/api/v1/merchant/settings"
       ]
       for (const path of routes) {
         const { json, status } = yield* attack(service, path, { headers: invoice.session })
@@ -244,13 +274,30 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { "x-session-token": token, "x-signature": signature } = (yield* invoiceFor()).session
       const [mac, millis] = signature.split(".") as [string, string]
       const signatures = [
-        signature.toUpperCase(), `${signature}=`, signature.slice(0, -1), ` ${mac}`, mac, `${mac}.`, `${mac}.${millis}0`,
-        `${mac}.0${millis}`, `${mac.slice(1)}0.${millis}`, `${mac}.${millis}.${millis}`, `${mac}.-1`, "null",
-        `${"0".repeat(64)}.${millis}`, "a".repeat(8_000)
+        signature.toUpperCase(),
+        `${signature}=`,
+        signature.slice(0, -1),
+        ` ${mac}`,
+        mac,
+        `${mac}.`,
+        `${mac}.${millis}0`,
+        `${mac}.0${millis}`,
+        `${mac.slice(1)}0.${millis}`,
+        `${mac}.${millis}.${millis}`,
+        `${mac}.-1`,
+        "null",
+        `${"0".repeat(64)}.${millis}`,
+        "a".repeat(8_000)
       ]
       const tokens = [
-        token.toLowerCase(), `${token}=`, token.slice(0, -1), token.slice(4), `pst_${token}`, `${token}A`,
-        `${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`, "pst_"
+        token.toLowerCase(),
+        `${token}=`,
+        token.slice(0, -1),
+        token.slice(4),
+        `pst_${token}`,
+        `${token}A`,
+        `${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`,
+        "pst_"
       ]
       const pairs = [
         ...signatures.map((each) => ({ "x-session-token": token, "x-signature": each })),
@@ -295,7 +342,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const usdc = yield* tokenId("USDC")
       const ether = yield* tokenId("ETH")
       const only = yield* invoiceFor({ accepted_networks: ["ethereum"] })
-      assertRefusedFlat(yield* requestAddress(shop, only, { network: "base", token_id: usdc }), 400, "UNSUPPORTED_NETWORK")
+      assertRefusedFlat(
+        yield* requestAddress(shop, only, { network: "base", token_id: usdc }),
+        400,
+        "UNSUPPORTED_NETWORK"
+      )
       const invoice = yield* invoiceFor()
       const refusals: ReadonlyArray<readonly [object, string]> = [
         [{ network: "bitcoin", token_id: usdc }, "UNSUPPORTED_NETWORK"],
@@ -309,23 +360,45 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
         [{ network: ["base"], token_id: usdc }, "VALIDATION_ERROR"]
       ]
       for (const [body, code] of refusals) {
-        assertRefusedFlat(assertHarmless(yield* requestAddress(shop, invoice, body), code), 400, code, JSON.stringify(body))
+        assertRefusedFlat(
+          assertHarmless(yield* requestAddress(shop, invoice, body), code),
+          400,
+          code,
+          JSON.stringify(body)
+        )
       }
 
-      assertStatus(200, yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "selective" }, "PUT"))
+      assertStatus(
+        200,
+        yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "selective" }, "PUT")
+      )
       assertStatus(200, yield* merchantCall(`/api/v1/merchant/tokens/${usdc}/block`, { blocked: true }))
-      assertRefusedFlat(yield* requestAddress(shop, invoice, { network: "base", token_id: usdc }), 400, "TOKEN_NOT_ACCEPTED")
+      assertRefusedFlat(
+        yield* requestAddress(shop, invoice, { network: "base", token_id: usdc }),
+        400,
+        "TOKEN_NOT_ACCEPTED"
+      )
       const offered = yield* asPayor(shop, invoice, "available-tokens?mode=all")
       assert.isFalse(offered.some(({ id }: any) => id === usdc))
       assert.isTrue(offered.some(({ id }: any) => id === ether))
       assertStatus(200, yield* requestAddress(shop, invoice, { network: "base", token_id: ether }))
 
-      assertStatus(200, yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "accept_none" }, "PUT"))
+      assertStatus(
+        200,
+        yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "accept_none" }, "PUT")
+      )
       const late = yield* invoiceFor()
       assert.deepStrictEqual(yield* asPayor(shop, late, "available-tokens?mode=all"), [])
-      assertRefusedFlat(yield* requestAddress(shop, late, { network: "base", token_id: ether }), 400, "TOKEN_NOT_ACCEPTED")
+      assertRefusedFlat(
+        yield* requestAddress(shop, late, { network: "base", token_id: ether }),
+        400,
+        "TOKEN_NOT_ACCEPTED"
+      )
       assertStatus(200, yield* requestAddress(shop, invoice, { network: "base", token_id: ether }))
-      assertStatus(200, yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "accept_all" }, "PUT"))
+      assertStatus(
+        200,
+        yield* merchantCall("/api/v1/merchant/tokens/policy", { acceptance_policy: "accept_all" }, "PUT")
+      )
       assertStatus(200, yield* requestAddress(shop, late, { network: "base", token_id: usdc }))
       assertRefusedFlat(
         yield* requestAddress(shop, invoice, { network: "base", token_id: usdc }),
@@ -340,7 +413,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { shop } = yield* Desk
       const invoice = yield* invoiceFor()
       const mainnet = yield* tokenId("USDC", "mainnet")
-      assertRefusedFlat(yield* requestAddress(shop, invoice, { network: "base", token_id: mainnet }), 400, "TOKEN_NOT_ACCEPTED")
+      assertRefusedFlat(
+        yield* requestAddress(shop, invoice, { network: "base", token_id: mainnet }),
+        400,
+        "TOKEN_NOT_ACCEPTED"
+      )
       const offered = yield* asPayor(shop, invoice, "available-tokens?mode=all")
       assert.isFalse(offered.some(({ id }: any) => id === mainnet))
     }))
@@ -350,7 +427,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { service, shop } = yield* Desk
       const canaries = ["canary-order", "canary-key", "canary-mail@example.com", "canary-payor@example.com"]
       const invoice = yield* invoiceFor({
-        metadata: { "canary-key": "canary-order" }, customer_email: canaries[2], description: "Plan",
+        metadata: { "canary-key": "canary-order" },
+        customer_email: canaries[2],
+        description: "Plan",
         payment_tolerance_bps: 4_321
       })
       const before = yield* asPayor(shop, invoice, "payment-status")
@@ -361,13 +440,28 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       )
       const { headers } = { headers: invoice.session }
       const answers: ReadonlyArray<readonly [string, TestResponse]> = [
-        ...yield* Effect.forEach(reads, (what) =>
-          Effect.map(attack(service, `/api/v1/payments/${what}`, { headers }), (answer) => [what, answer] as const)),
-        ["payment-addresses", yield* requestAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })],
-        ["customer-email", yield* attack(service, "/api/v1/payments/customer-email", { headers, body: { email: canaries[3] } })],
-        ["refund-address", yield* attack(service, "/api/v1/payments/refund-address", { headers, body: writes["refund-address"] })],
-        ...yield* Effect.forEach(reads, (what) =>
-          Effect.map(attack(service, `/api/v1/payments/${what}`, { headers }), (answer) => [what, answer] as const))
+        ...yield* Effect.forEach(
+          reads,
+          (what) =>
+            Effect.map(attack(service, `/api/v1/payments/${what}`, { headers }), (answer) => [what, answer] as const)
+        ),
+        [
+          "payment-addresses",
+          yield* requestAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
+        ],
+        [
+          "customer-email",
+          yield* attack(service, "/api/v1/payments/customer-email", { headers, body: { email: canaries[3] } })
+        ],
+        [
+          "refund-address",
+          yield* attack(service, "/api/v1/payments/refund-address", { headers, body: writes["refund-address"] })
+        ],
+        ...yield* Effect.forEach(
+          reads,
+          (what) =>
+            Effect.map(attack(service, `/api/v1/payments/${what}`, { headers }), (answer) => [what, answer] as const)
+        )
       ]
       for (const [what, answer] of answers) {
         assertStatus(200, answer)
@@ -377,7 +471,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const [, details] = answers[0]!
       assert.strictEqual(before.latest_payment, null)
       assert.include(details.json, {
-        locked_network: "base", locked_token_id: shown.supported_token_id, locked_payment_address: shown.temp_address
+        locked_network: "base",
+        locked_token_id: shown.supported_token_id,
+        locked_payment_address: shown.temp_address
       })
       assert.deepStrictEqual(details.json.payments.map(({ metadata }: any) => metadata), [{}])
       const [, offered] = answers[1]!
@@ -391,10 +487,19 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { service } = yield* Desk
       const { session } = yield* invoiceFor()
       const origin = "https://shop.example"
-      for (const [what, method] of [...reads.map((each) => [each, "GET"]), ...Object.keys(writes).map((each) => [each, "POST"])]) {
+      for (
+        const [what, method] of [
+          ...reads.map((each) => [each, "GET"]),
+          ...Object.keys(writes).map((each) => [each, "POST"])
+        ]
+      ) {
         const asked = yield* attack(service, `/api/v1/payments/${what}`, {
           method: "OPTIONS",
-          headers: { origin, "access-control-request-method": method!, "access-control-request-headers": "x-session-token" }
+          headers: {
+            origin,
+            "access-control-request-method": method!,
+            "access-control-request-headers": "x-session-token"
+          }
         })
         assert.strictEqual(asked.status, 204)
         assert.strictEqual(asked.headers["access-control-allow-origin"], "*")
@@ -429,7 +534,9 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
         assert.deepStrictEqual([same.status, same.text, same.headers.etag], [304, "", etag], sent)
         assert.strictEqual(same.headers["cache-control"], "no-store")
       }
-      for (const sent of ["", "\"other\"", etag.slice(1, -1), `${etag}x`]) assert.strictEqual((yield* poll(sent)).status, 200)
+      for (const sent of ["", "\"other\"", etag.slice(1, -1), `${etag}x`]) {
+        assert.strictEqual((yield* poll(sent)).status, 200)
+      }
       yield* chooseToken(shop, invoice, "USDC")
       assertStatus(200, yield* merchantCall(`/api/v1/devnet/invoices/${invoice.id}/simulate`, { action: "pay" }))
       const changed = yield* poll(etag)
@@ -441,15 +548,19 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
     Effect.gen(function*() {
       const { service } = yield* Desk
       const invoice = yield* invoiceFor()
-      const tell = (body: object) => attack(service, "/api/v1/payments/refund-address", { headers: invoice.session, body })
+      const tell = (body: object) =>
+        attack(service, "/api/v1/payments/refund-address", { headers: invoice.session, body })
       const one = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
       const two = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
       const ton = "0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e"
-      for (const address of [one, one, two]) assert.deepStrictEqual(assertStatus(200, yield* tell({ network: "base", address })), { success: true })
+      for (const address of [one, one, two]) {
+        assert.deepStrictEqual(assertStatus(200, yield* tell({ network: "base", address })), { success: true })
+      }
       assertStatus(200, yield* tell({ network: "ton", address: ton, memo: "4711" }))
       const kept = (yield* refundOf(invoice)).toSorted((a, b) => a.network < b.network ? -1 : 1)
       assert.deepStrictEqual(kept.map(({ address, memo, network }) => [network, address, memo]), [
-        ["base", two, null], ["ton", "0QDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPleK", "4711"]
+        ["base", two, null],
+        ["ton", "0QDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPleK", "4711"]
       ])
       const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
       const refusals: ReadonlyArray<readonly [object, string]> = [
@@ -464,9 +575,14 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
         [{ network: "base", address: 7 }, "VALIDATION_ERROR"],
         [{ network: "base" }, "VALIDATION_ERROR"]
       ]
-      for (const [body, code] of refusals) assertRefusedFlat(yield* tell(body), 400, code, JSON.stringify(body).slice(0, 100))
+      for (const [body, code] of refusals) {
+        assertRefusedFlat(yield* tell(body), 400, code, JSON.stringify(body).slice(0, 100))
+      }
       for (const email of ["", "a", "a@b", "a b@c.de", "a@b.c\u0000", `${"a".repeat(250)}@b.de`, 7, null, ["a@b.de"]]) {
-        const answer = yield* attack(service, "/api/v1/payments/customer-email", { headers: invoice.session, body: { email } })
+        const answer = yield* attack(service, "/api/v1/payments/customer-email", {
+          headers: invoice.session,
+          body: { email }
+        })
         assertRefusedFlat(answer, 400, "VALIDATION_ERROR", String(email))
       }
       assert.lengthOf(yield* refundOf(invoice), 2)

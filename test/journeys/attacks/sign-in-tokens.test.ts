@@ -8,11 +8,11 @@ import { assert, layer } from "@effect/vitest"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { Effect } from "effect"
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose"
-import { privateKeyToAccount, generatePrivateKey } from "viem/accounts"
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { exchange, type TestResponse, until } from "../../support/Service.ts"
 import { assertStatus } from "../Shop.ts"
 import { ask, signIn, Tenants, tenants } from "../Tenants.ts"
-import { attack, assertHarmless } from "./Assertions.ts"
+import { assertHarmless, attack } from "./Assertions.ts"
 
 const events = "/api/v1/events"
 
@@ -27,7 +27,11 @@ const decoded = (part: string) => JSON.parse(Buffer.from(part, "base64url").toSt
 
 /** A good token's parts. */
 const parts = Effect.map(Tenants, ({ a }) => {
-  const [header, payload, signature] = a.jwt["authorization"]!.slice("Bearer ".length).split(".") as [string, string, string]
+  const [header, payload, signature] = a.jwt["authorization"]!.slice("Bearer ".length).split(".") as [
+    string,
+    string,
+    string
+  ]
   return { header: decoded(header), payload: decoded(payload), text: { header, payload, signature } }
 })
 
@@ -50,7 +54,8 @@ const askNonce = Effect.fnUntraced(function*(address: string) {
 const verify = (body: object) =>
   Effect.flatMap(Tenants, ({ service }) => attack(service, "/api/v1/auth/verify", { body }))
 
-const signed = (account: ReturnType<typeof fresh>, message: string) => Effect.promise(() => account.signMessage({ message }))
+const signed = (account: ReturnType<typeof fresh>, message: string) =>
+  Effect.promise(() => account.signMessage({ message }))
 
 layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack group D, tokens and sign-in", (it) => {
   it.effect("D34 a token without a signature is none, however its algorithm is spelled", () =>
@@ -69,7 +74,9 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const { keys: [jwk] } = assertStatus(200, yield* service.call("/.well-known/jwks.json"))
       const secrets = [Buffer.from(jwk.x, "base64url"), Buffer.from(JSON.stringify(jwk)), Buffer.from(jwk.x)]
       const forged = yield* Effect.forEach(secrets, (secret) =>
-        Effect.promise(() => new SignJWT(payload).setProtectedHeader({ ...header, alg: "HS256" }).sign(secret)))
+        Effect.promise(() =>
+          new SignJWT(payload).setProtectedHeader({ ...header, alg: "HS256" }).sign(secret)
+        ))
       yield* refuseAll(Object.fromEntries(forged.map((token, place) => [`HS256 ${place}`, token])))
     }))
 
@@ -80,14 +87,26 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const own = yield* Effect.promise(() => generateKeyPair("EdDSA", { extractable: true }))
       const jwk = yield* Effect.promise(() => exportJWK(own.publicKey))
       const headers: ReadonlyArray<object> = [
-        {}, { jwk }, { kid: "../../dev/null" }, { kid: "' OR 1=1 --" }, { kid: "" }, { kid: "k".repeat(5_000) },
-        { jku: `${service.url}/health/live` }, { x5u: `${service.url}/health/live` }, { crit: ["exp"] }
+        {},
+        { jwk },
+        { kid: "../../dev/null" },
+        { kid: "' OR 1=1 --" },
+        { kid: "" },
+        { kid: "k".repeat(5_000) },
+        { jku: `${service.url}/health/live` },
+        { x5u: `${service.url}/health/live` },
+        { crit: ["exp"] }
       ]
-      const forged = yield* Effect.forEach(headers, (more) =>
-        Effect.promise(() =>
-          new SignJWT(payload).setProtectedHeader({ ...header, ...more, alg: "EdDSA" } as never).sign(own.privateKey)
-        ).pipe(Effect.catchDefect(() => Effect.succeed(""))))
-      yield* refuseAll(Object.fromEntries(forged.filter((token) => token !== "").map((token, place) => [`${place}`, token])))
+      const forged = yield* Effect.forEach(
+        headers,
+        (more) =>
+          Effect.promise(() =>
+            new SignJWT(payload).setProtectedHeader({ ...header, ...more, alg: "EdDSA" } as never).sign(own.privateKey)
+          ).pipe(Effect.catchDefect(() => Effect.succeed("")))
+      )
+      yield* refuseAll(
+        Object.fromEntries(forged.filter((token) => token !== "").map((token, place) => [`${place}`, token]))
+      )
     }))
 
   it.effect("D37 D38 a token of ours whose claims were touched, or that was made for something else, is refused", () =>
@@ -95,19 +114,34 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const { a, service } = yield* Tenants
       const { header, payload, text } = yield* parts
       const touched = [
-        { exp: 1 }, { exp: undefined }, { exp: "9999999999" }, { nbf: 9_999_999_999 }, { aud: "ws.payment" }, { iss: "evil" },
+        { exp: 1 },
+        { exp: undefined },
+        { exp: "9999999999" },
+        { nbf: 9_999_999_999 },
+        { aud: "ws.payment" },
+        { iss: "evil" },
         { sub: "merchant:1" }
       ].map((change) => `${text.header}.${encoded({ ...payload, ...change })}.${text.signature}`)
-      const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+      const made = assertStatus(
+        200,
+        yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } })
+      )
       const { tokens } = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/merchant/tokens"))
       const usdc = tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC")
-      const address = assertStatus(200, yield* service.call("/api/v1/payments/payment-addresses", {
-        headers: made.payment_session_headers,
-        body: { network: "base", token_id: usdc.id }
-      }))
+      const address = assertStatus(
+        200,
+        yield* service.call("/api/v1/payments/payment-addresses", {
+          headers: made.payment_session_headers,
+          body: { network: "base", token_id: usdc.id }
+        })
+      )
       yield* refuseAll({
         ...Object.fromEntries(touched.map((token, place) => [`touched ${place}`, token])),
-        "with a huge exp": `${text.header}.${Buffer.from(JSON.stringify({ ...payload, exp: 0 }).replace("\"exp\":0", "\"exp\":1e400")).toString("base64url")}.${text.signature}`,
+        "with a huge exp": `${text.header}.${
+          Buffer.from(JSON.stringify({ ...payload, exp: 0 }).replace("\"exp\":0", "\"exp\":1e400")).toString(
+            "base64url"
+          )
+        }.${text.signature}`,
         "a payor's socket token": address.ws_connection.token,
         "a refresh token": a.refreshToken,
         "a payment session": made.session_token,
@@ -132,8 +166,13 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const session = yield* signIn(service, fresh())
       const use = attack(service, events, { headers: { authorization: `Bearer ${session.access_token}` } })
       assert.strictEqual((yield* use).status, 200)
-      assertStatus(200, yield* attack(service, "/api/v1/auth/logout", { body: { refresh_token: session.refresh_token } }))
-      const refreshed = yield* attack(service, "/api/v1/auth/refresh", { body: { refresh_token: session.refresh_token } })
+      assertStatus(
+        200,
+        yield* attack(service, "/api/v1/auth/logout", { body: { refresh_token: session.refresh_token } })
+      )
+      const refreshed = yield* attack(service, "/api/v1/auth/refresh", {
+        body: { refresh_token: session.refresh_token }
+      })
       assert.strictEqual(refreshed.status, 401)
       yield* until("the token is refused", use, ({ status }) => status === 401, 5_000)
     }))
@@ -151,7 +190,10 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
         ["expired", message.replace(/Expiration Time: .*/, "Expiration Time: 2020-01-01T00:00:00.000Z")],
         ["no expiry", message.replace(/\nExpiration Time: .*/, "")],
         ["not yet valid", `${message}\nNot Before: 2999-01-01T00:00:00.000Z`],
-        ["our nonce as a resource", `${message.replace(nonce, "f".repeat(nonce.length))}\nResources:\n- nonce:${nonce}`],
+        [
+          "our nonce as a resource",
+          `${message.replace(nonce, "f".repeat(nonce.length))}\nResources:\n- nonce:${nonce}`
+        ],
         ["a statement with a nonce in it", message.replace("\n\nURI:", `\nNonce: ${nonce}\n\nURI:`)],
         ["a space more", `${message} `],
         ["other line ends", message.replaceAll("\n", "\r\n")]
@@ -237,7 +279,8 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const { jwtVerify } = yield* Effect.promise(() => import("jose"))
       const key = yield* Effect.promise(() => importJWK(jwk, "EdDSA"))
       const { payload } = yield* Effect.promise(() =>
-        jwtVerify(a.jwt["authorization"]!.slice(7), key as never, { audience: "api", algorithms: ["EdDSA"] }))
+        jwtVerify(a.jwt["authorization"]!.slice(7), key as never, { audience: "api", algorithms: ["EdDSA"] })
+      )
       assert.strictEqual(payload.sub, `merchant:${a.merchantId}`)
     }))
 })

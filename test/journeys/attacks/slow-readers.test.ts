@@ -1,7 +1,7 @@
 /**
- * Goal: who asks for much and reads little takes neither the service's memory nor anybody's time.
- * Method: 40 raw connections that ask for the largest document 400 times each at once and read next to nothing, against a
- * running service; its memory is the system's figure.
+ * Goal: who asks for much and reads little takes neither the service's memory nor anybody's time. Method: 40 raw
+ * connections that ask for the largest document 400 times each at once and read next to nothing, against a running
+ * service; its memory is the system's figure.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

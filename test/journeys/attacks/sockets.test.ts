@@ -1,10 +1,18 @@
 /** Group J: websockets, by clients of ours and by raw frames (a browser's part: `test/browser/`). */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { outcome, sendRaw, statusesIn, AttackedService, attackedService } from "./AttackedService.ts"
+import { AttackedService, attackedService, outcome, sendRaw, statusesIn } from "./AttackedService.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { until } from "../../support/Service.ts"
-import { closeFrame, connectTo, type ConnectOptions, endOf, frame, rawSocket, refusalOf } from "../../support/Sockets.ts"
+import {
+  closeFrame,
+  type ConnectOptions,
+  connectTo,
+  endOf,
+  frame,
+  rawSocket,
+  refusalOf
+} from "../../support/Sockets.ts"
 
 const merchantPath = "/ws/merchant/events"
 const commercePath = "/ws/commerce/events"
@@ -46,7 +54,17 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const { commerce, dial, headers, payor, refused, sql, ticketOf } = yield* make
       assert.strictEqual(yield* refused(merchantPath), "401 UNAUTHORIZED")
       assert.strictEqual(yield* refused(merchantPath, { headers: { authorization: "Bearer x" } }), "401 UNAUTHORIZED")
-      for (const token of ["", "x", "wst_", `wst_${"A".repeat(43)}`, `wst_${"A".repeat(20_000)}`.slice(0, 4_000), "..%2f", "%00"]) {
+      for (
+        const token of [
+          "",
+          "x",
+          "wst_",
+          `wst_${"A".repeat(43)}`,
+          `wst_${"A".repeat(20_000)}`.slice(0, 4_000),
+          "..%2f",
+          "%00"
+        ]
+      ) {
         assert.strictEqual(yield* refused(`${merchantPath}?token=${token}`), "401 TOKEN_INVALID", token)
       }
       assert.strictEqual(yield* refused(merchantPath, { headers: { "x-api-key": "mk_dev_x" } }), "401 API_KEY_INVALID")
@@ -59,7 +77,8 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const raced = yield* ticketOf({ scope: "commerce", ttl_seconds: 1 }, commerce)
       const results = yield* Effect.forEach(
         Array.from({ length: 10 }),
-        () => Effect.match(dial(`${commercePath}?token=${raced}`), { onSuccess: () => "open", onFailure: () => "refused" }),
+        () =>
+          Effect.match(dial(`${commercePath}?token=${raced}`), { onSuccess: () => "open", onFailure: () => "refused" }),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(results.filter((each) => each === "open").length, 1)
@@ -67,17 +86,32 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       yield* sql`UPDATE stream_tickets SET expires_at = now() - interval '1 second'`
       assert.strictEqual(yield* refused(`${merchantPath}?token=${late}`), "401 TOKEN_EXPIRED")
       // A ticket of one stream opens no other, and neither does a key.
-      assert.strictEqual(yield* refused(`${commercePath}?token=${yield* ticketOf({ scope: "merchant" })}`), "403 SCOPE_MISMATCH")
+      assert.strictEqual(
+        yield* refused(`${commercePath}?token=${yield* ticketOf({ scope: "merchant" })}`),
+        "403 SCOPE_MISMATCH"
+      )
       assert.strictEqual(yield* refused(commercePath, { headers }), "403 SCOPE_MISMATCH")
       assert.strictEqual(yield* refused(merchantPath, { headers: commerce }), "403 SCOPE_MISMATCH")
       const alias = { "x-commerce-api-key": commerce["x-api-key"] }
-      assert.deepInclude(yield* (yield* dial(commercePath, { headers: alias })).next, { type: "ready", stream: "commerce" })
-      assert.strictEqual(yield* refused(merchantPath, { headers: { "x-commerce-api-key": headers["x-api-key"] } }), "403 SCOPE_MISMATCH")
-      assert.strictEqual(yield* refused(`${commercePath}?environment=mainnet`, { headers: commerce }), "403 ENVIRONMENT_FORBIDDEN")
+      assert.deepInclude(yield* (yield* dial(commercePath, { headers: alias })).next, {
+        type: "ready",
+        stream: "commerce"
+      })
+      assert.strictEqual(
+        yield* refused(merchantPath, { headers: { "x-commerce-api-key": headers["x-api-key"] } }),
+        "403 SCOPE_MISMATCH"
+      )
+      assert.strictEqual(
+        yield* refused(`${commercePath}?environment=mainnet`, { headers: commerce }),
+        "403 ENVIRONMENT_FORBIDDEN"
+      )
       const [one, other] = [yield* payor, yield* payor]
       const [head, claims, signature] = one.token.split(".") as [string, string, string]
-      const forged = Buffer.from(Buffer.from(claims, "base64url").toString().replace(one.invoiceId, other.invoiceId)).toString("base64url")
-      for (const token of [`${head}.${forged}.${signature}`, `${head}.${claims}.`, yield* ticketOf({ scope: "merchant" })]) {
+      const forged = Buffer.from(Buffer.from(claims, "base64url").toString().replace(one.invoiceId, other.invoiceId))
+        .toString("base64url")
+      for (
+        const token of [`${head}.${forged}.${signature}`, `${head}.${claims}.`, yield* ticketOf({ scope: "merchant" })]
+      ) {
         assert.strictEqual(yield* refused(`/ws/payment?token=${token}`), "401 TOKEN_INVALID")
       }
       // A payor's token opens no merchant's stream.
@@ -88,12 +122,27 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
     Effect.gen(function*() {
       const { dial, headers, payor, refused, service, ticketOf } = yield* make
       for (const path of [merchantPath, commercePath]) {
-        for (const origin of ["https://evil.example", "null", "https://dash.example.evil.example", "http://dash.example", "https://dash.example:444"]) {
-          assert.strictEqual(yield* refused(path, { headers: { ...headers, origin } }), "403 ORIGIN_NOT_ALLOWED", origin)
+        for (
+          const origin of [
+            "https://evil.example",
+            "null",
+            "https://dash.example.evil.example",
+            "http://dash.example",
+            "https://dash.example:444"
+          ]
+        ) {
+          assert.strictEqual(
+            yield* refused(path, { headers: { ...headers, origin } }),
+            "403 ORIGIN_NOT_ALLOWED",
+            origin
+          )
         }
       }
       const ticket = yield* ticketOf({ scope: "merchant" })
-      assert.strictEqual(yield* refused(`${merchantPath}?token=${ticket}`, { headers: { origin: "https://evil.example" } }), "403 ORIGIN_NOT_ALLOWED")
+      assert.strictEqual(
+        yield* refused(`${merchantPath}?token=${ticket}`, { headers: { origin: "https://evil.example" } }),
+        "403 ORIGIN_NOT_ALLOWED"
+      )
       yield* dial(`${merchantPath}?token=${ticket}`, { headers: { origin: "https://dash.example" } })
       yield* dial(merchantPath, { headers: { ...headers, origin: service.url } })
       const { token } = yield* payor
@@ -118,8 +167,12 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const cases: ReadonlyArray<readonly [string, ReadonlyArray<number | undefined>, ...ReadonlyArray<Buffer>]> = [
         ["an unmasked text", [1002], frame(0x1, "{}", { masked: false })],
         ["an unmasked ping", [1002], frame(0x9, "", { masked: false })],
-        ...[1, 2, 3, 4, 5, 6, 7].map((reserved) => [`reserved bits ${reserved}`, [1002], frame(0x1, "{}", { reserved })] as const),
-        ...[3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map((opcode) => [`opcode ${opcode}`, [1002], frame(opcode, "x")] as const),
+        ...[1, 2, 3, 4, 5, 6, 7].map((reserved) =>
+          [`reserved bits ${reserved}`, [1002], frame(0x1, "{}", { reserved })] as const
+        ),
+        ...[3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map((opcode) =>
+          [`opcode ${opcode}`, [1002], frame(opcode, "x")] as const
+        ),
         ["a fragmented ping", [1002], frame(0x9, "x", { fin: false })],
         ["a fragmented pong", [1002], frame(0xa, "x", { fin: false })],
         ["a fragmented close", [1002], frame(0x8, Buffer.of(3, 232), { fin: false })],
@@ -128,10 +181,17 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
         ["a text that is not UTF-8", [1007], frame(0x1, Buffer.of(0xc3, 0x28))],
         ["a surrogate in UTF-8", [1007], frame(0x1, Buffer.of(0xed, 0xa0, 0x80))],
         ["a text that stops within a character", [1007], frame(0x1, Buffer.of(0xe2, 0x82))],
-        ["a character split by frames and never ended", [1007], frame(0x1, Buffer.of(0xe2), { fin: false }), frame(0x0, Buffer.of(0x82))],
+        [
+          "a character split by frames and never ended",
+          [1007],
+          frame(0x1, Buffer.of(0xe2), { fin: false }),
+          frame(0x0, Buffer.of(0x82))
+        ],
         ["a close reason that is not UTF-8", [1007], closeFrame(1000, Buffer.of(0xff))],
         ["a close of one byte", [1002], frame(0x8, Buffer.of(3))],
-        ...[0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65535].map((code) => [`close code ${code}`, [1002], closeFrame(code)] as const),
+        ...[0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65535].map((code) =>
+          [`close code ${code}`, [1002], closeFrame(code)] as const
+        ),
         ["a continuation of nothing", [1002], frame(0x0, "x")],
         ["a last continuation of nothing", [1002], frame(0x0, "x", { fin: false })],
         ["a text within a text", [1002], frame(0x1, "{", { fin: false }), frame(0x1, "}")],
@@ -140,8 +200,18 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
         ["a length of 4 GiB", [1009], frame(0x2, "", { claims: 1n << 32n })],
         ["64 kB", [1009], frame(0x1, "x".repeat(65_000))],
         ["4,097 bytes", [1009], frame(0x1, huge)],
-        ["4,097 bytes in fragments", [1009], frame(0x1, huge.slice(0, 4_000), { fin: false }), frame(0x0, huge.slice(4_000))],
-        ["empty fragments without end", [1008], frame(0x1, "", { fin: false }), ...Array.from({ length: 200 }, () => frame(0x0, "", { fin: false }))],
+        [
+          "4,097 bytes in fragments",
+          [1009],
+          frame(0x1, huge.slice(0, 4_000), { fin: false }),
+          frame(0x0, huge.slice(4_000))
+        ],
+        [
+          "empty fragments without end",
+          [1008],
+          frame(0x1, "", { fin: false }),
+          ...Array.from({ length: 200 }, () => frame(0x0, "", { fin: false }))
+        ],
         ["a flood of pings", [4400], ...Array.from({ length: 50 }, () => frame(0x9, "x"))],
         ["a flood of pongs", [4400], ...Array.from({ length: 50 }, () => frame(0xa, "x"))],
         ["a flood of messages", [4400], ...Array.from({ length: 50 }, () => frame(0x1, "{}"))]
@@ -155,7 +225,10 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       // What is allowed: a message in fragments around a ping, and a close that is answered in kind.
       const polite = yield* open
       polite.tcp.write(Buffer.concat([
-        frame(0x1, "{\"object\":", { fin: false }), frame(0x9, "hi"), frame(0x0, "\"ws_ping\"}"), closeFrame(3000, "bye")
+        frame(0x1, "{\"object\":", { fin: false }),
+        frame(0x9, "hi"),
+        frame(0x0, "\"ws_ping\"}"),
+        closeFrame(3000, "bye")
       ]))
       assert.strictEqual(yield* polite.closed, 3000)
       const told = polite.frames()
@@ -192,13 +265,23 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
     Effect.gen(function*() {
       const { call, dial, payor, service } = yield* make
       const { token } = yield* payor
-      const clients = yield* Effect.forEach(Array.from({ length: 60 }), () => dial(`/ws/payment?token=${token}`), { concurrency: 20 })
-      yield* until("the rest is ended", Effect.sync(() => clients.filter(({ socket }) => socket.readyState === 1).length), (open) => open === 5)
+      const clients = yield* Effect.forEach(Array.from({ length: 60 }), () => dial(`/ws/payment?token=${token}`), {
+        concurrency: 20
+      })
+      yield* until(
+        "the rest is ended",
+        Effect.sync(() => clients.filter(({ socket }) => socket.readyState === 1).length),
+        (open) => open === 5
+      )
       const ended = clients.filter(({ socket }) => socket.readyState !== 1)
       assert.deepStrictEqual(yield* endOf(ended[0]!), [4429, "TOO_MANY_CONNECTIONS"])
-      const { json } = yield* call("/api/v1/api-keys", { body: { name: "busy", scope: "merchant", environment: "devnet" } })
+      const { json } = yield* call("/api/v1/api-keys", {
+        body: { name: "busy", scope: "merchant", environment: "devnet" }
+      })
       const own = { "x-api-key": json.data.key as string }
-      const many = yield* Effect.forEach(Array.from({ length: 20 }), () => dial(merchantPath, { headers: own }), { concurrency: 20 })
+      const many = yield* Effect.forEach(Array.from({ length: 20 }), () => dial(merchantPath, { headers: own }), {
+        concurrency: 20
+      })
       const { json: made } = yield* service.call("/api/v1/ws/token", { body: { scope: "commerce" }, headers: own })
       // A ticket counts for the key that made it.
       const last = yield* dial(`${commercePath}?token=${made.data.token}`)
@@ -213,16 +296,24 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const client = yield* dial(`/ws/payment?token=${mine.token}&invoice_id=${other.invoiceId}`)
       const filtered = yield* dial(`${merchantPath}?invoice_id=${mine.invoiceId}`, { headers })
       for (const { socket } of [client, filtered]) {
-        for (const text of [
-          `{"object":"subscribe","invoice_id":"${other.invoiceId}"}`,
-          `{"object":"ws_ping","invoice_id":"${other.invoiceId}","type":"subscribe"}`,
-          "{\"filters\":{}}", "[".repeat(2_000), "\u0000"
-        ]) socket.send(text)
+        for (
+          const text of [
+            `{"object":"subscribe","invoice_id":"${other.invoiceId}"}`,
+            `{"object":"ws_ping","invoice_id":"${other.invoiceId}","type":"subscribe"}`,
+            "{\"filters\":{}}",
+            "[".repeat(2_000),
+            "\u0000"
+          ]
+        ) socket.send(text)
       }
       yield* call(`/api/v1/invoices/${other.invoiceId}/cancel`, { method: "POST" })
       yield* call(`/api/v1/invoices/${mine.invoiceId}/cancel`, { method: "POST" })
       for (const { frames, texts } of [client, filtered]) {
-        yield* until("the own invoice is told", Effect.sync(() => frames), (all) => all.some(({ type }) => type === "invoice.canceled"))
+        yield* until(
+          "the own invoice is told",
+          Effect.sync(() => frames),
+          (all) => all.some(({ type }) => type === "invoice.canceled")
+        )
         assert.notInclude(texts.join(), other.invoiceId)
       }
     }))
@@ -230,9 +321,14 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
   it.effect("104: a key that is revoked ends its streams and those of its tickets within 5 s, and opens no more", () =>
     Effect.gen(function*() {
       const { call, dial, refused, service } = yield* make
-      const { json } = yield* call("/api/v1/api-keys", { body: { name: "short", scope: "merchant", environment: "devnet" } })
+      const { json } = yield* call("/api/v1/api-keys", {
+        body: { name: "short", scope: "merchant", environment: "devnet" }
+      })
       const own = { "x-api-key": json.data.key as string }
-      const ticket = Effect.map(service.call("/api/v1/ws/token", { body: { scope: "merchant" }, headers: own }), (found) => found.json.data.token)
+      const ticket = Effect.map(
+        service.call("/api/v1/ws/token", { body: { scope: "merchant" }, headers: own }),
+        (found) => found.json.data.token
+      )
       const byKey = yield* dial(merchantPath, { headers: own })
       const byTicket = yield* dial(`${merchantPath}?token=${yield* ticket}`)
       const unused = yield* ticket
@@ -246,7 +342,10 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const away = yield* call("/api/v1/api-keys", {
         body: { name: "away", scope: "merchant", environment: "devnet", ip_allowlist: ["203.0.113.0/24"] }
       })
-      assert.strictEqual(yield* refused(merchantPath, { headers: { "x-api-key": away.json.data.key } }), "403 IP_NOT_ALLOWED")
+      assert.strictEqual(
+        yield* refused(merchantPath, { headers: { "x-api-key": away.json.data.key } }),
+        "403 IP_NOT_ALLOWED"
+      )
     }))
 
   it.effect("105: an upgrade elsewhere, to something else, or of another version is answered like any request", () =>
@@ -266,7 +365,9 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       assert.oneOf(yield* statusOf(merchantPath, many), [101, 400, 431])
       const head = `GET ${merchantPath} HTTP/1.1\r\nhost: x\r\nx-api-key: ${headers["x-api-key"]}\r\n`
       assert.deepStrictEqual(statusesIn(yield* sendRaw(service.url, `${head}connection: close\r\n\r\n`)), [400])
-      const post = `${head.replace("GET", "POST")}connection: upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\n\r\n`
+      const post = `${
+        head.replace("GET", "POST")
+      }connection: upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\n\r\n`
       assert.deepStrictEqual(statusesIn(yield* sendRaw(service.url, post)), [404])
     }))
 
@@ -278,9 +379,14 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
         assert.strictEqual(yield* refused(`${merchantPath}?${name}=${key}`, { headers }), "401 UNAUTHORIZED", name)
       }
       assert.strictEqual(yield* refused(`${commercePath}?token=${commerceKey}`), "401 TOKEN_INVALID")
-      const jwt = ["{\"alg\":\"EdDSA\"}", "{\"sub\":\"merchant:1\"}", "x"].map((part) => Buffer.from(part).toString("base64url")).join(".")
+      const jwt = ["{\"alg\":\"EdDSA\"}", "{\"sub\":\"merchant:1\"}", "x"].map((part) =>
+        Buffer.from(part).toString("base64url")
+      ).join(".")
       assert.strictEqual(yield* refused(`${merchantPath}?token=${jwt}`), "401 TOKEN_INVALID")
-      assert.strictEqual(yield* refused(`${merchantPath}?token=${yield* ticketOf({ scope: "merchant" })}`, { headers }), "400 AMBIGUOUS_CREDENTIALS")
+      assert.strictEqual(
+        yield* refused(`${merchantPath}?token=${yield* ticketOf({ scope: "merchant" })}`, { headers }),
+        "400 AMBIGUOUS_CREDENTIALS"
+      )
     }))
 
   it.effect("a ticket is given for the caller's own streams only, and 100 unused ones at most", () =>
@@ -289,13 +395,26 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const ask = (body: unknown, as: Record<string, string> = headers, path = "") =>
         Effect.map(service.call(`/api/v1/ws/token${path}`, { body, headers: as }), outcome)
       assert.strictEqual(yield* ask({ scope: "merchant" }, commerce), "403 SCOPE_MISMATCH")
-      assert.strictEqual(yield* ask({ scope: "merchant" }, headers, "?environment=mainnet"), "403 ENVIRONMENT_FORBIDDEN")
-      for (const body of [{}, { scope: "payment" }, { scope: "merchant", ttl_seconds: 0 }, { scope: "merchant", ttl_seconds: 61 }, { scope: "merchant", ttl_seconds: 1.5 }]) {
+      assert.strictEqual(
+        yield* ask({ scope: "merchant" }, headers, "?environment=mainnet"),
+        "403 ENVIRONMENT_FORBIDDEN"
+      )
+      for (
+        const body of [{}, { scope: "payment" }, { scope: "merchant", ttl_seconds: 0 }, {
+          scope: "merchant",
+          ttl_seconds: 61
+        }, { scope: "merchant", ttl_seconds: 1.5 }]
+      ) {
         assert.strictEqual(yield* ask(body), "400 VALIDATION_ERROR", JSON.stringify(body))
       }
-      const { json } = yield* call("/api/v1/api-keys", { body: { name: "hoarder", scope: "commerce", environment: "devnet" } })
+      const { json } = yield* call("/api/v1/api-keys", {
+        body: { name: "hoarder", scope: "commerce", environment: "devnet" }
+      })
       const own = { "x-api-key": Redacted.value(Redacted.make(json.data.key as string)) }
       const found = yield* Effect.forEach(Array.from({ length: 101 }), () => ask({ scope: "commerce" }, own))
-      assert.deepStrictEqual([found.filter((each) => each === "200").length, found.at(-1)], [100, "429 RATE_LIMIT_EXCEEDED"])
+      assert.deepStrictEqual([found.filter((each) => each === "200").length, found.at(-1)], [
+        100,
+        "429 RATE_LIMIT_EXCEEDED"
+      ])
     }))
 })

@@ -11,9 +11,16 @@ import { keptAnswerBytes } from "../../../modules/transports/https/Answer.ts"
 import { connect, emptyDatabase } from "../../support/Database.ts"
 import { type Dns, makeDns } from "../../support/Dns.ts"
 import {
-  answers, identity, makeRawReceiver, makeReceiver, neverAnswers, type RawReceiver, type Receiver, receiverCertificate
+  answers,
+  identity,
+  makeRawReceiver,
+  makeReceiver,
+  neverAnswers,
+  type RawReceiver,
+  type Receiver,
+  receiverCertificate
 } from "../../support/Receiver.ts"
-import { configOf, type TestResponse, startService, temporaryDirectory, until } from "../../support/Service.ts"
+import { configOf, startService, temporaryDirectory, type TestResponse, until } from "../../support/Service.ts"
 import { outcome } from "./AttackedService.ts"
 
 /** How an attempt ended, as the database keeps it for the merchant to see. */
@@ -47,82 +54,91 @@ const made = 15
 /** Where the service says it lives. */
 const [ownName, ownAddress] = ["pay.example.com", "8.8.4.4"]
 
-const site = Layer.effect(Site, Effect.gen(function*() {
-  const dns = yield* makeDns
-  dns.set(ownName, [ownAddress])
-  const receiver = yield* makeReceiver()
-  const silent = () => {}
-  const old = { ...identity(), minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL:@SECLEVEL=0" } as const
-  const raw = {
-    expired: yield* makeRawReceiver(silent, identity("expired")),
-    otherhost: yield* makeRawReceiver(silent, identity("otherhost")),
-    stranger: yield* makeRawReceiver(silent, identity("stranger")),
-    old: yield* makeRawReceiver(silent, old),
-    headers: yield* makeRawReceiver((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\n")
-      for (let n = 0; n < 160; n++) socket.write(`x-${n}: ${"y".repeat(65_536)}\r\n`)
-    }),
-    interim: yield* makeRawReceiver((socket) => {
-      socket.once("data", () => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000)))
-    })
-  }
-  const database = yield* emptyDatabase
-  const config = configOf({
-    database: database.url,
-    chains: [{ use: "simulated" }],
-    receivers: [receiver.host, ...Object.values(raw).map(({ host }) => host)],
-    // One attempt each: what a retry does is told elsewhere.
-    webhooks: { retryBaseSeconds: 3_600 }
-  })
-  const service = yield* startService({
-    directory: yield* temporaryDirectory,
-    config: {
-      ...config,
-      http: { publicUrl: `https://${ownName}` },
-      transports: [{ use: "https", options: { ca: receiverCertificate, nameservers: [dns.server] } }]
+const site = Layer.effect(
+  Site,
+  Effect.gen(function*() {
+    const dns = yield* makeDns
+    dns.set(ownName, [ownAddress])
+    const receiver = yield* makeReceiver()
+    const silent = () => {}
+    const old = { ...identity(), minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL:@SECLEVEL=0" } as const
+    const raw = {
+      expired: yield* makeRawReceiver(silent, identity("expired")),
+      otherhost: yield* makeRawReceiver(silent, identity("otherhost")),
+      stranger: yield* makeRawReceiver(silent, identity("stranger")),
+      old: yield* makeRawReceiver(silent, old),
+      headers: yield* makeRawReceiver((socket) => {
+        socket.write("HTTP/1.1 200 OK\r\n")
+        for (let n = 0; n < 160; n++) socket.write(`x-${n}: ${"y".repeat(65_536)}\r\n`)
+      }),
+      interim: yield* makeRawReceiver((socket) => {
+        socket.once("data", () => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000)))
+      })
     }
-  })
-  yield* Effect.addFinalizer(() => Effect.sync(() => assert.deepStrictEqual(service.errors(), [])))
-  const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
-  const { merchant_key: key } = yield* service.keys
-  const call = (path: string, method: string, body: unknown) =>
-    service.call(path, { method, body, headers: { "x-api-key": key, "idempotency-key": randomUUID() } })
-  const create = (url: string, more: object = {}) =>
-    call("/api/v1/webhooks", "POST", { url, enabled_events: ["invoice.created"], ...more })
-
-  const ids = yield* Effect.forEach(Array.from({ length: made }, (_, n) => n), (n) =>
-    Effect.map(create(receiver.url(`/${n}`)), ({ json, text }): string => json?.data?.id ?? assert.fail(text)))
-
-  const attempts = (urls: ReadonlyArray<string>) =>
-    Effect.gen(function*() {
-      // What was tried before opens no breaker on what comes now.
-      yield* sql`DELETE FROM webhook_attempts`
-      yield* sql`UPDATE webhook_endpoints SET status = 'disabled'`
-      for (const [index, url] of urls.entries()) {
-        yield* sql`UPDATE webhook_endpoints SET status = 'enabled', url = ${url} WHERE id = ${ids[index]!}`
-        yield* sql`DELETE FROM webhook_lanes WHERE endpoint_id = ${ids[index]!}`
+    const database = yield* emptyDatabase
+    const config = configOf({
+      database: database.url,
+      chains: [{ use: "simulated" }],
+      receivers: [receiver.host, ...Object.values(raw).map(({ host }) => host)],
+      // One attempt each: what a retry does is told elsewhere.
+      webhooks: { retryBaseSeconds: 3_600 }
+    })
+    const service = yield* startService({
+      directory: yield* temporaryDirectory,
+      config: {
+        ...config,
+        http: { publicUrl: `https://${ownName}` },
+        transports: [{ use: "https", options: { ca: receiverCertificate, nameservers: [dns.server] } }]
       }
-      const invoice = yield* call("/api/v1/invoices", "POST", { amount: 1_000 })
-      const found = yield* until(
-        "every attempt is written down",
-        Effect.orDie(sql<Attempted & { readonly id: string }>`
+    })
+    yield* Effect.addFinalizer(() => Effect.sync(() => assert.deepStrictEqual(service.errors(), [])))
+    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+    const { merchant_key: key } = yield* service.keys
+    const call = (path: string, method: string, body: unknown) =>
+      service.call(path, { method, body, headers: { "x-api-key": key, "idempotency-key": randomUUID() } })
+    const create = (url: string, more: object = {}) =>
+      call("/api/v1/webhooks", "POST", { url, enabled_events: ["invoice.created"], ...more })
+
+    const ids = yield* Effect.forEach(
+      Array.from({ length: made }, (_, n) => n),
+      (n) => Effect.map(create(receiver.url(`/${n}`)), ({ json, text }): string => json?.data?.id ?? assert.fail(text))
+    )
+
+    const attempts = (urls: ReadonlyArray<string>) =>
+      Effect.gen(function*() {
+        // What was tried before opens no breaker on what comes now.
+        yield* sql`DELETE FROM webhook_attempts`
+        yield* sql`UPDATE webhook_endpoints SET status = 'disabled'`
+        for (const [index, url] of urls.entries()) {
+          yield* sql`UPDATE webhook_endpoints SET status = 'enabled', url = ${url} WHERE id = ${ids[index]!}`
+          yield* sql`DELETE FROM webhook_lanes WHERE endpoint_id = ${ids[index]!}`
+        }
+        const invoice = yield* call("/api/v1/invoices", "POST", { amount: 1_000 })
+        const found = yield* until(
+          "every attempt is written down",
+          Effect.orDie(sql<Attempted & { readonly id: string }>`
           SELECT w.id, w.url, a.outcome, a.status, a.error, a.response FROM webhook_attempts a
           JOIN webhook_endpoints w ON w.merchant_id = a.merchant_id AND w.id = a.endpoint_id
           JOIN webhook_deliveries d ON d.merchant_id = a.merchant_id AND d.id = a.delivery_id
           JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
           WHERE strpos(e.data, ${String(invoice.json?.invoice_id)}) > 0`),
-        (each) => each.length === urls.length,
-        20_000
-      )
-      return urls.map((_, index) => found.find(({ id }) => id === ids[index])!)
-    }).pipe(Effect.orDie)
+          (each) => each.length === urls.length,
+          20_000
+        )
+        return urls.map((_, index) => found.find(({ id }) => id === ids[index])!)
+      }).pipe(Effect.orDie)
 
-  return Site.of({
-    dns, receiver, raw, create, attempts,
-    change: (url) => call(`/api/v1/webhooks/${ids[0]}`, "PATCH", { url }),
-    remove: (id) => call(`/api/v1/webhooks/${id}`, "DELETE", undefined)
+    return Site.of({
+      dns,
+      receiver,
+      raw,
+      create,
+      attempts,
+      change: (url) => call(`/api/v1/webhooks/${ids[0]}`, "PATCH", { url }),
+      remove: (id) => call(`/api/v1/webhooks/${id}`, "DELETE", undefined)
+    })
   })
-}))
+)
 
 const ipv4 = (...hosts: ReadonlyArray<string>) => hosts.map((host) => `https://${host}/`)
 const ipv6 = (...hosts: ReadonlyArray<string>) => hosts.map((host) => `https://[${host}]/`)
@@ -131,25 +147,71 @@ const ipv6 = (...hosts: ReadonlyArray<string>) => hosts.map((host) => `https://[
 const refusedAsWritten: Readonly<Record<string, ReadonlyArray<string>>> = {
   "76: plain http": ["http://shop.example/", "http://8.8.8.8/", "HTTP://shop.example/"],
   "77: 127.0.0.1 in other spellings": ipv4(
-    "127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "①②⑦.⓪.⓪.①", "127。0。0。1"
+    "127.0.0.1",
+    "2130706433",
+    "0x7f000001",
+    "0177.0.0.1",
+    "127.1",
+    "0",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1"
   ),
   "78: IPv6 that is not the internet's, or hides IPv4": ipv6(
-    "::1", "::", "::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "64:ff9b::7f00:1", "2002:7f00:1::", "fe80::1", "fc00::1",
-    "fd00:ec2::254", "::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"
+    "::1",
+    "::",
+    "::ffff:127.0.0.1",
+    "::ffff:a9fe:a9fe",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+    "fe80::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "::127.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b:1::a00:1",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2"
   ),
   "79: private, shared and metadata addresses": ipv4(
-    "169.254.169.254", "100.100.100.200", "10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "198.18.0.1", "0.0.0.1",
-    "224.0.0.1", "240.0.0.1", "255.255.255.255"
+    "169.254.169.254",
+    "100.100.100.200",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.0.1",
+    "100.64.0.1",
+    "198.18.0.1",
+    "0.0.0.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255"
   ),
   "80: names that stay inside": ipv4(
-    "localhost", "localhost.", "foo.localhost", "metadata.google.internal", "redis", "x.onion", "postgres.svc.cluster.local"
+    "localhost",
+    "localhost.",
+    "foo.localhost",
+    "metadata.google.internal",
+    "redis",
+    "x.onion",
+    "postgres.svc.cluster.local"
   ),
   "84: what else can stand in a URL": [
-    "https://user:pass@shop.example/", "https://shop.example/#x", "https://shop.example\\@evil.example/",
-    "https://shop.example/\t", "https://shop.example/a\nb", "https://sh\top.example/", "https://shop.example:22/",
-    "https://shop.example:25/", "https://shop.example:5432/", "https://shop.example:6379/", "https://shop.example:80/"
+    "https://user:pass@shop.example/",
+    "https://shop.example/#x",
+    "https://shop.example\\@evil.example/",
+    "https://shop.example/\t",
+    "https://shop.example/a\nb",
+    "https://sh\top.example/",
+    "https://shop.example:22/",
+    "https://shop.example:25/",
+    "https://shop.example:5432/",
+    "https://shop.example:6379/",
+    "https://shop.example:80/"
   ],
-  "85: ourselves": [`https://${ownName}/api/v1/webhooks`, `https://${ownName}./`, `https://${ownName}:8443/`, `https://${ownAddress}/`]
+  "85: ourselves": [
+    `https://${ownName}/api/v1/webhooks`,
+    `https://${ownName}./`,
+    `https://${ownName}:8443/`,
+    `https://${ownAddress}/`
+  ]
 }
 
 /** Fails unless nothing came of an attempt but a reason. */
@@ -174,7 +236,16 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
   it.effect("76: other schemes are refused when made and when changed", () =>
     Effect.gen(function*() {
       const { change, create } = yield* Site
-      for (const url of ["ftp://shop.example/", "file:///etc/passwd", "ndjson://audit", "gopher://127.0.0.1:6379/", "shop.example", ""]) {
+      for (
+        const url of [
+          "ftp://shop.example/",
+          "file:///etc/passwd",
+          "ndjson://audit",
+          "gopher://127.0.0.1:6379/",
+          "shop.example",
+          ""
+        ]
+      ) {
         assert.strictEqual(outcome(yield* create(url)), "400 WEBHOOK_URL_INVALID", url)
         assert.strictEqual(outcome(yield* change(url)), "400 WEBHOOK_URL_INVALID", url)
       }
@@ -185,7 +256,10 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
       const { attempts, change, create, dns, receiver } = yield* Site
       const [, port] = receiver.host.split(":")
       const names: Readonly<Record<string, ReadonlyArray<string>>> = {
-        inside: ["127.0.0.1"], mixed: ["8.8.8.8", "10.0.0.7"], six: ["8.8.8.8", "::1"], loop: ["8.8.8.8", ownAddress]
+        inside: ["127.0.0.1"],
+        mixed: ["8.8.8.8", "10.0.0.7"],
+        six: ["8.8.8.8", "::1"],
+        loop: ["8.8.8.8", ownAddress]
       }
       const urls = Object.entries(names).map(([name, addresses]) => {
         dns.set(`${name}.example`, addresses)
@@ -221,7 +295,8 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
         targets.map((location, n) => {
           receiver.script(`/${status}/${n}`, answers(status, { location }, "moved"))
           return receiver.url(`/${status}/${n}`)
-        }))
+        })
+      )
       for (const [index, found] of (yield* attempts(urls)).entries()) {
         const status = statuses[Math.floor(index / targets.length)]!
         assert.deepInclude(found, { outcome: "failed", status, error: null, response: "moved" }, found.url)
@@ -248,7 +323,8 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
       receiver.script("/mute", neverAnswers)
       const [endless, large, small, trickle, mute, headers, interim] = yield* attempts([
         ...["/endless", "/bomb", "/small-bomb", "/trickle", "/mute"].map(receiver.url),
-        `http://${raw.headers.host}/`, `http://${raw.interim.host}/`
+        `http://${raw.headers.host}/`,
+        `http://${raw.interim.host}/`
       ])
       refusedAtSending(endless!, /ANSWER_TOO_LONG/)
       refusedAtSending(large!, /ANSWER_TOO_LONG/)
@@ -256,13 +332,20 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
       refusedAtSending(interim!, /bad response/)
       assert.deepInclude(small, { outcome: "succeeded", status: 200 })
       assert.isAtMost(Buffer.byteLength(small!.response ?? ""), keptAnswerBytes)
-      for (const slow of [trickle, mute]) assert.deepInclude(slow, { outcome: "timed_out", status: null, response: null })
+      for (const slow of [trickle, mute]) {
+        assert.deepInclude(slow, { outcome: "timed_out", status: null, response: null })
+      }
     }))
 
   it.effect("87: TLS that is expired, for another host, of no authority, or old is a failure, with no second try", () =>
     Effect.gen(function*() {
       const { attempts, raw } = yield* Site
-      const bad = { expired: /CERT_HAS_EXPIRED/, otherhost: /ALTNAME/, stranger: /SELF_SIGNED/, old: /PROTOCOL|VERSION|ALERT/i }
+      const bad = {
+        expired: /CERT_HAS_EXPIRED/,
+        otherhost: /ALTNAME/,
+        stranger: /SELF_SIGNED/,
+        old: /PROTOCOL|VERSION|ALERT/i
+      }
       const names = Object.keys(bad) as ReadonlyArray<keyof typeof bad>
       for (const [index, found] of (yield* attempts(names.map((name) => `https://${raw[name].host}/`))).entries()) {
         refusedAtSending(found, bad[names[index]!])
@@ -274,8 +357,12 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
     Effect.gen(function*() {
       const { attempts, create, receiver, remove } = yield* Site
       const headers = {
-        Host: "evil.example", "Content-Length": "1", "Transfer-Encoding": "chunked", "webhook-signature": "v1,x",
-        "X-Service-Signature": "x", "X-Evil": "a\r\nX-Evil-Too: b"
+        Host: "evil.example",
+        "Content-Length": "1",
+        "Transfer-Encoding": "chunked",
+        "webhook-signature": "v1,x",
+        "X-Service-Signature": "x",
+        "X-Evil": "a\r\nX-Evil-Too: b"
       }
       const made = yield* create(receiver.url("/88"), { headers, custom_headers: headers })
       assert.strictEqual(outcome(made), "200")
@@ -286,9 +373,21 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
       const [arrival] = receiver.arrivals("/88")
       assert.notMatch(arrival!.rawHeaders.join("\n"), /evil/i)
       assert.deepStrictEqual(Object.keys(arrival!.headers).toSorted(), [
-        "connection", "content-length", "content-type", "host", "user-agent", "webhook-id", "webhook-signature",
-        "webhook-timestamp", "x-service-attempt", "x-service-delivery-id", "x-service-event", "x-service-event-id",
-        "x-service-network-environment", "x-service-signature", "x-service-timestamp"
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+        "webhook-id",
+        "webhook-signature",
+        "webhook-timestamp",
+        "x-service-attempt",
+        "x-service-delivery-id",
+        "x-service-event",
+        "x-service-event-id",
+        "x-service-network-environment",
+        "x-service-signature",
+        "x-service-timestamp"
       ])
       assert.strictEqual(arrival!.headers["host"], receiver.host)
     }))

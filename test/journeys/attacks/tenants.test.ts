@@ -6,25 +6,27 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
-import type { TestResponse, TestRequest } from "../../support/Service.ts"
+import type { TestRequest, TestResponse } from "../../support/Service.ts"
 import { assertStatus } from "../Shop.ts"
 import { ask, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "../Tenants.ts"
-import { attack, assertHarmless } from "./Assertions.ts"
+import { assertHarmless, attack } from "./Assertions.ts"
 
 /** What an answer says, without what differs by chance and without the id that was asked for. */
 const said = ({ status, text }: TestResponse, id: string) =>
   `${status} ${text.replaceAll(/req_[0-9a-f-]+/g, "req").replaceAll(id, "<id>")}`
 
 /** B's answers to `theirs` and to an unknown id are one and the same 404. */
-const asUnknown = Effect.fnUntraced(function*(path: (id: string) => string, theirs: string, unknown: string, sent: TestRequest = {}) {
-  const { b, service } = yield* Tenants
-  for (const credential of [b.merchant, b.commerce, b.mainnet, b.jwt]) {
-    const answers = yield* Effect.forEach([theirs, unknown], (id) => ask(service, credential, path(id), sent))
-    answers.forEach((answer) => assertHarmless(answer, path(theirs)))
-    assert.include([403, 404], answers[0]!.status, answers[0]!.text)
-    assert.strictEqual(said(answers[0]!, theirs), said(answers[1]!, unknown))
+const asUnknown = Effect.fnUntraced(
+  function*(path: (id: string) => string, theirs: string, unknown: string, sent: TestRequest = {}) {
+    const { b, service } = yield* Tenants
+    for (const credential of [b.merchant, b.commerce, b.mainnet, b.jwt]) {
+      const answers = yield* Effect.forEach([theirs, unknown], (id) => ask(service, credential, path(id), sent))
+      answers.forEach((answer) => assertHarmless(answer, path(theirs)))
+      assert.include([403, 404], answers[0]!.status, answers[0]!.text)
+      assert.strictEqual(said(answers[0]!, theirs), said(answers[1]!, unknown))
+    }
   }
-})
+)
 
 const asA = Effect.fnUntraced(function*(path: string, body?: object, method?: string) {
   const { a, service } = yield* Tenants
@@ -48,7 +50,11 @@ const customer = "cust_of_a"
 const estate = Effect.gen(function*() {
   const made = yield* asA("/api/v1/invoices", { amount_usd: 5, customer_id: customer })
   const { data } = yield* asA(`/api/v1/devnet/invoices/${made.invoice_id}/simulate`, { action: "pay" })
-  return { invoiceId: made.invoice_id as string, paymentId: data.invoice_payment.id as string, eventIds: data.event_ids }
+  return {
+    invoiceId: made.invoice_id as string,
+    paymentId: data.invoice_payment.id as string,
+    eventIds: data.event_ids
+  }
 })
 
 const unknownEvent = "evt_1700000000000-1"
@@ -137,7 +143,8 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       yield* asA("/api/v1/merchant/wallets/evm", { kind: "pool", value }, "PUT")
       assert.deepStrictEqual((yield* asB("/api/v1/merchant/wallets")).wallets, [])
       yield* asA("/api/v1/merchant/wallets/evm", undefined, "DELETE")
-      const signedIn = assertStatus(200, yield* attack(service, "/api/v1/auth/wallets", { headers: a.jwt })).data.data[0]
+      const signedIn =
+        assertStatus(200, yield* attack(service, "/api/v1/auth/wallets", { headers: a.jwt })).data.data[0]
       const unlinked = yield* ask(service, b.jwt, `/api/v1/auth/wallets/${signedIn.id}`, { method: "DELETE" })
       assert.strictEqual(unlinked.status, 404)
       yield* asA("/api/v1/merchant/settings", { branding: { name: "Only A" } }, "PATCH")
@@ -183,8 +190,14 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       const metrics = asB("/api/v1/metrics")
       const before = [yield* totals, (yield* metrics).data.totals, (yield* asB("/api/v1/invoices")).total]
       yield* estate
-      assert.deepStrictEqual([yield* totals, (yield* metrics).data.totals, (yield* asB("/api/v1/invoices")).total], before)
-      assertStatus(200, yield* ask(service, b.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 1 } }))
+      assert.deepStrictEqual(
+        [yield* totals, (yield* metrics).data.totals, (yield* asB("/api/v1/invoices")).total],
+        before
+      )
+      assertStatus(
+        200,
+        yield* ask(service, b.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 1 } })
+      )
       assert.strictEqual((yield* totals).totals.all.count, before[0].totals.all.count + 1)
     }))
 

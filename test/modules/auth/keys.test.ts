@@ -28,7 +28,14 @@ const layerWith = (settings = settingsLayer({ environments: ["devnet", "mainnet"
     Layer.provideMerge(Actors.layer),
     Layer.provideMerge(kernel([auth], settings)),
     Layer.provideMerge(NodeServices.layer)
-  ) as Layer.Layer<Keys | Merchants | Credentials | SqlClient.SqlClient | Layer.Success<ReturnType<typeof kernel>> | Layer.Success<typeof NodeServices.layer>>
+  ) as Layer.Layer<
+    | Keys
+    | Merchants
+    | Credentials
+    | SqlClient.SqlClient
+    | Layer.Success<ReturnType<typeof kernel>>
+    | Layer.Success<typeof NodeServices.layer>
+  >
 
 /** A second instance: locks of its own, over the same database and commit log. */
 const anotherInstance = Effect.map(
@@ -65,11 +72,14 @@ describe("keys", () => {
       const there = yield* anotherInstance
       const { id: merchantId } = yield* here.createMerchant("Acme", null)
       const made = yield* Effect.forEach(
-        Array.from({ length: maximumKeys - 1 }), () => here.create({ ...newKey, merchantId }), { concurrency: 4 }
+        Array.from({ length: maximumKeys - 1 }),
+        () => here.create({ ...newKey, merchantId }),
+        { concurrency: 4 }
       )
       const rotate = (keys: typeof here, at: number) =>
         keys.rotate(
-          { merchantId, environment: null, id: made[at]!.state.id }, { overlapSeconds: 60, createdBy: null }
+          { merchantId, environment: null, id: made[at]!.state.id },
+          { overlapSeconds: 60, createdBy: null }
         ).pipe(Effect.match({ onSuccess: () => "rotated", onFailure: ({ code }) => code }))
       for (let round = 0; round < 5; round++) {
         const outcomes = yield* Effect.all([rotate(here, 2 * round), rotate(there, 2 * round + 1)], { concurrency: 2 })
@@ -86,12 +96,19 @@ describe("keys", () => {
       const made = yield* keys.create({ ...newKey, merchantId: merchant.id })
       const principal = yield* verify(made.key)
       assert.deepStrictEqual(principal, {
-        merchantId: merchant.id, environment: "mainnet", scope: "merchant", kind: "key",
-        credential: made.state.id, apiVersion: made.state.apiVersion
+        merchantId: merchant.id,
+        environment: "mainnet",
+        scope: "merchant",
+        kind: "key",
+        credential: made.state.id,
+        apiVersion: made.state.apiVersion
       } as never)
       const revoked = yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id })
       assert.strictEqual(revoked.state.status, "revoked")
-      assert.deepStrictEqual(yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id }), revoked)
+      assert.deepStrictEqual(
+        yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id }),
+        revoked
+      )
       yield* TestClock.adjust("5 seconds")
       assert.isNull(yield* verify(made.key))
       assert.isNull(yield* verify(`${made.key.slice(0, -1)}${made.key.endsWith("0") ? "1" : "0"}`))

@@ -1,7 +1,6 @@
 /**
- * Goal: a merchant manages its own keys and nobody else's, a key is shown once, and what was rotated, revoked or bound to
- * an address opens exactly what it should.
- * Method: the real routes and commit log over PostgreSQL, on virtual time.
+ * Goal: a merchant manages its own keys and nobody else's, a key is shown once, and what was rotated, revoked or bound
+ * to an address opens exactly what it should. Method: the real routes and commit log over PostgreSQL, on virtual time.
  */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer, Schema } from "effect"
@@ -27,9 +26,16 @@ class ProbeGroup extends HttpApiGroup.make("probe").add(
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(
-  HttpApiBuilder.group(ProbeApi, "probe", (group) =>
-    group.handle("who", () =>
-      Effect.map(CurrentPrincipal, ({ apiVersion, merchantId }) => ({ merchant: merchantId, version: apiVersion }))))
+  HttpApiBuilder.group(
+    ProbeApi,
+    "probe",
+    (group) =>
+      group.handle(
+        "who",
+        () =>
+          Effect.map(CurrentPrincipal, ({ apiVersion, merchantId }) => ({ merchant: merchantId, version: apiVersion }))
+      )
+  )
 ))
 
 /** `wallet-<merchant>` is a token of that merchant's wallet, at home on devnet. */
@@ -40,8 +46,12 @@ const owners = Layer.effectDiscard(Effect.gen(function*() {
     const merchant = /^wallet-(\d+)$/.exec(token)?.[1]
     if (merchant === undefined) return Effect.fail(publicError("TOKEN_INVALID"))
     return Effect.succeed({
-      merchantId: Number.parseInt(merchant, 10), environment: "devnet", scope: "merchant", kind: "wallet",
-      credential: token, apiVersion: newestVersion
+      merchantId: Number.parseInt(merchant, 10),
+      environment: "devnet",
+      scope: "merchant",
+      kind: "wallet",
+      credential: token,
+      apiVersion: newestVersion
     } as Principal)
   })
 }))
@@ -105,9 +115,19 @@ layer(served())("API keys", (it) => {
       const made = yield* call({ wallet }, "POST", "", wanted, sent)
       const { created_at, id, key, ...rest } = made.json.data
       assert.deepStrictEqual(rest, {
-        object: "api_key", name: "Server", prefix: key.slice(0, 12), last4: key.slice(-4), scope: "merchant",
-        environment: "devnet", status: "active", expires_at: null, ip_allowlist: [], api_version: newestVersion,
-        last_used_at: null, replaced_by: null, created_by: null
+        object: "api_key",
+        name: "Server",
+        prefix: key.slice(0, 12),
+        last4: key.slice(-4),
+        scope: "merchant",
+        environment: "devnet",
+        status: "active",
+        expires_at: null,
+        ip_allowlist: [],
+        api_version: newestVersion,
+        last_used_at: null,
+        replaced_by: null,
+        created_by: null
       })
       assert.match(key, /^mk_dev_/)
       assert.deepStrictEqual((yield* who(key)).json, { merchant: wallet, version: newestVersion })
@@ -163,9 +183,15 @@ layer(served())("API keys", (it) => {
       const { id, key, wallet } = yield* aKey()
       const live = (yield* call({ wallet }, "POST", "", { ...wanted, environment: "mainnet" })).json.data
       const commerce = (yield* call({ key }, "POST", "", { ...wanted, scope: "commerce" })).json.data
-      for (const [method, path, body] of [
-        ["GET", ""], ["POST", "", wanted], ["PATCH", `/${id}`, {}], ["DELETE", `/${id}`], ["POST", `/${id}/rotate`, {}]
-      ] as const) {
+      for (
+        const [method, path, body] of [
+          ["GET", ""],
+          ["POST", "", wanted],
+          ["PATCH", `/${id}`, {}],
+          ["DELETE", `/${id}`],
+          ["POST", `/${id}/rotate`, {}]
+        ] as const
+      ) {
         assert.strictEqual(codeOf(yield* call({ key: commerce.key }, method, path, body)), "403 SCOPE_MISMATCH", method)
       }
       const idsOf = (answer: Answer) => answer.json.data.data.map((one: { id: string }) => one.id)
@@ -191,9 +217,13 @@ layer(served())("API keys", (it) => {
       const mine = yield* aKey()
       const theirs = yield* aKey()
       const unknown = "key_00000000-0000-4000-8000-000000000000"
-      for (const [method, path, body] of [
-        ["PATCH", "", { name: "x" }], ["DELETE", ""], ["POST", "/rotate", {}]
-      ] as const) {
+      for (
+        const [method, path, body] of [
+          ["PATCH", "", { name: "x" }],
+          ["DELETE", ""],
+          ["POST", "/rotate", {}]
+        ] as const
+      ) {
         const bodies = yield* Effect.forEach([theirs.id, unknown, "nonsense"], (id) =>
           Effect.map(call({ key: mine.key }, method, `/${id}${path}`, body), ({ json, status }) =>
             JSON.stringify([status, { ...json.error, request_id: "" }])))
@@ -233,7 +263,10 @@ layer(served())("API keys", (it) => {
         })
       assert.deepStrictEqual(yield* walk("starting_after", ""), all)
       assert.deepStrictEqual(yield* walk("ending_before", `&ending_before=${all.at(-1)}`), all.slice(0, -1))
-      assert.strictEqual(codeOf(yield* call({ wallet }, "GET", `?starting_after=${all[0]}&ending_before=${all[1]}`)), "400 INVALID_CURSOR")
+      assert.strictEqual(
+        codeOf(yield* call({ wallet }, "GET", `?starting_after=${all[0]}&ending_before=${all[1]}`)),
+        "400 INVALID_CURSOR"
+      )
       for (const limit of ["0", "101", "x", "1.5"]) {
         assert.strictEqual(codeOf(yield* call({ wallet }, "GET", `?limit=${limit}`)), "400 INVALID_LIMIT")
       }
@@ -254,7 +287,10 @@ layer(served())("API keys", (it) => {
       assert.strictEqual((yield* change({ api_version: "2026-01-15" })).json.data.api_version, "2026-01-15")
       yield* TestClock.adjust("2 seconds")
       const pinned = yield* who(key)
-      assert.deepStrictEqual([pinned.json.version, pinned.headers.get("x-service-version")], ["2026-01-15", "2026-01-15"])
+      assert.deepStrictEqual([pinned.json.version, pinned.headers.get("x-service-version")], [
+        "2026-01-15",
+        "2026-01-15"
+      ])
       const bad = yield* change({ api_version: "2020-01-01" })
       assert.deepStrictEqual([codeOf(bad), bad.json.error.param], ["400 INVALID_VERSION", "api_version"])
       yield* call({ wallet }, "DELETE", `/${id}`)
@@ -274,7 +310,10 @@ layer(served())("API keys", (it) => {
       assert.deepStrictEqual(others.map(codeOf), others.map(() => "409 INVALID_TRANSITION"))
       const made = won!.json.data
       assert.deepInclude(made, {
-        name: "Server", status: "active", api_version: "2026-01-15", previous_key_id: old.id
+        name: "Server",
+        status: "active",
+        api_version: "2026-01-15",
+        previous_key_id: old.id
       })
       assert.strictEqual((yield* who(made.key)).json.merchant, old.wallet)
       assert.strictEqual((yield* who(old.key)).status, 200)
@@ -317,7 +356,9 @@ layer(served())("API keys", (it) => {
       assert.strictEqual((yield* who(key)).status, 200)
       yield* TestClock.adjust("1 second")
       assert.strictEqual(codeOf(yield* who(key)), "401 API_KEY_INVALID")
-      const [ended] = (yield* call({ wallet }, "GET")).json.data.data.filter((one: { expires_at: number }) => one.expires_at !== null)
+      const [ended] = (yield* call({ wallet }, "GET")).json.data.data.filter((one: { expires_at: number }) =>
+        one.expires_at !== null
+      )
       assert.strictEqual(ended.status, "expired")
     }))
 
@@ -330,20 +371,25 @@ layer(served())("API keys", (it) => {
         { concurrency: 8 }
       )
       // Whoever lost its turn too often is told to come again.
-      yield* Effect.forEach(some.filter((code) => code === "503 SERVICE_UNAVAILABLE"), () => call({ wallet }, "POST", "", wanted))
+      yield* Effect.forEach(some.filter((code) => code === "503 SERVICE_UNAVAILABLE"), () =>
+        call({ wallet }, "POST", "", wanted))
       const sql = yield* SqlClient.SqlClient
-      const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${wallet} AND status = 'active'`
+      const [row] = yield* sql<
+        { n: bigint }
+      >`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${wallet} AND status = 'active'`
       assert.strictEqual(Number(row!.n), maximumKeys)
       assert.include(some, "409 API_KEY_LIMIT_REACHED")
       assert.strictEqual(codeOf(yield* call({ wallet }, "POST", "", wanted)), "409 API_KEY_LIMIT_REACHED")
 
-      // A key that lives on beside its successor is one more: many rotations make no more keys than many calls to make one.
+      // A key that lives on beside its successor is one more: many rotations make no more keys than many calls to make
+      // one.
       const second = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const live = sql<{ id: string }>`SELECT id FROM api_keys
         WHERE merchant_id = ${wallet} AND status = 'active' AND (expires_at IS NULL OR expires_at > ${second})`
       const rotations = yield* Effect.forEach(
         (yield* live).slice(0, 60),
-        (key) => call({ wallet }, "POST", `/${key.id}/rotate`, { overlap_seconds: 604_800 }),
+        (key) =>
+          call({ wallet }, "POST", `/${key.id}/rotate`, { overlap_seconds: 604_800 }),
         { concurrency: 8 }
       )
       assert.deepStrictEqual(new Set(rotations.map(codeOf)), new Set(["409 API_KEY_LIMIT_REACHED"]))
@@ -373,7 +419,8 @@ layer(served())("API keys", (it) => {
       assert.strictEqual(codeOf(refused), "409 INVALID_TRANSITION")
       assert.include(refused.json.error.message, first.id)
       assert.deepInclude(refused.json.error.details, {
-        previous_key_id: first.id, previous_key_expires_at: second.previous_key_expires_at
+        previous_key_id: first.id,
+        previous_key_expires_at: second.previous_key_expires_at
       })
       // The successor leaked: it ends at once, and the servers that still use the first key notice nothing.
       const third = (yield* rotate(second.id, 0)).json.data
@@ -396,7 +443,10 @@ layer(served())("API keys", (it) => {
       const make = (by: Credential, name: string) =>
         Effect.map(call(by, "POST", "", { ...wanted, name }), (made) => made.json.data)
       const leaked = yield* make({ key: owner.key }, "leaked")
-      assert.deepStrictEqual([leaked.created_by, (yield* make({ wallet }, "by the wallet")).created_by], [owner.id, null])
+      assert.deepStrictEqual([leaked.created_by, (yield* make({ wallet }, "by the wallet")).created_by], [
+        owner.id,
+        null
+      ])
       const child = yield* make({ key: leaked.key }, "child")
       const gone = yield* make({ key: leaked.key }, "gone")
       const grandchild = yield* make({ key: gone.key }, "grandchild")
@@ -416,7 +466,10 @@ layer(served())("API keys", (it) => {
         assert.strictEqual((yield* who(one.key)).status, 200)
         assert.notInclude(shown.text, one.key)
       }
-      assert.strictEqual(codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "all" })), "400 VALIDATION_ERROR")
+      assert.strictEqual(
+        codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "all" })),
+        "400 VALIDATION_ERROR"
+      )
       // Also after the key itself was revoked, which comes first in an emergency.
       const sent = { "idempotency-key": "take-along" }
       const along = yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "revoke" }, sent)
@@ -424,10 +477,13 @@ layer(served())("API keys", (it) => {
       const again = yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "revoke" }, sent)
       assert.strictEqual(again.text, along.text)
       assert.strictEqual(
-        codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "keep" }, sent)), "422 IDEMPOTENCY_KEY_REUSED"
+        codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "keep" }, sent)),
+        "422 IDEMPOTENCY_KEY_REUSED"
       )
       yield* TestClock.adjust("2 seconds")
-      for (const one of [child, grandchild, taken]) assert.strictEqual(codeOf(yield* who(one.key)), "401 API_KEY_INVALID")
+      for (const one of [child, grandchild, taken]) {
+        assert.strictEqual(codeOf(yield* who(one.key)), "401 API_KEY_INVALID")
+      }
       assert.strictEqual((yield* who(owner.key)).status, 200)
       assert.deepStrictEqual(childrenOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`)), [])
     }))
@@ -441,7 +497,10 @@ layer(served())("API keys", (it) => {
       // Its credential is remembered for 2 s; what it made then would escape the revocation.
       assert.strictEqual(codeOf(yield* call({ key: owner.key }, "GET")), "200")
       assert.strictEqual(codeOf(yield* call({ key: owner.key }, "POST", "", wanted)), "401 API_KEY_INVALID")
-      assert.strictEqual(codeOf(yield* call({ key: owner.key }, "POST", `/${other.id}/rotate`, {})), "401 API_KEY_INVALID")
+      assert.strictEqual(
+        codeOf(yield* call({ key: owner.key }, "POST", `/${other.id}/rotate`, {})),
+        "401 API_KEY_INVALID"
+      )
       const { data } = (yield* call({ wallet: owner.wallet }, "GET")).json.data
       assert.lengthOf(data, 2)
     }))
@@ -452,7 +511,10 @@ layer(served())("the last use of a key", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { key, wallet } = yield* aKey()
-      const lastUsed = Effect.map(call({ wallet }, "GET"), ({ json }) => json.data.data[0].last_used_at as number | null)
+      const lastUsed = Effect.map(
+        call({ wallet }, "GET"),
+        ({ json }) => json.data.data[0].last_used_at as number | null
+      )
       const noted = (at: number) =>
         Effect.gen(function*() {
           // The note is written on the real clock: looked for until it is there.

@@ -2,7 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { crc32 as referenceCrc32 } from "node:zlib"
 import { createHash } from "node:crypto"
-import { crc32, formKey, formTaggedKey, hasTag, isUsable, isWellFormedKey, type KeyState, randomCharacters, revoke } from "../../../modules/auth/rules.ts"
+import {
+  crc32,
+  formKey,
+  formTaggedKey,
+  hasTag,
+  isUsable,
+  isWellFormedKey,
+  type KeyState,
+  randomCharacters,
+  revoke
+} from "../../../modules/auth/rules.ts"
 import { KeyScope } from "../../../schemas/Auth.ts"
 import { Environment } from "../../../schemas/Network.ts"
 
@@ -10,32 +20,49 @@ const Seed = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximu
   .check(Schema.isMinLength(32), Schema.isMaxLength(64))
 
 describe("API keys", () => {
-  it.prop("are well formed as made, and not after any change of one character", [KeyScope, Environment, Seed], ([scope, environment, seed]) => {
-    const key = formKey(scope, environment, randomCharacters(Uint8Array.from(seed)))
-    assert.isTrue(isWellFormedKey(key))
-    assert.strictEqual(key.length, scope === "merchant" || scope === "commerce" ? (environment === "mainnet" ? 46 : 45) : 0)
-    for (let at = 0; at < key.length; at++) {
-      assert.isFalse(isWellFormedKey(`${key.slice(0, at)}${key[at] === "x" ? "y" : "x"}${key.slice(at + 1)}`))
+  it.prop(
+    "are well formed as made, and not after any change of one character",
+    [KeyScope, Environment, Seed],
+    ([scope, environment, seed]) => {
+      const key = formKey(scope, environment, randomCharacters(Uint8Array.from(seed)))
+      assert.isTrue(isWellFormedKey(key))
+      assert.strictEqual(
+        key.length,
+        scope === "merchant" || scope === "commerce" ? (environment === "mainnet" ? 46 : 45) : 0
+      )
+      for (let at = 0; at < key.length; at++) {
+        assert.isFalse(isWellFormedKey(`${key.slice(0, at)}${key[at] === "x" ? "y" : "x"}${key.slice(at + 1)}`))
+      }
     }
-  })
+  )
 
   const tagUnder = (secret: string) => (text: string) => createHash("sha256").update(`${secret} ${text}`).digest()
 
-  it.prop("prove by their tag who made them, and nobody else can make one", [KeyScope, Environment, Seed], ([scope, environment, seed]) => {
-    const random = randomCharacters(Uint8Array.from(seed))
-    const key = formTaggedKey(scope, environment, random, tagUnder("ours"))
-    const plain = formKey(scope, environment, random)
-    assert.isTrue(isWellFormedKey(key))
-    assert.strictEqual(key.length, plain.length)
-    assert.strictEqual(key.slice(0, -14), plain.slice(0, -14))
-    assert.isTrue(hasTag(key, tagUnder("ours")))
-    assert.isFalse(hasTag(key, tagUnder("theirs")))
-    // Any other text with a right checksum, as whoever guesses would send it; a key from before there were tags as well.
-    const start = key.length - 38
-    const changed = `${key[start] === "x" ? "y" : "x"}${key.slice(start + 1, start + 32)}`
-    assert.isFalse(hasTag(formKey(scope, environment, changed), tagUnder("ours")))
-    for (const text of ["", "x", key.slice(1), `${key}0`, key.slice(0, -1)]) assert.isFalse(hasTag(text, tagUnder("ours")), text)
-  })
+  it.prop(
+    "prove by their tag who made them, and nobody else can make one",
+    [KeyScope, Environment, Seed],
+    ([scope, environment, seed]) => {
+      const random = randomCharacters(Uint8Array.from(seed))
+      const key = formTaggedKey(scope, environment, random, tagUnder("ours"))
+      const plain = formKey(scope, environment, random)
+      assert.isTrue(isWellFormedKey(key))
+      assert.strictEqual(key.length, plain.length)
+      assert.strictEqual(key.slice(0, -14), plain.slice(0, -14))
+      assert.isTrue(hasTag(key, tagUnder("ours")))
+      assert.isFalse(hasTag(key, tagUnder("theirs")))
+      // Any other text with a right checksum, as whoever guesses would send it; a key from before there were tags as
+      // well.
+      const start = key.length - 38
+      const changed = `${key[start] === "x" ? "y" : "x"}${key.slice(start + 1, start + 32)}`
+      assert.isFalse(hasTag(formKey(scope, environment, changed), tagUnder("ours")))
+      for (const text of ["", "x", key.slice(1), `${key}0`, key.slice(0, -1)]) {
+        assert.isFalse(
+          hasTag(text, tagUnder("ours")),
+          text
+        )
+      }
+    }
+  )
 
   it("carry the standard CRC-32", () => {
     for (const text of ["", "a", "123456789", "mk_live_0123456789abcdefghijklmnopqrstuv"]) {

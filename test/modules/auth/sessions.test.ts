@@ -25,43 +25,59 @@ describe("payment sessions", () => {
   it.effect("have the form of the API reference, and open their invoice", () =>
     Effect.gen(function*() {
       const [master] = yield* masters
-      yield* under([master], Effect.gen(function*() {
-        const id = randomUUID()
-        const { mint } = yield* PayorSessions
-        const key = (yield* Secrets).keys("session")[0]
-        const { sessionToken, signature } = mint(id, 1766278800000)
-        const named = Buffer.concat([Buffer.of(key.id), Buffer.from(id.replaceAll("-", ""), "hex")])
-        const mac = createHmac("sha256", key.key).update(named).digest().subarray(0, 16)
-        assert.strictEqual(sessionToken, `pst_${Buffer.concat([named, mac]).toString("base64url")}`)
-        const signed = createHmac("sha256", key.key).update(`${sessionToken}.${id}.1766278800000`).digest("hex")
-        assert.strictEqual(signature, `${signed}.1766278800000`)
-        const opened = yield* opens(sessionToken, signature)
-        assert.deepStrictEqual(opened, Result.succeed(id as never))
-      }))
+      yield* under(
+        [master],
+        Effect.gen(function*() {
+          const id = randomUUID()
+          const { mint } = yield* PayorSessions
+          const key = (yield* Secrets).keys("session")[0]
+          const { sessionToken, signature } = mint(id, 1766278800000)
+          const named = Buffer.concat([Buffer.of(key.id), Buffer.from(id.replaceAll("-", ""), "hex")])
+          const mac = createHmac("sha256", key.key).update(named).digest().subarray(0, 16)
+          assert.strictEqual(sessionToken, `pst_${Buffer.concat([named, mac]).toString("base64url")}`)
+          const signed = createHmac("sha256", key.key).update(`${sessionToken}.${id}.1766278800000`).digest("hex")
+          assert.strictEqual(signature, `${signed}.1766278800000`)
+          const opened = yield* opens(sessionToken, signature)
+          assert.deepStrictEqual(opened, Result.succeed(id as never))
+        })
+      )
     }))
 
   it.effect("open nothing when any character is changed, added or lost, or halves of two are joined", () =>
     Effect.gen(function*() {
       const [master] = yield* masters
-      yield* under([master], Effect.gen(function*() {
-        const { mint } = yield* PayorSessions
-        const { sessionToken, signature } = mint(randomUUID(), 1766278800000)
-        const other = mint(randomUUID(), 1766278800000)
-        const later = mint(randomUUID(), 1766278800001)
-        const changed = (text: string): ReadonlyArray<string> => [
-          ...[...text].map((char, at) => `${text.slice(0, at)}${char === "a" ? "b" : "a"}${text.slice(at + 1)}`),
-          text.slice(0, -1), text.slice(1), `${text}=`, `${text} `, ` ${text}`, text.toUpperCase(), "", `${text}\n`
-        ].filter((candidate) => candidate !== text)
-        const pairs = [
-          ...changed(sessionToken).map((token) => [token, signature] as const),
-          ...changed(signature).map((sign) => [sessionToken, sign] as const),
-          [sessionToken, other.signature], [other.sessionToken, signature], [sessionToken, later.signature]
-        ] as ReadonlyArray<readonly [string, string]>
-        for (const [token, sign] of pairs) {
-          const opened = yield* opens(token, sign)
-          assert.isTrue(Result.isFailure(opened) && opened.failure.code === "SESSION_INVALID", `${token} ${sign}`)
-        }
-      }))
+      yield* under(
+        [master],
+        Effect.gen(function*() {
+          const { mint } = yield* PayorSessions
+          const { sessionToken, signature } = mint(randomUUID(), 1766278800000)
+          const other = mint(randomUUID(), 1766278800000)
+          const later = mint(randomUUID(), 1766278800001)
+          const changed = (text: string): ReadonlyArray<string> =>
+            [
+              ...[...text].map((char, at) => `${text.slice(0, at)}${char === "a" ? "b" : "a"}${text.slice(at + 1)}`),
+              text.slice(0, -1),
+              text.slice(1),
+              `${text}=`,
+              `${text} `,
+              ` ${text}`,
+              text.toUpperCase(),
+              "",
+              `${text}\n`
+            ].filter((candidate) => candidate !== text)
+          const pairs = [
+            ...changed(sessionToken).map((token) => [token, signature] as const),
+            ...changed(signature).map((sign) => [sessionToken, sign] as const),
+            [sessionToken, other.signature],
+            [other.sessionToken, signature],
+            [sessionToken, later.signature]
+          ] as ReadonlyArray<readonly [string, string]>
+          for (const [token, sign] of pairs) {
+            const opened = yield* opens(token, sign)
+            assert.isTrue(Result.isFailure(opened) && opened.failure.code === "SESSION_INVALID", `${token} ${sign}`)
+          }
+        })
+      )
     }))
 
   it.effect("outlive a new master, and end with the old one", () =>

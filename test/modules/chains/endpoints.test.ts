@@ -7,21 +7,39 @@ import { Effect, Schema } from "effect"
 import { decideBranch } from "../../../modules/chains/evm/Branches.ts"
 import { contradictionOf } from "../../../modules/chains/evm/Blocks.ts"
 import {
-  absenceMillis, answersToReturn, conditionOf, disagreementMillis, emptyPool, type EndpointPool, failuresToRest, isExpectedToAnswer, isFrozen,
-  type Observation, placesByPreference, step
+  absenceMillis,
+  answersToReturn,
+  conditionOf,
+  disagreementMillis,
+  emptyPool,
+  type EndpointPool,
+  failuresToRest,
+  isExpectedToAnswer,
+  isFrozen,
+  type Observation,
+  placesByPreference,
+  step
 } from "../../../modules/chains/evm/EndpointPool.ts"
-import { corroborationOf, type BlockAnswers } from "../../../modules/chains/evm/Corroboration.ts"
+import { type BlockAnswers, corroborationOf } from "../../../modules/chains/evm/Corroboration.ts"
 import { plainHttpRefusal } from "../../../modules/chains/evm/EndpointUrl.ts"
 
 const standstillMillis = 30_000
 const pool = (count: number) => emptyPool(count, { lagMillis: standstillMillis, standstillMillis }, 0)
 
 const head = (height: number, at: number, place = 0): Observation => ({
-  _tag: "Head", place, at, head: { height: BigInt(height), hash: `0x${height}`, time: Math.floor(at / 1000) }
+  _tag: "Head",
+  place,
+  at,
+  head: { height: BigInt(height), hash: `0x${height}`, time: Math.floor(at / 1000) }
 })
 const answered = (place: number): Observation => ({ _tag: "Answered", place, at: 0 })
 const failed = (place: number, isTimeout = false): Observation => ({ _tag: "Failed", place, isTimeout, at: 0 })
-const onBranch = (place: number, branch: "followed" | "other", at = 0): Observation => ({ _tag: "Branch", place, branch, at })
+const onBranch = (place: number, branch: "followed" | "other", at = 0): Observation => ({
+  _tag: "Branch",
+  place,
+  branch,
+  at
+})
 const after = (start: EndpointPool, ...all: ReadonlyArray<Observation>) => all.reduce(step, start)
 
 const Histories = Schema.Array(Schema.Struct({
@@ -73,7 +91,10 @@ describe("a head that stands still", () => {
 
   it("is frozen when it lies behind another endpoint, but not behind one that is out or on another branch", () => {
     const behind = after(pool(2), head(1, 0), head(90, 31_000, 1), head(2, 31_000))
-    const slow = { ...behind, endpoints: [{ ...behind.endpoints[0]!, head: { height: 2n, hash: "0x2", time: 0 } }, behind.endpoints[1]!] }
+    const slow = {
+      ...behind,
+      endpoints: [{ ...behind.endpoints[0]!, head: { height: 2n, hash: "0x2", time: 0 } }, behind.endpoints[1]!]
+    }
     assert.isTrue(isFrozen(slow, 0, 31_000))
     assert.deepStrictEqual(placesByPreference(slow, 31_000), [1, 0])
     assert.isFalse(isFrozen(after(slow, onBranch(1, "other")), 0, 31_000))
@@ -144,7 +165,18 @@ describe("receipts of a block", () => {
 
 describe("URLs of nodes on mainnet", () => {
   it("plain http is taken to this machine and private hosts only, and the refusal says what to do", () => {
-    for (const host of ["127.0.0.1", "localhost", "geth", "10.1.2.3", "192.168.0.9:8545", "[::1]", "[fd00::1]", "node.internal"]) {
+    for (
+      const host of [
+        "127.0.0.1",
+        "localhost",
+        "geth",
+        "10.1.2.3",
+        "192.168.0.9:8545",
+        "[::1]",
+        "[fd00::1]",
+        "node.internal"
+      ]
+    ) {
       assert.isNull(plainHttpRefusal(`http://${host}/key`), host)
     }
     for (const host of ["rpc.example.com", "8.8.8.8", "[2001:4860::1]", "127.0.0.1.example.com", "172.32.0.1"]) {
@@ -176,12 +208,20 @@ describe("agreement about a block", () => {
 
   const Voices = Schema.Literals([0, 1, 2, 3])
 
-  it.effect.prop("needs a second endpoint, and never overrules as many that have another block",
-    [Voices, Voices, Voices, Voices, Voices, Schema.Boolean], ([own, same, branch, other, pending, isRead]) =>
-      Effect.sync(() => {
-        const agreement = corroborationOf({ own, same, branch, other, pending, isRead })
-        if (agreement === "Agreed") assert.isTrue(same > 0 && own + same + branch > other)
-        if (other > 0 && other >= own + same + branch) assert.strictEqual(agreement, "Disagreed")
-        if (agreement === "Alone" || agreement === "Unavailable") assert.isTrue(same === 0 && (pending === 0 || branch > 0))
-      }))
+  it.effect.prop("needs a second endpoint, and never overrules as many that have another block", [
+    Voices,
+    Voices,
+    Voices,
+    Voices,
+    Voices,
+    Schema.Boolean
+  ], ([own, same, branch, other, pending, isRead]) =>
+    Effect.sync(() => {
+      const agreement = corroborationOf({ own, same, branch, other, pending, isRead })
+      if (agreement === "Agreed") assert.isTrue(same > 0 && own + same + branch > other)
+      if (other > 0 && other >= own + same + branch) assert.strictEqual(agreement, "Disagreed")
+      if (agreement === "Alone" || agreement === "Unavailable") {
+        assert.isTrue(same === 0 && (pending === 0 || branch > 0))
+      }
+    }))
 })

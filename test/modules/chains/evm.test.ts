@@ -36,30 +36,34 @@ const driverOn = (
 
 const receiver = (digit: string): string => `0x${digit.repeat(40)}`
 
-chainConformance("evm on anvil", Effect.gen(function*() {
-  const node = yield* anvil("base")
-  const driver = yield* Effect.orDie(driverOn(node))
-  let last = ""
-  const remember = (txHash: string) =>
-    Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
-      last = raw
-      return { txHash }
-    })
-  return {
-    driver,
-    token: usdc,
-    pay: (to, token, amount) =>
-      Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
-    payMany: (to, amount) =>
-      Effect.gen(function*() {
-        yield* node.token("mint", [node.accounts[0]!, 1_000n])
-        return { txHash: yield* node.token("transferMany", [to, amount, 2n]) }
-      }),
-    mine: node.mine,
-    drop: node.reorg,
-    reinclude: (depth) => Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
-  }
-}))
+chainConformance(
+  "evm on anvil",
+  Effect.gen(function*() {
+    const node = yield* anvil("base")
+    const driver = yield* Effect.orDie(driverOn(node))
+    let last = ""
+    const remember = (txHash: string) =>
+      Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
+        last = raw
+        return { txHash }
+      })
+    return {
+      driver,
+      token: usdc,
+      pay: (to, token, amount) =>
+        Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
+      payMany: (to, amount) =>
+        Effect.gen(function*() {
+          yield* node.token("mint", [node.accounts[0]!, 1_000n])
+          return { txHash: yield* node.token("transferMany", [to, amount, 2n]) }
+        }),
+      mine: node.mine,
+      drop: node.reorg,
+      reinclude: (depth) =>
+        Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+    }
+  })
+)
 
 const watch = (...keys: ReadonlyArray<string>) => ({ has: (key: string) => keys.includes(key), refresh: Effect.void })
 
@@ -109,8 +113,10 @@ describe("evm driver", () => {
       const anchor = yield* pointOf(node, "0x14")
       const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
       const driver = yield* driverOn(second, { urls: [first.url] })
-      const conditionOf = Effect.map(Effect.result(driver.readBlock(5n, anchor, watch())), (read) =>
-        read._tag === "Success" ? "read" : read.failure.condition ?? "unknown")
+      const conditionOf = Effect.map(
+        Effect.result(driver.readBlock(5n, anchor, watch())),
+        (read) => read._tag === "Success" ? "read" : read.failure.condition ?? "unknown"
+      )
       first.set(prunedBelow(10n))
       assert.strictEqual(yield* conditionOf, "read")
       second.set(prunedBelow(10n))
@@ -119,12 +125,15 @@ describe("evm driver", () => {
       second.set("cut")
       assert.strictEqual(yield* conditionOf, "unknown")
       // One that is behind has not read so far.
-      second.set((call, ask) => call.params[0] === "0x5" ? Promise.resolve(null) : (frozenAt(8n) as NodeAnswers)(call, ask))
+      second.set((call, ask) =>
+        call.params[0] === "0x5" ? Promise.resolve(null) : (frozenAt(8n) as NodeAnswers)(call, ask)
+      )
       assert.strictEqual(yield* conditionOf, "unknown")
       second.set((call, ask) =>
         call.method === "eth_getBlockReceipts"
           ? Promise.reject(new Error("old data not available due to pruning"))
-          : ask(call))
+          : ask(call)
+      )
       assert.strictEqual(yield* conditionOf, "block_pruned")
     }).pipe(Effect.scoped))
 
@@ -196,7 +205,9 @@ describe("evm driver", () => {
       yield* node.rpc("anvil_setCode", receiver("8"), "0x60006000fd")
       const decimals = (address: string) => driver.tokenDecimals!(address)
       assert.deepStrictEqual(yield* Effect.all([decimals(usdc), decimals(receiver("7")), decimals(receiver("8"))]), [
-        6, null, null
+        6,
+        null,
+        null
       ])
     }).pipe(Effect.scoped))
 
@@ -222,12 +233,15 @@ describe("evm driver", () => {
     Effect.gen(function*() {
       const on = (urls: ReadonlyArray<string>, more: object = {}) =>
         Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
-          Effect.provide(makeDriver({
-            network: "base",
-            environment: "mainnet",
-            rpc: urls.map((url) => Redacted.make(url)) as never,
-            ...more
-          }), client))
+          Effect.provide(
+            makeDriver({
+              network: "base",
+              environment: "mainnet",
+              rpc: urls.map((url) => Redacted.make(url)) as never,
+              ...more
+            }),
+            client
+          ))
       const refused = yield* failureOf(on(["https://127.0.0.1:9", "http://rpc.example.com/secret-key"]))
       assert.include(refused, "rpc 2 of 2: plain http to a host that is neither this machine nor private")
       assert.notInclude(refused, "secret-key")

@@ -61,12 +61,19 @@ describe("readings of one block", () => {
     const logs = hasLog ? [log] : []
     const logsBloom = !hasBloom ? null : isForged ? bloomOf([]) : bloomOf([log])
     const block: FullBlock = {
-      height: 1n, hash: "0x1", parentHash: "0x0", time: 1, transactions: [], logsBloom, isProven: () => !isForged,
+      height: 1n,
+      hash: "0x1",
+      parentHash: "0x0",
+      time: 1,
+      transactions: [],
+      logsBloom,
+      isProven: () => !isForged,
       receipts: [{ transactionHash: "0x1", transactionIndex: "0x0", blockHash: "0x1", logs }]
     }
     return { name, place: 0, block }
   }
-  const kept = (...readings: ReadonlyArray<ReturnType<typeof reading>>) => completeReadings(readings).map(({ name }) => name)
+  const kept = (...readings: ReadonlyArray<ReturnType<typeof reading>>) =>
+    completeReadings(readings).map(({ name }) => name)
 
   it("without the logs that the block's own header names are left out", () => {
     assert.deepStrictEqual(kept(reading("whole", true), reading("hiding", false)), ["whole"])
@@ -87,8 +94,13 @@ describe("readings of one block", () => {
 })
 
 describe("what several endpoints find", () => {
-  const found = (txHash: string, amount = 5n) =>
-    ({ point: { height: 1n, hash: "0x1" }, txHash, matchKey: "ours", tokenAddress: "token", amount })
+  const found = (txHash: string, amount = 5n) => ({
+    point: { height: 1n, hash: "0x1" },
+    txHash,
+    matchKey: "ours",
+    tokenAddress: "token",
+    amount
+  })
 
   it("is all that any of them found, and of transfers that look alike as many as the most", () => {
     const both = mergeTransfers([[found("a"), found("a"), found("b")], [found("a"), found("c"), found("b", 6n)], []])

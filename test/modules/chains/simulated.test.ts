@@ -6,21 +6,24 @@ import { chainConformance } from "../../conformance/chains.ts"
 const network = "base" as const
 const token = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
-chainConformance("simulated", Effect.gen(function*() {
-  const { drivers, service } = yield* make({ networks: [network], blockMillis: 3_600_000 })
-  const transfer = (to: string, tokenAddress: string | null, amount: bigint) => ({
-    network,
-    to,
-    tokenAddress,
-    amount: baseUnits(amount)
+chainConformance(
+  "simulated",
+  Effect.gen(function*() {
+    const { drivers, service } = yield* make({ networks: [network], blockMillis: 3_600_000 })
+    const transfer = (to: string, tokenAddress: string | null, amount: bigint) => ({
+      network,
+      to,
+      tokenAddress,
+      amount: baseUnits(amount)
+    })
+    return {
+      driver: drivers[0]!,
+      token,
+      pay: (to, tokenAddress, amount) => service.transfer(transfer(to, tokenAddress, amount)),
+      payMany: (to, amount) => service.transaction(network, to.map((each) => transfer(each, token, amount))),
+      mine: (blocks) => service.mine(network, blocks),
+      drop: (depth) => service.reorg(network, depth, { drop: "all" }),
+      reinclude: (depth) => service.reorg(network, depth, { shift: 1 })
+    }
   })
-  return {
-    driver: drivers[0]!,
-    token,
-    pay: (to, tokenAddress, amount) => service.transfer(transfer(to, tokenAddress, amount)),
-    payMany: (to, amount) => service.transaction(network, to.map((each) => transfer(each, token, amount))),
-    mine: (blocks) => service.mine(network, blocks),
-    drop: (depth) => service.reorg(network, depth, { drop: "all" }),
-    reinclude: (depth) => service.reorg(network, depth, { shift: 1 })
-  }
-}))
+)

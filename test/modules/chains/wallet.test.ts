@@ -66,7 +66,9 @@ describe("evm wallet", () => {
   })
 
   it("writes addresses as EIP-55 does", () => {
-    for (const address of ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"]) {
+    for (
+      const address of ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"]
+    ) {
       assert.strictEqual(toChecksumAddress(address.toLowerCase()), address)
     }
   })

@@ -18,9 +18,23 @@ import {
 } from "../../../modules/checkout/pages/Html.ts"
 
 const unescaped = (text: string) =>
-  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll("&amp;", "&")
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll(
+    "&amp;",
+    "&"
+  )
 
-const nasty = ["<script>alert(1)</script>", "\" onload=\"x", "' onload='x", "</title>", "&lt;", "&amp;", "-->", "]]>", "\0", "javascript:x"]
+const nasty = [
+  "<script>alert(1)</script>",
+  "\" onload=\"x",
+  "' onload='x",
+  "</title>",
+  "&lt;",
+  "&amp;",
+  "-->",
+  "]]>",
+  "\0",
+  "javascript:x"
+]
 const AnyText = Schema.Array(Schema.Union([Schema.String, Schema.Literals(nasty)]))
 
 describe("a template", () => {
@@ -51,8 +65,10 @@ describe("a template", () => {
       <b>${"x\n y"}</b> <i></i>
     </p>`
     assert.strictEqual(made.toString(), `<p title="a b" hidden id="c"><b>x\n y</b> <i></i></p>`)
-    assert.throws(() => html`<p title="a
-      b"></p>`)
+    assert.throws(() =>
+      html`<p title="a
+      b"></p>`
+    )
   })
 
   it("does not work with a value where no text may stand", () => {
@@ -73,15 +89,28 @@ describe("a template", () => {
   })
 
   it("writes attributes of its own choice of names only", () => {
-    assert.strictEqual(html`<i${attribute("title", "\"<")}${attribute("hidden", true)}${attribute("a", null)}></i>`.toString(), "<i title=\"&quot;&lt;\" hidden></i>")
+    assert.strictEqual(
+      html`<i${attribute("title", "\"<")}${attribute("hidden", true)}${attribute("a", null)}></i>`.toString(),
+      "<i title=\"&quot;&lt;\" hidden></i>"
+    )
     for (const name of ["style", "onclick", "href", "a b", "a\"", ""]) assert.throws(() => attribute(name, "x"))
   })
 })
 
 describe("links", () => {
   const dangerous = [
-    "javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "\u0001javascript:alert(1)",
-    "data:text/html,<script>alert(1)</script>", "vbscript:x", "//evil.example", "/\\evil.example", "file:///etc/passwd", "blob:x", ""
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    " javascript:alert(1)",
+    "java\nscript:alert(1)",
+    "\u0001javascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:x",
+    "//evil.example",
+    "/\\evil.example",
+    "file:///etc/passwd",
+    "blob:x",
+    ""
   ]
 
   it("of every kind refuse what could run or lead astray", () => {
@@ -101,7 +130,15 @@ describe("links", () => {
   })
 
   it("to wallets are those that drivers make", () => {
-    for (const uri of ["ethereum:0xabc@1?value=1", "solana:abc?amount=1", "ton://transfer/UQ?amount=1", "web+cardano:addr?amount=1", "sui:pay?receiver=0x"]) {
+    for (
+      const uri of [
+        "ethereum:0xabc@1?value=1",
+        "solana:abc?amount=1",
+        "ton://transfer/UQ?amount=1",
+        "web+cardano:addr?amount=1",
+        "sui:pay?receiver=0x"
+      ]
+    ) {
       assert.strictEqual(String(walletUrl(uri)), uri)
     }
     assert.isNull(walletUrl("https://wallet.example/"))
@@ -109,7 +146,10 @@ describe("links", () => {
   })
 
   it("to mail carry the invoice, and no second recipient", () => {
-    assert.strictEqual(String(mailUrl("help@shop.example", "Invoice 1 & 2")), "mailto:help@shop.example?subject=Invoice%201%20%26%202")
+    assert.strictEqual(
+      String(mailUrl("help@shop.example", "Invoice 1 & 2")),
+      "mailto:help@shop.example?subject=Invoice%201%20%26%202"
+    )
     assert.strictEqual(String(mailUrl("a?bcc=x,y@shop.example", "s")), "mailto:a%3Fbcc%3Dx%2Cy@shop.example?subject=s")
     assert.isNull(mailUrl("nobody", "s"))
     assert.isNull(mailUrl("a@b@c", "s"))

@@ -1,11 +1,16 @@
 /**
- * Goal: what the payment page's script decides, it decides as written.
- * Method: its pure parts are imported as they are; the page itself is tested in a browser (`test/browser/island.test.ts`).
+ * Goal: what the payment page's script decides, it decides as written. Method: its pure parts are imported as they are;
+ * the page itself is tested in a browser (`test/browser/island.test.ts`).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { clockText, isUrgent, skewOf, spokenMinutes } from "../../../modules/checkout/island/Clocks.ts"
-import { isFragment, isDisplayable } from "../../../modules/checkout/island/Fragment.ts"
-import { backoffMillis, failuresAfterClose, type ConnectionState, nextFetchMillis } from "../../../modules/checkout/island/ConnectionState.ts"
+import { isDisplayable, isFragment } from "../../../modules/checkout/island/Fragment.ts"
+import {
+  backoffMillis,
+  type ConnectionState,
+  failuresAfterClose,
+  nextFetchMillis
+} from "../../../modules/checkout/island/ConnectionState.ts"
 import { readSocketMessage } from "../../../modules/checkout/island/SocketMessage.ts"
 import { isFound } from "../../../modules/checkout/island/Search.ts"
 
@@ -17,7 +22,15 @@ describe("the wait after failures", () => {
         assert.isAtMost(backoffMillis(failures, random), 30_000)
       }
     }
-    assert.deepStrictEqual([1, 2, 3, 4, 5, 6, 7].map((failures) => backoffMillis(failures, 0)), [500, 1000, 2000, 4000, 8000, 15_000, 15_000])
+    assert.deepStrictEqual([1, 2, 3, 4, 5, 6, 7].map((failures) => backoffMillis(failures, 0)), [
+      500,
+      1000,
+      2000,
+      4000,
+      8000,
+      15_000,
+      15_000
+    ])
   })
 
   it("differs between pages, so that they do not come back all at once", () => {
@@ -25,7 +38,11 @@ describe("the wait after failures", () => {
   })
 
   it("starts anew after a connection that lasted, and not after one that was closed at once", () => {
-    assert.deepStrictEqual([failuresAfterClose(4, 10_001), failuresAfterClose(4, 9000), failuresAfterClose(0, 0)], [1, 5, 1])
+    assert.deepStrictEqual([failuresAfterClose(4, 10_001), failuresAfterClose(4, 9000), failuresAfterClose(0, 0)], [
+      1,
+      5,
+      1
+    ])
   })
 })
 
@@ -63,9 +80,12 @@ describe("frames of the socket", () => {
       quote_expires_in_seconds: 300,
       quote_status: "available"
     }
-    assert.deepStrictEqual(read({ object: "event", id: "evt_1-3", type: "payment_quote.updated", data: { object: quote } }), {
-      price: "base 123 49.990000 1766320796 available"
-    })
+    assert.deepStrictEqual(
+      read({ object: "event", id: "evt_1-3", type: "payment_quote.updated", data: { object: quote } }),
+      {
+        price: "base 123 49.990000 1766320796 available"
+      }
+    )
     assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, now: 7 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "heartbeat", server_time: 8 }), { isBeat: true, now: 8 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "resync_required" }), { isChange: true })
@@ -74,7 +94,9 @@ describe("frames of the socket", () => {
   })
 
   it("mean nothing where they are none", () => {
-    for (const text of ["", "{", "null", "[]", `"event"`, `{"object":"other"}`]) assert.deepStrictEqual(readSocketMessage(text), {})
+    for (const text of ["", "{", "null", "[]", `"event"`, `{"object":"other"}`]) {
+      assert.deepStrictEqual(readSocketMessage(text), {})
+    }
   })
 })
 
@@ -83,28 +105,58 @@ describe("what is shown", () => {
 
   it("is a fragment, and never the page of a gateway or a captive portal", () => {
     assert.isTrue(isFragment(fragment))
-    for (const text of ["", "<html><body>502 Bad Gateway", `<html>${fragment}`, "<section>", `<sectiondata-screen="a">`]) {
+    for (
+      const text of ["", "<html><body>502 Bad Gateway", `<html>${fragment}`, "<section>", `<sectiondata-screen="a">`]
+    ) {
       assert.isFalse(isFragment(text))
     }
   })
 
   it("comes with an answer about the state, an ended session's included, and never with a fault", () => {
-    assert.deepStrictEqual([200, 401, 403, 404, 410].map((status) => isDisplayable(status, fragment)), [true, true, true, true, true])
-    assert.deepStrictEqual([0, 302, 429, 500, 502].map((status) => isDisplayable(status, fragment)), [false, false, false, false, false])
+    assert.deepStrictEqual([200, 401, 403, 404, 410].map((status) => isDisplayable(status, fragment)), [
+      true,
+      true,
+      true,
+      true,
+      true
+    ])
+    assert.deepStrictEqual([0, 302, 429, 500, 502].map((status) => isDisplayable(status, fragment)), [
+      false,
+      false,
+      false,
+      false,
+      false
+    ])
   })
 })
 
 describe("clocks", () => {
   it("read as minutes and seconds, with hours from one on, and end at 0:00", () => {
     assert.deepStrictEqual([-3, 0, 0.2, 59, 60, 272, 3599.5, 3872, 360_000].map(clockText), [
-      "0:00", "0:00", "0:01", "0:59", "1:00", "4:32", "1:00:00", "1:04:32", "100:00:00"
+      "0:00",
+      "0:00",
+      "0:01",
+      "0:59",
+      "1:00",
+      "4:32",
+      "1:00:00",
+      "1:04:32",
+      "100:00:00"
     ])
   })
 
   it("stay as they are while whole seconds agree with them, and go along where they do not", () => {
-    assert.deepStrictEqual([[5, 4.2], [5, 3], [5, 5.5], [5, 2.9], [5, 90], [5, -90]].map(([known, least]) => skewOf(known!, least!)), [
-      5, 5, 5.5, 4.9, 90, -88
-    ])
+    assert.deepStrictEqual(
+      [[5, 4.2], [5, 3], [5, 5.5], [5, 2.9], [5, 90], [5, -90]].map(([known, least]) => skewOf(known!, least!)),
+      [
+        5,
+        5,
+        5.5,
+        4.9,
+        90,
+        -88
+      ]
+    )
   })
 
   it("are loud in the last quarter only", () => {
@@ -113,7 +165,9 @@ describe("clocks", () => {
 
   it("are spoken as they pass 5 minutes and 1 minute, also where seconds were missed, and at no other time", () => {
     assert.deepStrictEqual(
-      [[301, 300], [300, 299], [400, 250], [61, 60], [60, 59], [400, 30], [30, 29]].map(([before, left]) => spokenMinutes(before!, left!)),
+      [[301, 300], [300, 299], [400, 250], [61, 60], [60, 59], [400, 30], [30, 29]].map(([before, left]) =>
+        spokenMinutes(before!, left!)
+      ),
       [5, undefined, 5, 1, undefined, 1, undefined]
     )
   })
@@ -121,8 +175,18 @@ describe("clocks", () => {
 
 describe("the search of the list", () => {
   it("finds rows with every word, whatever its case and order", () => {
-    assert.deepStrictEqual(["USDC", " base  usdc ", "", "usd base", "solana", "usdc sol"].map((typed) => isFound("usdc usd coin base", typed)), [
-      true, true, true, true, false, false
-    ])
+    assert.deepStrictEqual(
+      ["USDC", " base  usdc ", "", "usd base", "solana", "usdc sol"].map((typed) =>
+        isFound("usdc usd coin base", typed)
+      ),
+      [
+        true,
+        true,
+        true,
+        true,
+        false,
+        false
+      ]
+    )
   })
 })

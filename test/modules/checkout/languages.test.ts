@@ -26,7 +26,9 @@ const argumentsOf = (key: Key, value: { readonly length: number }): ReadonlyArra
 /** The text as the page shows it, functions called with markers. */
 const shown = (texts: Texts, key: Key): string => {
   const value = texts[key]
-  return typeof value === "string" ? value : (value as (...args: ReadonlyArray<number | string>) => string)(...argumentsOf(key, value))
+  return typeof value === "string"
+    ? value
+    : (value as (...args: ReadonlyArray<number | string>) => string)(...argumentsOf(key, value))
 }
 
 /** What a typesetter of each language never sets. */
@@ -111,7 +113,9 @@ describe("catalogues", () => {
 
   it("leave no text in English but words that are the same", () => {
     for (const texts of others) {
-      const same = keys.filter((key) => shown(texts, key) === shown(en, key) && key !== "direction" && key !== "fullStop")
+      const same = keys.filter((key) =>
+        shown(texts, key) === shown(en, key) && key !== "direction" && key !== "fullStop"
+      )
       assert.deepStrictEqual(same.toSorted(), [...sameWords[texts.locale] ?? []].toSorted(), texts.locale)
     }
   })
@@ -119,14 +123,28 @@ describe("catalogues", () => {
   it("count in English and Arabic by every form these have", () => {
     const counts = [0, 1, 2, 3, 11, 100]
     assert.deepStrictEqual(counts.map(en.found), [
-      "0 ways to pay", "1 way to pay", "2 ways to pay", "3 ways to pay", "11 ways to pay", "100 ways to pay"
+      "0 ways to pay",
+      "1 way to pay",
+      "2 ways to pay",
+      "3 ways to pay",
+      "11 ways to pay",
+      "100 ways to pay"
     ])
     assert.deepStrictEqual(counts.map(ar.found), [
-      "لا توجد طرق دفع", "طريقة دفع واحدة", "طريقتا دفع", "3 طرق دفع", "11 طريقة دفع", "100 طريقة دفع"
+      "لا توجد طرق دفع",
+      "طريقة دفع واحدة",
+      "طريقتا دفع",
+      "3 طرق دفع",
+      "11 طريقة دفع",
+      "100 طريقة دفع"
     ])
     assert.deepStrictEqual(counts.map(ar.minutesLeft), [
-      "السعر ثابت لأقل من دقيقة", "السعر ثابت لدقيقة واحدة أخرى", "السعر ثابت لدقيقتين أخريين",
-      "السعر ثابت لمدة 3 دقائق أخرى", "السعر ثابت لمدة 11 دقيقة أخرى", "السعر ثابت لمدة 100 دقيقة أخرى"
+      "السعر ثابت لأقل من دقيقة",
+      "السعر ثابت لدقيقة واحدة أخرى",
+      "السعر ثابت لدقيقتين أخريين",
+      "السعر ثابت لمدة 3 دقائق أخرى",
+      "السعر ثابت لمدة 11 دقيقة أخرى",
+      "السعر ثابت لمدة 100 دقيقة أخرى"
     ])
   })
 
@@ -141,7 +159,9 @@ describe("catalogues", () => {
     for (const { found, locale, minutesLeft } of languages) {
       const rules = new Intl.PluralRules(locale)
       for (const text of [found, minutesLeft]) {
-        const forms = new Set(numbers.map((number) => `${rules.select(number)} ${text(number).replace(/\d+(?:[\s.,]\d+)*/, "#")}`))
+        const forms = new Set(
+          numbers.map((number) => `${rules.select(number)} ${text(number).replace(/\d+(?:[\s.,]\d+)*/, "#")}`)
+        )
         assert.deepStrictEqual(
           [...new Set([...forms].map((form) => form.split(" ")[0]))].toSorted(),
           [...rules.resolvedOptions().pluralCategories].toSorted(),
@@ -149,7 +169,11 @@ describe("catalogues", () => {
         )
         // Arabic counts 11 and 100 with the same word, in both sentences.
         const shared = locale === "ar" ? 1 : 0
-        assert.strictEqual(new Set([...forms].map((form) => form.slice(form.indexOf(" ")))).size, forms.size - shared, locale)
+        assert.strictEqual(
+          new Set([...forms].map((form) => form.slice(form.indexOf(" ")))).size,
+          forms.size - shared,
+          locale
+        )
       }
     }
   })

@@ -5,7 +5,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { canRestart, replacementFor, restartWindowSeconds } from "../../../modules/checkout/rules.ts"
 import {
-  sessionQuery, cookieOfCredentials, isCrossSite, isNavigation, languageFor, pageHeaders, credentialsOfCookie, credentialsOfQuery, readFormAction, returnUrlOf,
+  cookieOfCredentials,
+  credentialsOfCookie,
+  credentialsOfQuery,
+  isCrossSite,
+  isNavigation,
+  languageFor,
+  pageHeaders,
+  readFormAction,
+  returnUrlOf,
+  sessionQuery,
   stateTag
 } from "../../../modules/checkout/pages/PageRequest.ts"
 import { addressFor, detailsOf, now, viewOf } from "../../fixtures/paymentViews.ts"
@@ -15,7 +24,10 @@ const pair = { sessionToken: "pst_Zk-3_x", signature: `${"9f".repeat(32)}.176627
 describe("a visit to the payment page", () => {
   it("carries its session in a cookie or in the address, and nothing is lost on the way", () => {
     assert.deepStrictEqual(credentialsOfCookie(cookieOfCredentials(pair)), pair)
-    assert.deepStrictEqual(credentialsOfQuery(new URLSearchParams(sessionQuery(pair, { lang: "pt-BR", tab: null }))), pair)
+    assert.deepStrictEqual(
+      credentialsOfQuery(new URLSearchParams(sessionQuery(pair, { lang: "pt-BR", tab: null }))),
+      pair
+    )
     assert.strictEqual(
       sessionQuery(pair, { lang: "de", tab: "address" }),
       `?session_token=${pair.sessionToken}&signature=${pair.signature}&c=1&lang=de&tab=address`
@@ -41,11 +53,22 @@ describe("a visit to the payment page", () => {
     assert.deepStrictEqual(read("action=choose&token=123"), { _tag: "Choose", tokenId: 123 })
     assert.deepStrictEqual(read("action=simulate&what=late&x=y"), { _tag: "Simulate", what: "late" })
     assert.deepStrictEqual(read("action=language&lang=zh-Hans"), { _tag: "Language", locale: "zh-Hans" })
-    assert.deepStrictEqual(read("action=refund&network=base&address=+0x1+"), { _tag: "Refund", network: "base", address: "0x1" })
+    assert.deepStrictEqual(read("action=refund&network=base&address=+0x1+"), {
+      _tag: "Refund",
+      network: "base",
+      address: "0x1"
+    })
     assert.deepStrictEqual([read("action=refresh"), read("action=restart")], [{ _tag: "Refresh" }, { _tag: "Restart" }])
     const refused = [
-      "", "action=", "action=toString", "action=choose", "action=choose&token=0", "action=choose&token=01",
-      "action=choose&token=1&token=1", "action=language&lang=zh", "action=simulate&what=hasOwnProperty",
+      "",
+      "action=",
+      "action=toString",
+      "action=choose",
+      "action=choose&token=0",
+      "action=choose&token=01",
+      "action=choose&token=1&token=1",
+      "action=language&lang=zh",
+      "action=simulate&what=hasOwnProperty",
       `action=refund&address=${"x".repeat(201)}`
     ]
     for (const text of refused) assert.isNull(read(text), text)
@@ -53,11 +76,18 @@ describe("a visit to the payment page", () => {
 
   it("is foreign where another site's page sends it, and a person's where a browser opens it", () => {
     const own = "https://pay.example"
-    const ours = [{}, { origin: own }, { origin: "null" }, { origin: "null", "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }]
+    const ours = [{}, { origin: own }, { origin: "null" }, { origin: "null", "sec-fetch-site": "same-origin" }, {
+      "sec-fetch-site": "none"
+    }]
     for (const headers of ours) assert.isFalse(isCrossSite(headers, own), JSON.stringify(headers))
     const others = [
-      { origin: "https://evil.example" }, { origin: "http://pay.example" }, { origin: `${own}.evil.example` }, { origin: "" },
-      { "sec-fetch-site": "cross-site" }, { origin: "null", "sec-fetch-site": "cross-site" }, { origin: own, "sec-fetch-site": "same-site" }
+      { origin: "https://evil.example" },
+      { origin: "http://pay.example" },
+      { origin: `${own}.evil.example` },
+      { origin: "" },
+      { "sec-fetch-site": "cross-site" },
+      { origin: "null", "sec-fetch-site": "cross-site" },
+      { origin: own, "sec-fetch-site": "same-site" }
     ]
     for (const headers of others) assert.isTrue(isCrossSite(headers, own), JSON.stringify(headers))
     assert.isTrue(isNavigation({ "sec-fetch-mode": "navigate" }))
@@ -83,8 +113,11 @@ describe("a visit to the payment page", () => {
     }
     assert.strictEqual(stateTag(later, "en"), tag)
     const others = [
-      stateTag(view, "de"), stateTag({ ...view, tab: "address" }, "en"), stateTag({ ...view, estimates: new Map([[1, "2"]]) }, "en"),
-      stateTag({ ...view, address: { ...address, temp_address: "0x0" } }, "en"), stateTag({ ...view, now: now + 1_800 }, "en"),
+      stateTag(view, "de"),
+      stateTag({ ...view, tab: "address" }, "en"),
+      stateTag({ ...view, estimates: new Map([[1, "2"]]) }, "en"),
+      stateTag({ ...view, address: { ...address, temp_address: "0x0" } }, "en"),
+      stateTag({ ...view, now: now + 1_800 }, "en"),
       stateTag(viewOf({ details: detailsOf("underpaid", 10_000), address }), "en")
     ]
     assert.strictEqual(new Set([tag, ...others]).size, others.length + 1)

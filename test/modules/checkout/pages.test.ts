@@ -9,7 +9,14 @@ import jsqr from "jsqr"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import type { Screen, View } from "../../../modules/checkout/rules.ts"
 import { backgrounds } from "../../../modules/checkout/pages/Accent.ts"
-import { clock, dollars, moment, plainTokens, approximateTokens, tokens } from "../../../modules/checkout/pages/Amounts.ts"
+import {
+  approximateTokens,
+  clock,
+  dollars,
+  moment,
+  plainTokens,
+  tokens
+} from "../../../modules/checkout/pages/Amounts.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
@@ -18,7 +25,16 @@ import { InvoiceId } from "../../../schemas/Ids.ts"
 import { css, fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
 import { problemFragment, problemPage } from "../../../modules/checkout/pages/Page.ts"
 import {
-  addressFor, detailsOf, linkOf, manyTokenOptions, now, paymentOf, receiver, viewOf, views, tokenOptionOf
+  addressFor,
+  detailsOf,
+  linkOf,
+  manyTokenOptions,
+  now,
+  paymentOf,
+  receiver,
+  tokenOptionOf,
+  viewOf,
+  views
 } from "../../fixtures/paymentViews.ts"
 
 const assets = { script: "/assets/pay.0123456789abcdef.js", style: { css }, languages }
@@ -26,10 +42,14 @@ const pageOf = (view: View, texts: Texts = en) => page(view, texts, assets)
 const screens = Object.keys(views) as ReadonlyArray<Screen>
 
 const unescaped = (text: string) =>
-  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll("&amp;", "&")
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll(
+    "&amp;",
+    "&"
+  )
 
 /** What a person reads of it. */
-const textOf = (markup: string) => unescaped(markup.replaceAll(/<style>.*?<\/style>/g, "").replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " "))
+const textOf = (markup: string) =>
+  unescaped(markup.replaceAll(/<style>.*?<\/style>/g, "").replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " "))
 
 /** Values of an attribute, in order. */
 const valuesOf = (markup: string, name: string) =>
@@ -43,7 +63,11 @@ const scanned = (markup: string): string | undefined => {
   const pixels = new Uint8ClampedArray((side * scale) ** 2 * 4).fill(255)
   let x = 0
   let y = 0
-  for (const [, kind, first, second] of (/stroke="#000" d="([^"]*)"/.exec(svg)?.[1] ?? "").matchAll(/([Mmh])(-?[\d.]+)(?: ?(-?[\d.]+))?/g)) {
+  for (
+    const [, kind, first, second] of (/stroke="#000" d="([^"]*)"/.exec(svg)?.[1] ?? "").matchAll(
+      /([Mmh])(-?[\d.]+)(?: ?(-?[\d.]+))?/g
+    )
+  ) {
     if (kind === "M") [x, y] = [Number(first), Math.floor(Number(second))]
     else if (kind === "m") [x, y] = [x + Number(first), y + Number(second)]
     else {
@@ -83,17 +107,67 @@ describe("the part that remains", () => {
 
 describe("a screen", () => {
   const main: Readonly<Record<Screen, ReadonlyArray<string>>> = {
-    choose: ["Choose how to pay", "USDC Base", "≈ 25.00 USDC", "TON network problems", "minimum $30.00", "no price right now", "Continue"],
-    waiting: ["Waiting for your payment", "Price held for 4:32", "25.00 USDC", "Send only USDC on Base. Anything sent as another token", "Open in wallet", "Time left to pay 50:00", "Simulate payment", "Pay half"],
+    choose: [
+      "Choose how to pay",
+      "USDC Base",
+      "≈ 25.00 USDC",
+      "TON network problems",
+      "minimum $30.00",
+      "no price right now",
+      "Continue"
+    ],
+    waiting: [
+      "Waiting for your payment",
+      "Price held for 4:32",
+      "25.00 USDC",
+      "Send only USDC on Base. Anything sent as another token",
+      "Open in wallet",
+      "Time left to pay 50:00",
+      "Simulate payment",
+      "Pay half"
+    ],
     quote_ended: ["Price needs a refresh", "the address stays the same", "Get new price", "Use another currency"],
     no_price: ["No price right now", "Try again", "Use another currency"],
-    confirming: ["Payment seen, confirming", "You can close this page. Blue Bottle Store will be notified", "3 of 12 confirmations", "Received $25.00", "0x9f2c…41be"],
+    confirming: [
+      "Payment seen, confirming",
+      "You can close this page. Blue Bottle Store will be notified",
+      "3 of 12 confirmations",
+      "Received $25.00",
+      "0x9f2c…41be"
+    ],
     partial: ["Part of the payment arrived", "Open in wallet"],
-    paid: ["Payment complete", "Blue Bottle Store has your payment.", "Total $25.00", "Return to Blue Bottle Store", "0x9f2c…41be"],
-    overpaid: ["Paid, with $5.00 extra", "You sent $5.00 more than was due", "Where should a refund go?", "Your address on Base"],
-    expired: ["This payment has expired", "Nothing was received. Do not send to the old address. If you have already sent your payment, do not pay again", "Start again"],
-    late: ["Your payment arrived late", "We received $25.00 after the deadline", "return it. Do not pay again.", "Contact Blue Bottle Store", "0x9f2c…41be", "Save address"],
-    expired_partial: ["Time ran out, part of the payment arrived", "We received $15.00", "Do not pay again.", "Contact Blue Bottle Store"],
+    paid: [
+      "Payment complete",
+      "Blue Bottle Store has your payment.",
+      "Total $25.00",
+      "Return to Blue Bottle Store",
+      "0x9f2c…41be"
+    ],
+    overpaid: [
+      "Paid, with $5.00 extra",
+      "You sent $5.00 more than was due",
+      "Where should a refund go?",
+      "Your address on Base"
+    ],
+    expired: [
+      "This payment has expired",
+      "Nothing was received. Do not send to the old address. If you have already sent your payment, do not pay again",
+      "Start again"
+    ],
+    late: [
+      "Your payment arrived late",
+      "We received $25.00 after the deadline",
+      "return it. Do not pay again.",
+      "Contact Blue Bottle Store",
+      "0x9f2c…41be",
+      "Save address"
+    ],
+    expired_partial: [
+      "Time ran out, part of the payment arrived",
+      "We received $15.00",
+      "Do not pay again.",
+      "Contact Blue Bottle Store"
+    ],
     canceled: ["This invoice was canceled", "Do not send anything.", "Where should a refund go?"],
     reversed: ["Your payment was reversed by the network", "you can pay again.", "Open in wallet"],
     rejected: ["We received something else", "does not accept", "Open in wallet", "Contact Blue Bottle Store"]
@@ -114,7 +188,10 @@ describe("a screen", () => {
       const acts = text.replaceAll(/<noscript>.*?<\/noscript>/g, "").match(/class="(?:button )?main[" ]/g) ?? []
       assert.isAtMost(acts.length, 1, screen)
       const section = /^<section ([^>]*)>/.exec(text)?.[1] ?? ""
-      assert.match(section, new RegExp(`^data-screen="${screen}" data-title="[^"]+ · Blue Bottle Store" data-say="[^"]+"`))
+      assert.match(
+        section,
+        new RegExp(`^data-screen="${screen}" data-title="[^"]+ · Blue Bottle Store" data-say="[^"]+"`)
+      )
       assert.match(section, new RegExp(` data-poll="3" data-now="${now}"( data-price="[^"]*")?$`))
     }
   })
@@ -159,14 +236,23 @@ describe("a screen", () => {
 
   it("names buttons and codes for who cannot see them", () => {
     const names = valuesOf(fragment(views.waiting, en), "aria-label")
-    for (const name of ["Copy: Amount to send", "Copy: Address on Base", "QR code to pay 25.00 USDC to 0x8c9D…781D on Base"]) {
+    for (
+      const name of [
+        "Copy: Amount to send",
+        "Copy: Address on Base",
+        "QR code to pay 25.00 USDC to 0x8c9D…781D on Base"
+      ]
+    ) {
       assert.include(names, name)
     }
   })
 
   it("carries the address alone under its tab, and where there is no link", () => {
     assert.strictEqual(scanned(fragment({ ...views.waiting, tab: "address" }, en)), receiver)
-    const plain = fragment(viewOf({ details: detailsOf("unpaid"), address: addressFor("25.000000", { payment_uri: null }) }), en)
+    const plain = fragment(
+      viewOf({ details: detailsOf("unpaid"), address: addressFor("25.000000", { payment_uri: null }) }),
+      en
+    )
     assert.strictEqual(scanned(plain), receiver)
     assert.notInclude(plain, en.paymentLink)
     assert.notInclude(plain, en.openInWallet)
@@ -181,7 +267,9 @@ describe("a screen", () => {
 
   it("offers only what can be paid, preselects what was chosen before, and tells how many are found", () => {
     const text = fragment({ ...views.choose, preselectedToken: 3 }, en)
-    const radios = [...text.matchAll(/<input type="radio" name="token" value="(\d+)" required( checked)?( disabled)?>/g)]
+    const radios = [
+      ...text.matchAll(/<input type="radio" name="token" value="(\d+)" required( checked)?( disabled)?>/g)
+    ]
     assert.deepStrictEqual(radios.map(([, id]) => id), manyTokenOptions.map(({ id }) => String(id)))
     assert.deepStrictEqual(radios.filter(([, , checked]) => checked).map(([, id]) => id), ["3"])
     assert.deepStrictEqual(radios.filter(([, , , disabled]) => disabled).map(([, id]) => id), ["5", "6", "7"])
@@ -200,7 +288,10 @@ describe("a screen", () => {
   })
 
   it("pays with play money only what can be paid, and late once it has ended", () => {
-    const offered = (screen: Screen) => [...fragment({ ...views[screen], simulator: true }, en).matchAll(/name="what" value="(\w+)"/g)].map(([, what]) => what)
+    const offered = (screen: Screen) =>
+      [...fragment({ ...views[screen], simulator: true }, en).matchAll(/name="what" value="(\w+)"/g)].map(([, what]) =>
+        what
+      )
     assert.deepStrictEqual(offered("choose"), ["pay", "partial", "overpay", "late"])
     assert.deepStrictEqual(offered("partial"), ["pay", "partial", "overpay", "late"])
     assert.deepStrictEqual(offered("expired"), ["late"])
@@ -225,7 +316,10 @@ describe("a screen", () => {
   })
 
   it("says which network has trouble", () => {
-    assert.include(textOf(fragment({ ...views.confirming, degradedNetwork: "solana" }, en)), "Solana has problems right now.")
+    assert.include(
+      textOf(fragment({ ...views.confirming, degradedNetwork: "solana" }, en)),
+      "Solana has problems right now."
+    )
   })
 
   it("tells of a refund address that was kept, or was none", () => {
@@ -237,7 +331,9 @@ describe("a screen", () => {
 
   it("keeps the session in every link and form where the cookie did not come back", () => {
     const text = pageOf({ ...views.waiting, query: "?session_token=pst_a&signature=b.1&c=1" })
-    const own = [...valuesOf(text, "href"), ...valuesOf(text, "action"), ...valuesOf(text, "data-state")].filter((url) => url.startsWith("/pay/"))
+    const own = [...valuesOf(text, "href"), ...valuesOf(text, "action"), ...valuesOf(text, "data-state")].filter((
+      url
+    ) => url.startsWith("/pay/"))
     assert.isAbove(own.length, 5)
     const bare = own.filter((url) => !url.includes("session_token=pst_a&signature=b.1&c=1"))
     assert.deepStrictEqual(bare, [views.waiting.path])
@@ -253,8 +349,17 @@ describe("a screen", () => {
 })
 
 const attacks = [
-  "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='alert(1)", "</title><script>x</script>",
-  "</style><script>x</script>", "javascript:alert(1)", "{{7*7}}", "${7*7}", "<!--", "\u202Egnp.exe", "&lt;script&gt;"
+  "<script>alert(1)</script>",
+  "\"><img src=x onerror=alert(1)>",
+  "' onmouseover='alert(1)",
+  "</title><script>x</script>",
+  "</style><script>x</script>",
+  "javascript:alert(1)",
+  "{{7*7}}",
+  "${7*7}",
+  "<!--",
+  "\u202Egnp.exe",
+  "&lt;script&gt;"
 ]
 
 /** A view with `text` wherever a merchant, a payor, a chain or a plugin writes one. */
@@ -279,7 +384,8 @@ const poisoned = (view: View, text: string): View => ({
 })
 
 describe("text of others", () => {
-  const tagsOf = (markup: string) => [...markup.replaceAll(/<style>.*?<\/style>/g, "").matchAll(/<([a-z!/][^\s>]*)/g)].map(([, tag]) => tag)
+  const tagsOf = (markup: string) =>
+    [...markup.replaceAll(/<style>.*?<\/style>/g, "").matchAll(/<([a-z!/][^\s>]*)/g)].map(([, tag]) => tag)
 
   it("adds no element, no handler, no style and no address to any screen", () => {
     for (const screen of screens) {
@@ -287,7 +393,8 @@ describe("text of others", () => {
       for (const attack of attacks) {
         const made = pageOf(poisoned(views[screen], attack))
         // An address is cut into pieces by its length.
-        const withoutPieces = (tags: ReadonlyArray<string | undefined>) => tags.filter((tag) => tag !== "span" && tag !== "/span")
+        const withoutPieces = (tags: ReadonlyArray<string | undefined>) =>
+          tags.filter((tag) => tag !== "span" && tag !== "/span")
         assert.deepStrictEqual(withoutPieces(tagsOf(made)), withoutPieces(clean), `${screen}: ${attack}`)
         const inTags = made.replaceAll(/<style>.*?<\/style>/g, "").replaceAll(/"[^"]*"/g, "\"\"")
         for (const [tag] of inTags.matchAll(/<[^>]*>/g)) assert.notMatch(tag, /\s(?:on[a-z]+|style)\s*=/i)
@@ -306,7 +413,10 @@ describe("text of others", () => {
   })
 
   it("asks no other site for a logo, and shows one that is in the page", () => {
-    const withLogo = (logo_uri: string) => ({ ...views.waiting, details: { ...views.waiting.details, branding: { ...views.waiting.details.branding, logo_uri } } })
+    const withLogo = (logo_uri: string) => ({
+      ...views.waiting,
+      details: { ...views.waiting.details, branding: { ...views.waiting.details.branding, logo_uri } }
+    })
     assert.notInclude(pageOf(withLogo("https://shop.example/logo.png")), "logo.png")
     assert.include(pageOf(withLogo("data:image/png;base64,iVBORw0KGgo=")), "src=\"data:image/png;base64,iVBORw0KGgo=\"")
   })
@@ -390,13 +500,22 @@ describe("languages", () => {
   })
 
   it("from left to right keep their order around a name from right to left", () => {
-    const named = (name: string) => textOf(fragment({ ...views.paid, details: { ...views.paid.details, branding: { ...views.paid.details.branding, name } } }, en))
+    const named = (name: string) =>
+      textOf(
+        fragment({
+          ...views.paid,
+          details: { ...views.paid.details, branding: { ...views.paid.details.branding, name } }
+        }, en)
+      )
     assert.include(named("מתבשל"), "\u2068מתבשל\u2069 has your payment.")
     assert.include(named("Bottle"), " Bottle has your payment.")
   })
 
   it("count by their own rules", () => {
-    assert.deepStrictEqual([1, 2].map(en.minutesLeft), ["The price holds for 1 more minute", "The price holds for 2 more minutes"])
+    assert.deepStrictEqual([1, 2].map(en.minutesLeft), [
+      "The price holds for 1 more minute",
+      "The price holds for 2 more minutes"
+    ])
     assert.lengthOf(new Set([1, 2, 3, 11].map((count) => ar.found(count).replaceAll(/\d+/g, ""))), 4)
   })
 })
@@ -416,12 +535,18 @@ describe("the first view", () => {
   it("fits its budget on every screen and in every language: 8 KB of HTML with at most 4 KB of style", () => {
     assert.isAtMost(gzipSync(css).byteLength, 4_096)
     for (const texts of languages) {
-      for (const screen of screens) assert.isAtMost(brotli(pageOf(views[screen], texts)), 8_192, `${screen} ${texts.locale}`)
+      for (const screen of screens) {
+        assert.isAtMost(brotli(pageOf(views[screen], texts)), 8_192, `${screen} ${texts.locale}`)
+      }
     }
   })
 
   it("fits with fifty ways to pay", () => {
-    const fifty = Array.from({ length: 50 }, (_, index) => tokenOptionOf(index + 1, `TK${index}`, `Token number ${index}`, manyTokenOptions[index % 8]!.network))
+    const fifty = Array.from(
+      { length: 50 },
+      (_, index) =>
+        tokenOptionOf(index + 1, `TK${index}`, `Token number ${index}`, manyTokenOptions[index % 8]!.network)
+    )
     assert.isAtMost(brotli(pageOf({ ...views.choose, tokens: fifty })), 8_192)
   })
 

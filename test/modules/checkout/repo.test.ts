@@ -22,7 +22,9 @@ const made = async (before: string, env: Readonly<Record<string, string>> = {}) 
     const { Effect } = await import("${modules}effect/dist/index.js")
     const { island } = await import("${repo}")
     console.log(await Effect.runPromise(Effect.match(island, { onSuccess: (text) => text.length, onFailure: (error) => error.message })))`
-  const { stderr, stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { env: { ...process.env, ...env } })
+  const { stderr, stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, ...env }
+  })
   return { stderr, stdout: stdout.trim() }
 }
 
@@ -37,12 +39,17 @@ describe("the payment page's script", () => {
   it("is the same where the working directory was removed", async () => {
     const directory = mkdtempSync(join(tmpdir(), "till-gone-"))
     const text = await Effect.runPromise(island)
-    const before = `process.chdir(${JSON.stringify(directory)}); (await import("node:fs")).rmdirSync(${JSON.stringify(directory)})`
+    const before = `process.chdir(${JSON.stringify(directory)}); (await import("node:fs")).rmdirSync(${
+      JSON.stringify(directory)
+    })`
     assert.deepStrictEqual(await made(before), { stderr: "", stdout: String(text.length) })
   })
 
   it("that cannot be made is told in one line that says what to do", async () => {
     const { stdout } = await made("", { ESBUILD_BINARY_PATH: process.execPath, NODE_OPTIONS: "" })
-    assert.match(stdout, /^the payment page's script cannot be made: [^\n]+\. Install the packages on this machine[^\n]+npm ci --omit=dev"$/)
+    assert.match(
+      stdout,
+      /^the payment page's script cannot be made: [^\n]+\. Install the packages on this machine[^\n]+npm ci --omit=dev"$/
+    )
   })
 })

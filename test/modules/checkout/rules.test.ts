@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Facts, sortPaymentMethods, type Screen, screenOf } from "../../../modules/checkout/rules.ts"
+import { type Facts, type Screen, screenOf, sortPaymentMethods } from "../../../modules/checkout/rules.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
@@ -15,8 +15,14 @@ const held = addressFor("25.000000")
 const ended = addressFor("25.000000", { quote_valid_until: now })
 const past = { expires_at: now - 1 }
 
-const facts = (more: Partial<Facts>): Facts =>
-  ({ details: detailsOf("unpaid"), address: null, payable: true, change: false, now, ...more })
+const facts = (more: Partial<Facts>): Facts => ({
+  details: detailsOf("unpaid"),
+  address: null,
+  payable: true,
+  change: false,
+  now,
+  ...more
+})
 
 /** What is known, the screen, and the row of the table of states it stands for. */
 const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
@@ -24,9 +30,17 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
   ["a route is chosen", { address: held }, "waiting"],
   ["another route is wanted", { address: held, change: true }, "choose"],
   ["the price has ended this second", { address: ended }, "quote_ended"],
-  ["the service says that the price has ended", { address: addressFor("25.000000", { quote_status: "expired" }) }, "quote_ended"],
+  [
+    "the service says that the price has ended",
+    { address: addressFor("25.000000", { quote_status: "expired" }) },
+    "quote_ended"
+  ],
   ["there is no price", { address: addressFor(null) }, "no_price"],
-  ["a payment is seen", { details: detailsOf("unpaid", 0, [paymentOf("pending", 25_000)]), address: held }, "confirming"],
+  [
+    "a payment is seen",
+    { details: detailsOf("unpaid", 0, [paymentOf("pending", 25_000)]), address: held },
+    "confirming"
+  ],
   [
     "a payment is seen while the list is asked for",
     { details: detailsOf("unpaid", 0, [paymentOf("pending", 25_000)]), address: held, change: true },
@@ -42,11 +56,22 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
     { details: detailsOf("expired", 0, [paymentOf("pending", 25_000)], past), payable: false },
     "confirming"
   ],
-  ["a payment waits for an operator", { details: detailsOf("unpaid", 0, [paymentOf("manual_retry", 0)]) }, "confirming"],
-  ["a part came", { details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000)]), address: held }, "partial"],
+  [
+    "a payment waits for an operator",
+    { details: detailsOf("unpaid", 0, [paymentOf("manual_retry", 0)]) },
+    "confirming"
+  ],
+  [
+    "a part came",
+    { details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000)]), address: held },
+    "partial"
+  ],
   [
     "a part came and more is seen",
-    { details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000), paymentOf("pending", 10_000)]), address: held },
+    {
+      details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000), paymentOf("pending", 10_000)]),
+      address: held
+    },
     "confirming"
   ],
   [
@@ -66,7 +91,11 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
   ],
   ["it is paid", { details: detailsOf("paid", 25_000, [paymentOf("confirmed", 25_000)]) }, "paid"],
   ["it is paid within tolerance", { details: detailsOf("paid", 24_900, [paymentOf("confirmed", 24_900)]) }, "paid"],
-  ["a fraction of a cent too much came", { details: detailsOf("paid", 25_009, [paymentOf("confirmed", 25_009)]) }, "paid"],
+  [
+    "a fraction of a cent too much came",
+    { details: detailsOf("paid", 25_009, [paymentOf("confirmed", 25_009)]) },
+    "paid"
+  ],
   ["a cent too much came", { details: detailsOf("paid", 25_010, [paymentOf("confirmed", 25_010)]) }, "overpaid"],
   [
     "it is paid, and more is seen",
@@ -74,7 +103,11 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
     "paid"
   ],
   ["the time is over", { details: detailsOf("expired", 0, [], past), payable: false }, "expired"],
-  ["the time is over, and nobody has noted it yet", { details: detailsOf("unpaid", 0, [], past), payable: false }, "expired"],
+  [
+    "the time is over, and nobody has noted it yet",
+    { details: detailsOf("unpaid", 0, [], past), payable: false },
+    "expired"
+  ],
   [
     "the merchant refuses what came late",
     { details: detailsOf("expired", 0, [paymentOf("rejected", 25_000)], past), payable: false },
@@ -91,7 +124,11 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
     { details: detailsOf("canceled", 0, [paymentOf("rejected", 25_000)]), payable: false },
     "canceled"
   ],
-  ["a payment was reversed", { details: detailsOf("unpaid", 0, [paymentOf("reverted", 25_000)]), address: held }, "reversed"],
+  [
+    "a payment was reversed",
+    { details: detailsOf("unpaid", 0, [paymentOf("reverted", 25_000)]), address: held },
+    "reversed"
+  ],
   [
     "a payment was reversed and came again",
     { details: detailsOf("unpaid", 0, [paymentOf("reverted", 25_000), paymentOf("pending", 25_000)]), address: held },
@@ -102,10 +139,17 @@ const table: ReadonlyArray<readonly [string, Partial<Facts>, Screen]> = [
     { details: detailsOf("expired", 0, [paymentOf("reverted", 25_000)], past), payable: false },
     "reversed"
   ],
-  ["something else arrived", { details: detailsOf("unpaid", 0, [paymentOf("rejected", 0)]), address: held }, "rejected"],
+  [
+    "something else arrived",
+    { details: detailsOf("unpaid", 0, [paymentOf("rejected", 0)]), address: held },
+    "rejected"
+  ],
   [
     "something else arrived after a part",
-    { details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000), paymentOf("rejected", 0)]), address: held },
+    {
+      details: detailsOf("underpaid", 15_000, [paymentOf("underpaid", 15_000), paymentOf("rejected", 0)]),
+      address: held
+    },
     "partial"
   ]
 ]
@@ -149,8 +193,12 @@ describe("the screen", () => {
 })
 
 describe("the ways to pay", () => {
-  const way = (token_symbol: string, network: "base" | "ethereum", stable: boolean, reason: string | null = null) =>
-    ({ token_symbol, network, supports_stable_settlement: stable, unavailable_reason: reason })
+  const way = (token_symbol: string, network: "base" | "ethereum", stable: boolean, reason: string | null = null) => ({
+    token_symbol,
+    network,
+    supports_stable_settlement: stable,
+    unavailable_reason: reason
+  })
 
   it("are told most people's first: what can be paid, dollar coins, cheap networks, names", () => {
     const ways = [

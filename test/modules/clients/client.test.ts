@@ -1,6 +1,6 @@
 /**
- * Goal: the client on Effect says what the service says, sends what it was given, and outlives the service's next version.
- * Method: an HTTP client that answers from memory and keeps what it was asked.
+ * Goal: the client on Effect says what the service says, sends what it was given, and outlives the service's next
+ * version. Method: an HTTP client that answers from memory and keeps what it was asked.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -43,7 +43,11 @@ describe("the client on Effect", () => {
     Effect.gen(function*() {
       const failure = (status: number, body: unknown) =>
         Effect.gen(function*() {
-          const tillwire = yield* Effect.provideService(make(options), HttpClient.HttpClient, refusing(status, body).client)
+          const tillwire = yield* Effect.provideService(
+            make(options),
+            HttpClient.HttpClient,
+            refusing(status, body).client
+          )
           const error = yield* Effect.flip(tillwire.invoices.create(create))
           assert.instanceOf(error, PublicError)
           return error as PublicError

@@ -74,7 +74,10 @@ describe("the fetch client", () => {
       ["500", json(500, { error: "Something", code: "INTERNAL_ERROR" })],
       ["503", json(503, { error: "Later", code: "SERVICE_UNAVAILABLE" }, { "retry-after": "1" })],
       ["429", json(429, { error: "Too many requests", code: "RATE_LIMIT_EXCEEDED" }, { "retry-after": "2" })],
-      ["409 in progress", json(409, { error: "Running", code: "IDEMPOTENCY_REQUEST_IN_PROGRESS" }, { "retry-after": "1" })],
+      [
+        "409 in progress",
+        json(409, { error: "Running", code: "IDEMPOTENCY_REQUEST_IN_PROGRESS" }, { "retry-after": "1" })
+      ],
       ["a proxy's page", new Response("<html>", { status: 502 })]
     ] as const
   ) {
@@ -95,9 +98,16 @@ describe("the fetch client", () => {
 
   for (const status of [400, 401, 403, 404, 409, 410, 422]) {
     it(`does not repeat ${status}`, async () => {
-      const { asked, client } = scripted([json(status, { error: "No", code: "SOMETHING" }, { "x-request-id": "req_1" })])
+      const { asked, client } = scripted([
+        json(status, { error: "No", code: "SOMETHING" }, { "x-request-id": "req_1" })
+      ])
       const error = await failed(client.post("/api/v1/invoices", create))
-      assert.deepStrictEqual([error.status, error.code, error.message, error.requestId], [status, "SOMETHING", "No", "req_1"])
+      assert.deepStrictEqual([error.status, error.code, error.message, error.requestId], [
+        status,
+        "SOMETHING",
+        "No",
+        "req_1"
+      ])
       assert.strictEqual(asked.length, 1)
     })
   }
@@ -122,7 +132,13 @@ describe("the fetch client", () => {
   it("reads errors of both families, and says NETWORK_ERROR when nothing was heard", async () => {
     const wrapped = json(400, {
       success: false,
-      error: { code: "INVALID_CURSOR", message: "Both", param: "starting_after", details: { a: 1 }, request_id: "req_2" }
+      error: {
+        code: "INVALID_CURSOR",
+        message: "Both",
+        param: "starting_after",
+        details: { a: 1 },
+        request_id: "req_2"
+      }
     })
     const error = await failed(scripted([wrapped]).client.get("/api/v1/events"))
     assert.deepStrictEqual([error.code, error.param, error.details], ["INVALID_CURSOR", "starting_after", { a: 1 }])
@@ -133,8 +149,13 @@ describe("the fetch client", () => {
 
   it("stops when its caller does, during a pause too", async () => {
     const stop = new AbortController()
-    const { asked, client } = scripted([json(503, { error: "Later", code: "SERVICE_UNAVAILABLE" }, { "retry-after": "9" })])
-    const call = client.get("/api/v1/events", { signal: stop.signal }).then(() => "answered", (reason: unknown) => reason)
+    const { asked, client } = scripted([
+      json(503, { error: "Later", code: "SERVICE_UNAVAILABLE" }, { "retry-after": "9" })
+    ])
+    const call = client.get("/api/v1/events", { signal: stop.signal }).then(
+      () => "answered",
+      (reason: unknown) => reason
+    )
     await vi.advanceTimersByTimeAsync(1_000)
     stop.abort("enough")
     assert.strictEqual(await call, "enough")
@@ -152,7 +173,9 @@ describe("the fetch client", () => {
       "POST https://pay.test/api/v1/invoices"
     ])
     assert.deepStrictEqual(
-      asked.map(({ headers }) => ["x-api-key", "x-service-version", "idempotency-key", "content-type"].map((name) => headers.get(name))),
+      asked.map(({ headers }) =>
+        ["x-api-key", "x-service-version", "idempotency-key", "content-type"].map((name) => headers.get(name))
+      ),
       [
         ["mk_dev_test", "2026-01-15", null, null],
         ["mk_dev_test", "2026-01-15", null, null],
@@ -171,13 +194,19 @@ describe("the fetch client", () => {
     assert.include(list.asked[1]!.url, "starting_after=b")
 
     const events = scripted([
-      json(200, { success: true, data: { object: "list", data: [{ id: "evt_3-1" }, { id: "evt_2-1" }], has_more: true } }),
+      json(200, {
+        success: true,
+        data: { object: "list", data: [{ id: "evt_3-1" }, { id: "evt_2-1" }], has_more: true }
+      }),
       json(200, { success: true, data: { object: "list", data: [{ id: "evt_4-1" }], has_more: false } })
     ])
     const told: Array<string> = []
     for await (const { id } of events.client.events.since("evt_1-1")) told.push(id)
     assert.deepStrictEqual(told, ["evt_2-1", "evt_3-1", "evt_4-1"])
-    assert.deepStrictEqual(events.asked.map(({ url }) => new URL(url).searchParams.get("ending_before")), ["evt_1-1", "evt_3-1"])
+    assert.deepStrictEqual(events.asked.map(({ url }) => new URL(url).searchParams.get("ending_before")), [
+      "evt_1-1",
+      "evt_3-1"
+    ])
   })
 
   it("refuses a secret key in a browser, and takes a payment session there", () => {

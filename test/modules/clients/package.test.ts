@@ -1,11 +1,20 @@
 /**
- * Goal: the package works for people who install it: plain JavaScript, with types, without our sources' tools.
- * Method: it is packed as it would be published and unpacked below a project's `node_modules`; a program there runs, and a
+ * Goal: the package works for people who install it: plain JavaScript, with types, without our sources' tools. Method:
+ * it is packed as it would be published and unpacked below a project's `node_modules`; a program there runs, and a
  * typed one is checked by the compiler.
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -107,8 +116,10 @@ const pages: Readonly<Record<string, () => string>> = {
       .map(([name, blocks]) => [name, () => moduleOf(blocks)])
   ),
   readme: () => moduleOf(blocksOf(source("README.md"))),
-  fetchExample: () => moduleOf(examplesOf(source("modules/clients/fetch.ts")), `import { createClient } from "tillwire/fetch"`),
-  webhooksExample: () => moduleOf(examplesOf(source("modules/clients/webhooks.ts")), `import { verify } from "tillwire/webhooks"`),
+  fetchExample: () =>
+    moduleOf(examplesOf(source("modules/clients/fetch.ts")), `import { createClient } from "tillwire/fetch"`),
+  webhooksExample: () =>
+    moduleOf(examplesOf(source("modules/clients/webhooks.ts")), `import { verify } from "tillwire/webhooks"`),
   clientExample: () =>
     moduleOf(
       examplesOf(source("modules/clients/client.ts")),
@@ -122,7 +133,8 @@ const pages: Readonly<Record<string, () => string>> = {
         moduleOf(
           examplesOf(source(`modules/${folder}/client.ts`)),
           `import { make } from "tillwire/client/${exported}"\nimport { Effect, Redacted } from "effect"`
-        )])
+        )]
+      )
   )
 }
 
@@ -130,13 +142,22 @@ const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript
 
 /** What the compiler says of `files` at its strictest; empty where it has nothing to say. */
 const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>): string => {
-  write("tsconfig.json", JSON.stringify({
-    compilerOptions: {
-      module: "NodeNext", target: "ES2022", lib: ["ES2024", "DOM", "DOM.Iterable"], strict: true, noEmit: true,
-      types, skipLibCheck: types.length > 0, exactOptionalPropertyTypes: true
-    },
-    files
-  }))
+  write(
+    "tsconfig.json",
+    JSON.stringify({
+      compilerOptions: {
+        module: "NodeNext",
+        target: "ES2022",
+        lib: ["ES2024", "DOM", "DOM.Iterable"],
+        strict: true,
+        noEmit: true,
+        types,
+        skipLibCheck: types.length > 0,
+        exactOptionalPropertyTypes: true
+      },
+      files
+    })
+  )
   try {
     return run(process.execPath, [compiler, "--project", "."])
   } catch (error) {
@@ -146,7 +167,9 @@ const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>):
 
 describe("the package", () => {
   beforeAll(() => {
-    const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], root)) as [{ filename: string }]
+    const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], root)) as [
+      { filename: string }
+    ]
     mkdirSync(installed, { recursive: true })
     run("tar", ["-xzf", join(folder, packed.filename), "-C", installed, "--strip-components", "1"])
     // What npm would fetch for it is already here.
@@ -181,6 +204,9 @@ describe("the package", () => {
 })
 
 const readPacked = () => {
-  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { name: string; version: string }
+  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    name: string
+    version: string
+  }
   return `${name}-${version}.tgz`
 }

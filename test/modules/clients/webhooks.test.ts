@@ -1,7 +1,7 @@
 /**
- * Goal: the published verifier takes what is genuine and nothing else, and says why.
- * Method: deliveries signed by our own signer, by `standardwebhooks`, by `svix` and by node:crypto, then one thing about
- * them changed; the documented test vector.
+ * Goal: the published verifier takes what is genuine and nothing else, and says why. Method: deliveries signed by our
+ * own signer, by `standardwebhooks`, by `svix` and by node:crypto, then one thing about them changed; the documented
+ * test vector.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -50,8 +50,12 @@ const signers: Readonly<Record<string, (secret: string, body: string, millis: nu
 
 const Body = Schema.Struct({ id: Schema.String, data: Schema.Record(Schema.String, Schema.String) })
 
-const check = (body: string | Uint8Array, headers: IncomingHeaders, secrets: ReadonlyArray<string | undefined>, now = ms) =>
-  Effect.promise(() => verify(body, headers, secrets, { now: () => now }))
+const check = (
+  body: string | Uint8Array,
+  headers: IncomingHeaders,
+  secrets: ReadonlyArray<string | undefined>,
+  now = ms
+) => Effect.promise(() => verify(body, headers, secrets, { now: () => now }))
 
 const reasonOf = (result: Effect.Success<ReturnType<typeof check>>) => result.ok ? "ok" : result.reason
 
@@ -59,28 +63,41 @@ describe("verify", () => {
   it.effect("takes the documented delivery by either scheme, from any kind of headers", () =>
     Effect.gen(function*() {
       for (const headers of [vector.service, vector.standard, { ...vector.service, ...vector.standard }]) {
-        for (const given of [headers, new Headers(headers), Object.fromEntries(Object.entries(headers).map(([k, v]) => [k, [v]]))]) {
+        for (
+          const given of [
+            headers,
+            new Headers(headers),
+            Object.fromEntries(Object.entries(headers).map(([k, v]) => [k, [v]]))
+          ]
+        ) {
           const result = yield* check(vector.body, given as IncomingHeaders, [vector.secret])
           assert.isTrue(result.ok)
           assert.deepStrictEqual(result.ok && result.event.id, "evt_1700000000000-123")
-          assert.strictEqual(reasonOf(yield* check(Buffer.from(vector.body), given as IncomingHeaders, [vector.secret])), "ok")
+          assert.strictEqual(
+            reasonOf(yield* check(Buffer.from(vector.body), given as IncomingHeaders, [vector.secret])),
+            "ok"
+          )
         }
       }
     }))
 
   for (const [name, sign] of Object.entries(signers)) {
-    it.effect.prop(`agrees with ${name} on any body, and on no other body, secret or time`, [Body], ([event]) =>
-      Effect.gen(function*() {
-        const body = JSON.stringify(event)
-        const headers = sign(secret, body, ms)
-        assert.strictEqual(reasonOf(yield* check(body, headers, [secret])), "ok")
-        assert.strictEqual(reasonOf(yield* check(body, headers, [other, secret])), "ok")
-        assert.strictEqual(reasonOf(yield* check(`${body} `, headers, [secret])), "body_changed")
-        assert.strictEqual(reasonOf(yield* check(body, headers, [other])), "body_changed")
-        assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms + 302_000)), "timestamp_outside_window")
-        assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms - 302_000)), "timestamp_outside_window")
-        assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms + 299_000)), "ok")
-      }))
+    it.effect.prop(
+      `agrees with ${name} on any body, and on no other body, secret or time`,
+      [Body],
+      ([event]) =>
+        Effect.gen(function*() {
+          const body = JSON.stringify(event)
+          const headers = sign(secret, body, ms)
+          assert.strictEqual(reasonOf(yield* check(body, headers, [secret])), "ok")
+          assert.strictEqual(reasonOf(yield* check(body, headers, [other, secret])), "ok")
+          assert.strictEqual(reasonOf(yield* check(`${body} `, headers, [secret])), "body_changed")
+          assert.strictEqual(reasonOf(yield* check(body, headers, [other])), "body_changed")
+          assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms + 302_000)), "timestamp_outside_window")
+          assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms - 302_000)), "timestamp_outside_window")
+          assert.strictEqual(reasonOf(yield* check(body, headers, [secret], ms + 299_000)), "ok")
+        })
+    )
   }
 
   it.effect("takes the old secret's signature while one is rotated", () =>
@@ -93,7 +110,9 @@ describe("verify", () => {
       }
       const standard = {
         ...signers["svix"]!(secret, body, ms),
-        "webhook-signature": [other, secret].map((one) => signers["svix"]!(one, body, ms)["webhook-signature"]).join(" ")
+        "webhook-signature": [other, secret].map((one) => signers["svix"]!(one, body, ms)["webhook-signature"]).join(
+          " "
+        )
       }
       for (const headers of [both, standard]) {
         assert.strictEqual(reasonOf(yield* check(body, headers, [secret])), "ok")
@@ -104,7 +123,9 @@ describe("verify", () => {
   it.effect("says which header, secret or body is at fault", () =>
     Effect.gen(function*() {
       const { body, secret, service, standard } = vector
-      const cases: ReadonlyArray<readonly [string, string | Uint8Array, Record<string, string>, ReadonlyArray<string | undefined>]> = [
+      const cases: ReadonlyArray<
+        readonly [string, string | Uint8Array, Record<string, string>, ReadonlyArray<string | undefined>]
+      > = [
         ["missing_header", body, {}, [secret]],
         ["missing_header", body, { "X-Service-Signature": service["X-Service-Signature"] }, [secret]],
         ["missing_header", body, { ...standard, "webhook-id": undefined as never }, [secret]],
@@ -127,9 +148,14 @@ describe("verify", () => {
   it.effect("holds a shorter tolerance, and reads the clock when none is given", () =>
     Effect.gen(function*() {
       const { body, secret, service } = vector
-      const strict = yield* Effect.promise(() => verify(body, service, [secret], { now: () => ms + 61_000, toleranceSeconds: 60 }))
+      const strict = yield* Effect.promise(() =>
+        verify(body, service, [secret], { now: () => ms + 61_000, toleranceSeconds: 60 })
+      )
       assert.strictEqual(reasonOf(strict), "timestamp_outside_window")
-      assert.strictEqual(reasonOf(yield* Effect.promise(() => verify(body, service, [secret]))), "timestamp_outside_window")
+      assert.strictEqual(
+        reasonOf(yield* Effect.promise(() => verify(body, service, [secret]))),
+        "timestamp_outside_window"
+      )
       assert.strictEqual(reasonOf(yield* Effect.promise(() => verify(body, service, [secret], at))), "ok")
     }))
 })

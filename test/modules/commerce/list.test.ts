@@ -1,7 +1,7 @@
 /**
- * Goal: a page of orders and its total are exactly what is there, and cost the same whatever the filter and however many
- * orders there are.
- * Method: many rows of two merchants; each answer beside that of the plain question, and its plan with ANALYZE.
+ * Goal: a page of orders and its total are exactly what is there, and cost the same whatever the filter and however
+ * many orders there are. Method: many rows of two merchants; each answer beside that of the plain question, and its
+ * plan with ANALYZE.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -36,11 +36,14 @@ const fill = Effect.gen(function*() {
       '{"id":"standard","name":"Standard","amount":"0","estimatedDays":"5"}', '{}', '{}', 0, false,
       ${beginning} + n * 60, ${beginning} + n * 60
     FROM generate_series(0, ${2 * rows - 1}) n`
-  yield* Effect.forEach(orderStates.widths, (wide) =>
-    sql`INSERT INTO rollups SELECT merchant_id, environment, ${orderStates.sum}, ${wide}::integer,
+  yield* Effect.forEach(
+    orderStates.widths,
+    (wide) =>
+      sql`INSERT INTO rollups SELECT merchant_id, environment, ${orderStates.sum}, ${wide}::integer,
         CASE WHEN ${wide}::integer = 0 THEN 0 ELSE created_at - created_at % nullif(${wide}::integer, 0) END,
         status || ':' || retailer || ':' || coalesce(wallet_network, ''), count(*), count(*) * 1000, count(*) * 1000
-      FROM orders GROUP BY 1, 2, 5, 6`)
+      FROM orders GROUP BY 1, 2, 5, 6`
+  )
   yield* sql`VACUUM ANALYZE orders, rollups`
 })
 
@@ -57,8 +60,10 @@ const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).
 
 /** Rows a plan took from a table, those it threw away included. */
 const rowsRead = (plan: ReadonlyArray<Plan>, table: string): number =>
-  plan.filter((node) => node["Relation Name"] === table).reduce((sum, node) =>
-    sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"], 0)
+  plan.filter((node) => node["Relation Name"] === table).reduce(
+    (sum, node) => sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"],
+    0
+  )
 
 const middle = beginning + rows * 60
 
@@ -83,7 +88,12 @@ const filters: Readonly<Record<string, Partial<OrderFilter>>> = {
   "a time from": { createdFrom: middle + 1 },
   "a time to": { createdTo: middle + 1 },
   "a span": { createdFrom: middle + 100, createdTo: middle + 86_400 },
-  "a span, a status and a retailer": { createdFrom: middle + 100, createdTo: middle + 86_400, status: "delivered", retailer: "amazon" }
+  "a span, a status and a retailer": {
+    createdFrom: middle + 100,
+    createdTo: middle + 86_400,
+    status: "delivered",
+    retailer: "amazon"
+  }
 }
 
 describe("a page of orders", () => {
@@ -101,19 +111,32 @@ describe("a page of orders", () => {
       for (const [name, more] of Object.entries(filters)) {
         const filter: OrderFilter = { merchantId: 1, environment: "devnet", ...more }
         const equal = {
-          merchant_id: filter.merchantId, environment: filter.environment, status: filter.status, retailer: filter.retailer,
-          customer_id: filter.customerId, wallet_address: filter.wallet, wallet_network: filter.walletNetwork
+          merchant_id: filter.merchantId,
+          environment: filter.environment,
+          status: filter.status,
+          retailer: filter.retailer,
+          customer_id: filter.customerId,
+          wallet_address: filter.wallet,
+          wallet_network: filter.walletNetwork
         }
         const where = sql.and([
           sql`created_at >= ${filter.createdFrom ?? 0}`,
           sql`created_at <= ${filter.createdTo ?? 2 ** 33}`,
-          ...Object.entries(equal).flatMap(([column, value]) => value === undefined ? [] : [sql`${sql(column)} = ${value}`])
+          ...Object.entries(equal).flatMap(([column, value]) =>
+            value === undefined ? [] : [sql`${sql(column)} = ${value}`]
+          )
         ])
-        const plain = yield* sql<{ readonly id: string }>`SELECT id FROM orders WHERE ${where} ORDER BY created_at DESC, id DESC`
+        const plain = yield* sql<
+          { readonly id: string }
+        >`SELECT id FROM orders WHERE ${where} ORDER BY created_at DESC, id DESC`
         assert.strictEqual(yield* repo.count(filter), plain.length, name)
         for (const page of [{ limit: 10, offset: 0 }, { limit: 10, offset: 45 }]) {
           const found = yield* repo.list(filter, page)
-          assert.deepStrictEqual(found.map(({ id }) => id), plain.slice(page.offset, page.offset + page.limit).map(({ id }) => id), name)
+          assert.deepStrictEqual(
+            found.map(({ id }) => id),
+            plain.slice(page.offset, page.offset + page.limit).map(({ id }) => id),
+            name
+          )
           const plan = yield* planOf(statements.page(filter, page))
           const told = `${name}: ${plan.map((node) => node["Node Type"]).join(" < ")}`
           assert.isFalse(plan.some((node) => node["Node Type"] === "Seq Scan"), told)

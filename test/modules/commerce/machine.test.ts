@@ -7,24 +7,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
-  orderUpdate,
-  orderCreatedEvent,
   decide,
   maximumTries,
-  newOrder,
   type NewOrder,
+  newOrder,
+  orderCreatedEvent,
   type OrderFact,
   orderObject,
   type OrderState,
+  orderUpdate,
   type RefundView,
   taskOf
 } from "../../../modules/commerce/machine.ts"
 import {
   type Aggregate,
-  type IncomingTransfer,
   type Command,
   decide as decideInvoice,
   type Decision,
+  type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
   isPayable,
@@ -141,7 +141,14 @@ const arrival = (index: number, amount: bigint, seenAt: number): IncomingTransfe
   units: amount * 1_000n,
   amount: usdMillis(amount),
   seenAt,
-  metadata: { quote: priced, confirmations: 1, required_confirmations: 1, block_number: 100, exception: null, token: null }
+  metadata: {
+    quote: priced,
+    confirmations: 1,
+    required_confirmations: 1,
+    block_number: 100,
+    exception: null,
+    token: null
+  }
 })
 
 const settlement = (status: SettlementStatus, at: number): PaymentSettlement => ({
@@ -179,7 +186,12 @@ const commit = (
   return { order: done?.order ?? before.order, invoice: next, events: done?.events ?? [], invoiceEvents, decided }
 }
 
-const committed = (before: World, commands: ReadonlyArray<Command>, facts: ReadonlyArray<OrderFact> = [], now = start + 60) => {
+const committed = (
+  before: World,
+  commands: ReadonlyArray<Command>,
+  facts: ReadonlyArray<OrderFact> = [],
+  now = start + 60
+) => {
   const after = commit(before, commands, facts, now)
   if (isPublicError(after)) throw after
   return after
@@ -241,11 +253,34 @@ const stateOf = ({ order }: World) => `${order.status}/${order.substatus}`
 
 const Moves = Schema.Array(Schema.Struct({
   kind: Schema.Literals([
-    "observe", "confirm", "confirm", "revert", "giveUp", "tick", "refund",
-    "settle", "settle", "settle", "abandon",
-    "begun", "begun", "answered", "silent", "withdrawn", "cancelBegun",
-    "placed", "placed", "refused", "shipped", "delivered", "accepted", "rejected", "canceled",
-    "cancel", "destination", "refundTold"
+    "observe",
+    "confirm",
+    "confirm",
+    "revert",
+    "giveUp",
+    "tick",
+    "refund",
+    "settle",
+    "settle",
+    "settle",
+    "abandon",
+    "begun",
+    "begun",
+    "answered",
+    "silent",
+    "withdrawn",
+    "cancelBegun",
+    "placed",
+    "placed",
+    "refused",
+    "shipped",
+    "delivered",
+    "accepted",
+    "rejected",
+    "canceled",
+    "cancel",
+    "destination",
+    "refundTold"
   ]),
   payment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 })),
   amount: Schema.Literals([3, 6_000, 8_000, 13_985, 13_990, 20_000]),
@@ -268,9 +303,12 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
     case "observe":
       return { commands: [{ _tag: "Observe", transfer: arrival(payment, BigInt(amount), now) }] }
     case "confirm":
-      return { commands: [
-        { _tag: "Observe", transfer: arrival(payment, BigInt(amount), now) }, { _tag: "Confirm", paymentId: id, confirmations: 1 }
-      ] }
+      return {
+        commands: [
+          { _tag: "Observe", transfer: arrival(payment, BigInt(amount), now) },
+          { _tag: "Confirm", paymentId: id, confirmations: 1 }
+        ]
+      }
     case "revert":
       return { commands: [{ _tag: "Revert", paymentId: id }] }
     case "giveUp":
@@ -280,7 +318,13 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
     case "refund":
       return { commands: [{ _tag: "Refund", paymentId: id, amount: usdMillis(BigInt(amount)) }] }
     case "settle":
-      return { commands: [{ _tag: "Settle", paymentId: id, settlement: more === 0 && status === "pending" ? null : settlement(status, now) }] }
+      return {
+        commands: [{
+          _tag: "Settle",
+          paymentId: id,
+          settlement: more === 0 && status === "pending" ? null : settlement(status, now)
+        }]
+      }
     case "abandon":
       return { facts: [{ _tag: "SettlementAbandoned", paymentId: id }] }
     case "begun":
@@ -298,13 +342,15 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
     case "refused":
       return { facts: [{ _tag: "PlacementFailed", reason: "Out of stock" }] }
     case "shipped":
-      return { facts: [{
-        _tag: "Shipped",
-        shipment: shipment(`ship_${payment}`, {
-          delivery_status: (["in_transit", "out_for_delivery", "exception", "delivered"] as const)[more]!,
-          line_item_ids: payment === 0 ? [] : [`li_${payment}`]
-        })
-      }] }
+      return {
+        facts: [{
+          _tag: "Shipped",
+          shipment: shipment(`ship_${payment}`, {
+            delivery_status: (["in_transit", "out_for_delivery", "exception", "delivered"] as const)[more]!,
+            line_item_ids: payment === 0 ? [] : [`li_${payment}`]
+          })
+        }]
+      }
     case "delivered":
       return { facts: [{ _tag: "Delivered", isConfirmed: more > 1 }] }
     case "accepted":
@@ -316,7 +362,9 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
     case "cancel":
       return { facts: [cancelFact] }
     case "destination":
-      return { facts: [{ _tag: "RefundDestinationSet", destination: { network: "bsc", address: `0x${more}`, memo: null } }] }
+      return {
+        facts: [{ _tag: "RefundDestinationSet", destination: { network: "bsc", address: `0x${more}`, memo: null } }]
+      }
     case "refundTold":
       return { facts: [{ _tag: "Refund", refund: refundView(refundStatuses[more]!) }] }
   }
@@ -334,11 +382,16 @@ const refundView = (status: RefundView["status"]): RefundView => ({
 
 const isForPlacement = ({ substatus }: OrderState) => substatus.startsWith("PROVIDER_PLACEMENT_")
 
-/** The gate, said anew: the invoice is paid by what is settled and was not given back, and nothing it was paid by waits. */
+/**
+ * The gate, said anew: the invoice is paid by what is settled and was not given back, and nothing it was paid by waits.
+ */
 const isGateOpen = ({ invoice: { invoice, payments } }: World, paidBy: ReadonlySet<string>): boolean => {
   const settled = payments.filter((payment) =>
-    isCounted(payment.status) && payment.settlement !== null && payment.settlement.settledAt !== null)
-  const waiting = payments.filter((payment) => isCounted(payment.status) && paidBy.has(payment.id) && !settled.includes(payment))
+    isCounted(payment.status) && payment.settlement !== null && payment.settlement.settledAt !== null
+  )
+  const waiting = payments.filter((payment) =>
+    isCounted(payment.status) && paidBy.has(payment.id) && !settled.includes(payment)
+  )
   const sum = settled.reduce((total, { amount, refunded }) => total + amount - refunded, 0n)
   return invoice.status === "paid" && waiting.length === 0 && sum >= invoice.amount - BigInt(invoice.policy.tolerance)
 }
@@ -362,55 +415,59 @@ const followers: Readonly<Record<string, ReadonlyArray<string>>> = {
 const decodeOrder = Schema.decodeUnknownSync(Order)
 
 describe("an order, whatever happens", () => {
-  it.effect.prop("is submitted only when all it was paid by is settled, and told once and invertibly", [Start, Moves], ([from, moves]) =>
-    Effect.sync(() => {
-      let current: World = starts[from]
-      let now = start + 100
-      let paidBy = countedOf(current)
-      let wasSubmitted = current.order.timeline.some(({ substatus }) => substatus === "PROVIDER_PLACEMENT_SUBMITTED")
-      for (const move of moves) {
-        now += move.seconds
-        const { commands = [], facts = [] } = meaning(move, now)
-        const before = current
-        const after = commit(before, commands, facts, now)
-        if (isPublicError(after)) {
-          assert.include(["INVALID_TRANSITION", "ORDER_NOT_CANCELABLE"], after.code)
-          continue
+  it.effect.prop(
+    "is submitted only when all it was paid by is settled, and told once and invertibly",
+    [Start, Moves],
+    ([from, moves]) =>
+      Effect.sync(() => {
+        let current: World = starts[from]
+        let now = start + 100
+        let paidBy = countedOf(current)
+        let wasSubmitted = current.order.timeline.some(({ substatus }) => substatus === "PROVIDER_PLACEMENT_SUBMITTED")
+        for (const move of moves) {
+          now += move.seconds
+          const { commands = [], facts = [] } = meaning(move, now)
+          const before = current
+          const after = commit(before, commands, facts, now)
+          if (isPublicError(after)) {
+            assert.include(["INVALID_TRANSITION", "ORDER_NOT_CANCELABLE"], after.code)
+            continue
+          }
+          current = { order: after.order, invoice: after.invoice }
+          const became = before.invoice.invoice.status !== "paid" && current.invoice.invoice.status === "paid"
+          if (became) paidBy = countedOf(current)
+          const newlySubmitted = isForPlacement(current.order) && !isForPlacement(before.order)
+          const isCalled = facts.includes(begun)
+          if (newlySubmitted || isCalled) assert.isTrue(isGateOpen(current, paidBy), `${move.kind} ${stateOf(current)}`)
+          wasSubmitted ||= isForPlacement(current.order)
+          if (["placed", "shipped", "delivered"].includes(current.order.status)) assert.isTrue(wasSubmitted)
+          assert.include(followers[before.order.status]!, current.order.status, `${move.kind} ${stateOf(before)}`)
+          assert.deepStrictEqual(current.order.timeline.slice(0, before.order.timeline.length), before.order.timeline)
+          const last = current.order.timeline.at(-1)!
+          assert.strictEqual(`${last.status}/${last.substatus}`, stateOf(current))
+          assert.isAtMost(after.events.length, 1)
+          const was = orderObject(before.order)
+          const is = orderObject(current.order)
+          const [event] = after.events
+          if (event === undefined) assert.deepStrictEqual(is, was)
+          else {
+            assert.deepStrictEqual({ ...event.object, ...event.previousAttributes }, was)
+            assert.deepStrictEqual(event.object, is)
+            assert.isNotEmpty(event.previousAttributes)
+          }
+          decodeOrder(is)
+          if (after.decided.refund !== null && !after.decided.refund.lateOnly) {
+            assert.include(["cancelled", "failed"], current.order.status)
+            assert.strictEqual(after.decided.refund.feeFree, current.order.status === "failed")
+          }
+          if (before.order.status === "processing" && isLost(current)) {
+            assert.isFalse(isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
+          }
+          const hasEnded = current.order.status === "cancelled" || current.order.status === "failed"
+          assert.isFalse(hasEnded && isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
         }
-        current = { order: after.order, invoice: after.invoice }
-        const became = before.invoice.invoice.status !== "paid" && current.invoice.invoice.status === "paid"
-        if (became) paidBy = countedOf(current)
-        const newlySubmitted = isForPlacement(current.order) && !isForPlacement(before.order)
-        const isCalled = facts.includes(begun)
-        if (newlySubmitted || isCalled) assert.isTrue(isGateOpen(current, paidBy), `${move.kind} ${stateOf(current)}`)
-        wasSubmitted ||= isForPlacement(current.order)
-        if (["placed", "shipped", "delivered"].includes(current.order.status)) assert.isTrue(wasSubmitted)
-        assert.include(followers[before.order.status]!, current.order.status, `${move.kind} ${stateOf(before)}`)
-        assert.deepStrictEqual(current.order.timeline.slice(0, before.order.timeline.length), before.order.timeline)
-        const last = current.order.timeline.at(-1)!
-        assert.strictEqual(`${last.status}/${last.substatus}`, stateOf(current))
-        assert.isAtMost(after.events.length, 1)
-        const was = orderObject(before.order)
-        const is = orderObject(current.order)
-        const [event] = after.events
-        if (event === undefined) assert.deepStrictEqual(is, was)
-        else {
-          assert.deepStrictEqual({ ...event.object, ...event.previousAttributes }, was)
-          assert.deepStrictEqual(event.object, is)
-          assert.isNotEmpty(event.previousAttributes)
-        }
-        decodeOrder(is)
-        if (after.decided.refund !== null && !after.decided.refund.lateOnly) {
-          assert.include(["cancelled", "failed"], current.order.status)
-          assert.strictEqual(after.decided.refund.feeFree, current.order.status === "failed")
-        }
-        if (before.order.status === "processing" && isLost(current)) {
-          assert.isFalse(isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
-        }
-        const hasEnded = current.order.status === "cancelled" || current.order.status === "failed"
-        assert.isFalse(hasEnded && isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
-      }
-    }))
+      })
+  )
 
   it("is what its created event says, in the shape of the contract", () => {
     const { object, previousAttributes, type } = orderCreatedEvent(world.order)
@@ -425,12 +482,17 @@ describe("an order, by the documented accidents", () => {
     const direct = committed(world, [...pay(1, 13_990n), settle(1)])
     assert.strictEqual(stateOf(direct), "processing/PROVIDER_PLACEMENT_SUBMITTED")
     assert.deepStrictEqual(direct.order.timeline.map(({ substatus }) => substatus), [
-      "AWAITING_PAYMENT", "AWAITING_SETTLEMENT", "PROVIDER_PLACEMENT_SUBMITTED"
+      "AWAITING_PAYMENT",
+      "AWAITING_SETTLEMENT",
+      "PROVIDER_PLACEMENT_SUBMITTED"
     ])
     assert.lengthOf(direct.events, 1)
     const shipped = committed(placed, [], [{ _tag: "Shipped", shipment: shipment("s1", { line_item_ids: ["li_1"] }) }])
     assert.strictEqual(stateOf(shipped), "shipped/IN_TRANSIT")
-    assert.deepStrictEqual((orderObject(shipped.order).line_items as ReadonlyArray<any>).map(({ status }) => status), ["shipped", "placed"])
+    assert.deepStrictEqual((orderObject(shipped.order).line_items as ReadonlyArray<any>).map(({ status }) => status), [
+      "shipped",
+      "placed"
+    ])
     const delivered = committed(shipped, [], [{ _tag: "Delivered", isConfirmed: true }])
     assert.strictEqual(stateOf(delivered), "delivered/DELIVERY_CONFIRMED")
     assert.isNull(codeOf(delivered, [{ _tag: "Delivered", isConfirmed: true }]))
@@ -448,7 +510,10 @@ describe("an order, by the documented accidents", () => {
   it("waits for every payment it was paid by, and not for what came beside", () => {
     const two = committed(committed(world, pay(1, 7_000n)), pay(2, 6_990n))
     assert.strictEqual(stateOf(committed(two, [settle(1)])), "processing/AWAITING_SETTLEMENT")
-    assert.strictEqual(stateOf(committed(committed(two, [settle(1)]), [settle(2)])), "processing/PROVIDER_PLACEMENT_SUBMITTED")
+    assert.strictEqual(
+      stateOf(committed(committed(two, [settle(1)]), [settle(2)])),
+      "processing/PROVIDER_PLACEMENT_SUBMITTED"
+    )
     const more = committed(paid, pay(2, 5_000n))
     assert.strictEqual(stateOf(committed(more, [settle(1)])), "processing/PROVIDER_PLACEMENT_SUBMITTED")
     const givenBack = committed(paid, [{ _tag: "Refund", paymentId: paymentId(1), amount: usdMillis(6_000n) }])
@@ -470,11 +535,17 @@ describe("an order, by the documented accidents", () => {
   })
 
   it("is not canceled while the networks it may have been paid on were not seen up to its end", () => {
-    const down: ScanProgress = { networks: [{ network: "base", seenUntil: expiresAt - 1, isAdvancing: false }], handling: "done" }
+    const down: ScanProgress = {
+      networks: [{ network: "base", seenUntil: expiresAt - 1, isAdvancing: false }],
+      handling: "done"
+    }
     const unseen: ReadonlyArray<Command> = [{ _tag: "Tick", progress: down }]
     const held = committed(world, unseen, [], expiresAt + 50)
     assert.strictEqual(stateOf(held), stateOf(world))
-    assert.strictEqual(stateOf(committed(held, pay(1, 14_000n, expiresAt - 1), [], expiresAt + 60)), "processing/AWAITING_SETTLEMENT")
+    assert.strictEqual(
+      stateOf(committed(held, pay(1, 14_000n, expiresAt - 1), [], expiresAt + 60)),
+      "processing/AWAITING_SETTLEMENT"
+    )
     const part = committed(world, pay(1, 6_000n))
     assert.strictEqual(stateOf(committed(part, unseen, [], expiresAt + 50)), "pending_payment/PARTIALLY_PAID")
     assert.strictEqual(stateOf(committed(part, unseen, [], expiresAt + 86_400)), "cancelled/PAYMENT_EXPIRED")
@@ -486,7 +557,10 @@ describe("an order, by the documented accidents", () => {
     const after = committed(expired, late, [], expiresAt + 20)
     assert.strictEqual(after.invoice.payments[0]?.metadata.exception, "late_payment")
     assert.deepInclude(after.decided.refund, { reason: "late_payment", lateOnly: false })
-    assert.deepInclude(committed(placed, late, [], expiresAt + 20).decided.refund, { reason: "late_payment", lateOnly: true })
+    assert.deepInclude(committed(placed, late, [], expiresAt + 20).decided.refund, {
+      reason: "late_payment",
+      lateOnly: true
+    })
   })
 
   it("fails where the payment reverts before placement, and stays where it reverts after", () => {
@@ -521,7 +595,8 @@ describe("an order, by the documented accidents", () => {
       assert.strictEqual(after.order.payment.status, "canceled", "the order shows its invoice as it is")
       const told = after.invoiceEvents.filter(({ object }) => object.object === "invoice")
       assert.deepStrictEqual(told.map(({ object, type }) => [type, object.status]), [
-        ["invoice.updated", "canceled"], ["invoice.canceled", "canceled"]
+        ["invoice.updated", "canceled"],
+        ["invoice.canceled", "canceled"]
       ])
       for (const { object, previousAttributes } of told) {
         assert.deepStrictEqual({ ...object, ...previousAttributes }, invoiceObject(before.invoice.invoice))
@@ -554,9 +629,14 @@ describe("an order, by the documented accidents", () => {
     assert.isNull(failed.decided.refund, "nothing is there to be given back yet")
     const later = committed(failed, [confirmed])
     assert.deepInclude(later.invoice.invoice, { status: "canceled", amountPaid: usdMillis(0n) })
-    assert.deepInclude(later.invoice.payments[1], { status: "rejected", amount: usdMillis(5_000n), confirmedAt: start + 60 })
+    assert.deepInclude(later.invoice.payments[1], {
+      status: "rejected",
+      amount: usdMillis(5_000n),
+      confirmedAt: start + 60
+    })
     assert.deepStrictEqual([...later.invoice.openExceptions].toSorted(), [
-      `late_payment:${paymentId(2)}`, `reorged:${paymentId(1)}`
+      `late_payment:${paymentId(2)}`,
+      `reorged:${paymentId(1)}`
     ])
     assert.deepInclude(later.decided.refund, { reason: "late_payment" })
   })
@@ -629,7 +709,9 @@ describe("an order, by the documented accidents", () => {
     assert.deepInclude(part.decided.refund, { reason: "order_cancelled", feeFree: false })
     const seen = committed(world, [{ _tag: "Observe", transfer: arrival(1, 13_990n, start + 30) }])
     assert.strictEqual(codeOf(seen, [cancelFact]), "ORDER_NOT_CANCELABLE")
-    for (const state of [paid, submitted, canceled]) assert.strictEqual(codeOf(state, [cancelFact]), "ORDER_NOT_CANCELABLE")
+    for (const state of [paid, submitted, canceled]) {
+      assert.strictEqual(codeOf(state, [cancelFact]), "ORDER_NOT_CANCELABLE")
+    }
   })
 
   it("asks the retailer to cancel what is placed, and does as it says", () => {
@@ -652,17 +734,23 @@ describe("an order, by the documented accidents", () => {
 
   it("shows the refund engine's refund, and takes a destination until it is on its way", () => {
     const failed = committed(submitted, [], [{ _tag: "PlacementFailed", reason: "Out of stock" }])
-    const told = (status: RefundView["status"]) => committed(failed, [], [{ _tag: "Refund", refund: refundView(status) }])
+    const told = (status: RefundView["status"]) =>
+      committed(failed, [], [{ _tag: "Refund", refund: refundView(status) }])
     const shown = (status: RefundView["status"]) => orderObject(told(status).order).refund_status
     assert.deepStrictEqual(
-      (["awaiting_destination", "pending_approval", "processing", "failed", "succeeded", "canceled"] as const).map(shown),
+      (["awaiting_destination", "pending_approval", "processing", "failed", "succeeded", "canceled"] as const).map(
+        shown
+      ),
       ["AWAITING_DESTINATION", "PENDING", "PROCESSING", "FAILED", "PARTIALLY_REFUNDED", "NONE"]
     )
     const all = committed(failed, [{ _tag: "Refund", paymentId: paymentId(1), amount: usdMillis(13_990n) }], [
       { _tag: "Refund", refund: refundView("succeeded") }
     ])
     assert.strictEqual(orderObject(all.order).refund_status, "REFUNDED")
-    assert.deepStrictEqual((orderObject(all.order).line_items as ReadonlyArray<any>).map(({ status }) => status), ["refunded", "refunded"])
+    assert.deepStrictEqual((orderObject(all.order).line_items as ReadonlyArray<any>).map(({ status }) => status), [
+      "refunded",
+      "refunded"
+    ])
     const set: OrderFact = { _tag: "RefundDestinationSet", destination: { network: "bsc", address: "0x1", memo: null } }
     assert.isNull(codeOf(told("awaiting_destination"), [set]))
     assert.strictEqual(codeOf(told("processing"), [set]), "INVALID_TRANSITION")

@@ -4,7 +4,13 @@
  * change it makes must be a row, and every row must have happened.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Aggregate, type Command, creationEvents, decide, nothingToScan } from "../../../modules/invoices/machine.ts"
+import {
+  type Aggregate,
+  type Command,
+  creationEvents,
+  decide,
+  nothingToScan
+} from "../../../modules/invoices/machine.ts"
 import { eventObjects } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
@@ -78,7 +84,9 @@ describe("the guide on versions", () => {
   })
 
   it("shows a payment as each version shows it", () => {
-    const shown = [...text.matchAll(/`([\d-]{10})`:\n\n```json\n([\s\S]*?)```/g)].map(([, version = "", json = ""]) => ({ version, json }))
+    const shown = [...text.matchAll(/`([\d-]{10})`:\n\n```json\n([\s\S]*?)```/g)].map((
+      [, version = "", json = ""]
+    ) => ({ version, json }))
     const newest = JSON.parse(shown[0]!.json) as WireObject
     assert.strictEqual(shown.length, versions.length)
     for (const { json, version } of shown) assert.deepStrictEqual(downgrade(newest, version), JSON.parse(json))
@@ -113,7 +121,9 @@ describe("the guide on the payment page", () => {
       const view = views[screen as keyof typeof views]
       assert.strictEqual(renderScreen(view, en).title, `${heading} · ${view.details.branding.name}`)
       const drawn = fragment(view, en).replaceAll(/<noscript>.*?<\/noscript>/g, "")
-      const [first = "none"] = [...drawn.matchAll(/<(?:a|button) [^>]*class="(?:button )?main[^>]*>([^<]*)</g)].map(([, name]) => name)
+      const [first = "none"] = [...drawn.matchAll(/<(?:a|button) [^>]*class="(?:button )?main[^>]*>([^<]*)</g)].map((
+        [, name]
+      ) => name)
       assert.strictEqual(first, action.replace(/,.*/, ""), screen)
     }
   })
@@ -122,7 +132,9 @@ describe("the guide on the payment page", () => {
     const { branding } = settingsOf({}, { name: "your merchant name", defaultEnvironment: "devnet" })
     assert.deepStrictEqual(
       rowsOf("Setting", "Default", "", text).map(([name, value]) => [name, value]),
-      Object.entries(branding).map(([name, value]) => [name, value === null || String(value) === "" ? "none" : String(value)])
+      Object.entries(branding).map((
+        [name, value]
+      ) => [name, value === null || String(value) === "" ? "none" : String(value)])
     )
   })
 
@@ -156,17 +168,25 @@ describe("the guide on webhooks", () => {
   })
 
   it("explains every state of a delivery, and no other", () => {
-    assert.sameMembers(rowsOf("Status", "Meaning", "", webhooks).map(([status]) => status!), [...DeliveryStatus.literals])
+    assert.sameMembers(rowsOf("Status", "Meaning", "", webhooks).map(([status]) => status!), [
+      ...DeliveryStatus.literals
+    ])
   })
 
   it("has the numbers of the rules", () => {
-    for (const sentence of [
-      `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${Breaker.windowMillis / 60_000} minutes`,
-      `${Breaker.timeoutsInARow} timeouts in a row, nothing is sent for ${Breaker.firstOpenMillis / 1_000} seconds`,
-      `up to ${Breaker.longestOpenMillis / 60_000} minutes`,
-      `only failed for ${Breaker.disableAfterMillis / 86_400_000} days, with ${Breaker.minimumFailedEvents} events or more`,
-      `at most ${maximumReplayed.toLocaleString("en")} events`,
-      `may have ${maximumEndpoints} endpoints`
-    ]) assert.include(text, sentence)
+    for (
+      const sentence of [
+        `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${
+          Breaker.windowMillis / 60_000
+        } minutes`,
+        `${Breaker.timeoutsInARow} timeouts in a row, nothing is sent for ${Breaker.firstOpenMillis / 1_000} seconds`,
+        `up to ${Breaker.longestOpenMillis / 60_000} minutes`,
+        `only failed for ${
+          Breaker.disableAfterMillis / 86_400_000
+        } days, with ${Breaker.minimumFailedEvents} events or more`,
+        `at most ${maximumReplayed.toLocaleString("en")} events`,
+        `may have ${maximumEndpoints} endpoints`
+      ]
+    ) assert.include(text, sentence)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Goal: whoever opens the service's address in a browser learns what it is, how it is, and where to go on; a program that
- * asks there is answered as at any other address that serves nothing.
+ * Goal: whoever opens the service's address in a browser learns what it is, how it is, and where to go on; a program
+ * that asks there is answered as at any other address that serves nothing.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
@@ -17,10 +17,13 @@ const health = Layer.mock(Health, {
   report: Effect.succeed({ status: "ok", unavailable: [], degraded: [] } as never)
 })
 const routes = HttpApiBuilder.layer(DocsApi).pipe(
-  Layer.provide(handlers), Layer.provide(health), Layer.provide(NodeServices.layer)
+  Layer.provide(handlers),
+  Layer.provide(health),
+  Layer.provide(NodeServices.layer)
 )
 const live = apiLayer([DocsApi], routes, kernel([]))
-const servedFrom = (settings: Parameters<typeof settingsLayer>[0]) => apiLayer([DocsApi], routes, kernel([], settingsLayer(settings)))
+const servedFrom = (settings: Parameters<typeof settingsLayer>[0]) =>
+  apiLayer([DocsApi], routes, kernel([], settingsLayer(settings)))
 
 const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
 
@@ -70,21 +73,40 @@ layer(live)("the service's address", (it) => {
         assert.strictEqual((yield* call("/", { headers: { accept } })).status, 200, accept)
       }
       for (const accept of ["text/html;q=0", "text/html;q=0, */*", "application/json, text/html;q=0.5"]) {
-        assert.strictEqual((yield* call("/", { headers: { accept } })).headers.get("content-type"), "application/json", accept)
+        assert.strictEqual(
+          (yield* call("/", { headers: { accept } })).headers.get("content-type"),
+          "application/json",
+          accept
+        )
       }
     }))
 
   it.effect("shows a browser a way on from any address that leads nowhere, and a program JSON", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
-      for (const path of ["/docs/", "//", "/index.html", "/Docs", "/login?next=/", "/docs/nope", "/%zz", "/docs/guides;a=b"]) {
+      for (
+        const path of [
+          "/docs/",
+          "//",
+          "/index.html",
+          "/Docs",
+          "/login?next=/",
+          "/docs/nope",
+          "/%zz",
+          "/docs/guides;a=b"
+        ]
+      ) {
         const shown = yield* call(path, { headers: browser })
         assert.include([400, 404], shown.status, path)
         assert.match(shown.headers.get("content-type") ?? "", /^text\/html/, path)
         assert.match(shown.headers.get("content-security-policy") ?? "", /^default-src 'none'/, path)
         for (const link of ["/", "/docs", "/docs/guides"]) assert.include(shown.text, `href="${link}"`, path)
         const told = yield* call(path, { headers: { accept: "application/json" } })
-        assert.deepStrictEqual([told.status, told.headers.get("content-type")], [shown.status, "application/json"], path)
+        assert.deepStrictEqual(
+          [told.status, told.headers.get("content-type")],
+          [shown.status, "application/json"],
+          path
+        )
         for (const { headers } of [shown, told]) assert.include(headers.get("vary") ?? "", "accept", path)
       }
       const wrong = yield* call("/docs", { method: "POST", body: {}, headers: browser })
@@ -99,7 +121,11 @@ layer(live)("the service's address", (it) => {
       const { call } = yield* Api
       for (const path of ["/api", "/api/v1/nothing", "/API/v1/nothing", "//api/v1", "/ws/nothing"]) {
         const { headers, status } = yield* call(path, { headers: browser })
-        assert.deepStrictEqual([status, headers.get("content-type"), headers.get("vary")], [404, "application/json", null], path)
+        assert.deepStrictEqual([status, headers.get("content-type"), headers.get("vary")], [
+          404,
+          "application/json",
+          null
+        ], path)
       }
     }))
 
@@ -135,24 +161,30 @@ layer(servedFrom({ dataDirectory: "/srv/till's data" }) as Layer.Layer<Api>)("a 
 
 const dataDirectory = join(process.cwd(), ".tillwire")
 
-layer(servedFrom({ dataDirectory }) as Layer.Layer<Api>)("a data directory below the one where the service was started", (it) => {
-  it.effect("is named from there, so that the lines can be copied", () =>
-    Effect.gen(function*() {
-      const { call } = yield* Api
-      const { text } = yield* call("/", { headers: browser })
-      assert.include(text, "require(&quot;./.tillwire/demo-keys.json&quot;)")
-      assert.notInclude(text, process.cwd())
-    }))
-})
+layer(servedFrom({ dataDirectory }) as Layer.Layer<Api>)(
+  "a data directory below the one where the service was started",
+  (it) => {
+    it.effect("is named from there, so that the lines can be copied", () =>
+      Effect.gen(function*() {
+        const { call } = yield* Api
+        const { text } = yield* call("/", { headers: browser })
+        assert.include(text, "require(&quot;./.tillwire/demo-keys.json&quot;)")
+        assert.notInclude(text, process.cwd())
+      }))
+  }
+)
 
-layer(servedFrom({ dataDirectory: "/srv/till", environments: ["devnet", "mainnet"] }) as Layer.Layer<Api>)("a service with real money", (it) => {
-  it.effect("tells nobody where its files are", () =>
-    Effect.gen(function*() {
-      const { call } = yield* Api
-      for (const path of ["/", "/docs/errors/INVALID_LIMIT", "/docs/guides/quickstart"]) {
-        const { text } = yield* call(path, { headers: browser })
-        assert.notInclude(text, "/srv/till", path)
-        assert.include(text, "KEY=mk_dev_…", path)
-      }
-    }))
-})
+layer(servedFrom({ dataDirectory: "/srv/till", environments: ["devnet", "mainnet"] }) as Layer.Layer<Api>)(
+  "a service with real money",
+  (it) => {
+    it.effect("tells nobody where its files are", () =>
+      Effect.gen(function*() {
+        const { call } = yield* Api
+        for (const path of ["/", "/docs/errors/INVALID_LIMIT", "/docs/guides/quickstart"]) {
+          const { text } = yield* call(path, { headers: browser })
+          assert.notInclude(text, "/srv/till", path)
+          assert.include(text, "KEY=mk_dev_…", path)
+        }
+      }))
+  }
+)

@@ -1,6 +1,7 @@
 /**
  * Goal: the committed document is what the program serves, complete for a reader and valid for everyone's tools.
- * Method: it is made again and compared; every operation is looked at; Redocly and Spectral judge it by their own rules.
+ * Method: it is made again and compared; every operation is looked at; Redocly and Spectral judge it by their own
+ * rules.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -44,8 +45,13 @@ const faults = (found: (one: Found) => ReadonlyArray<string>) =>
 const judged = (words: ReadonlyArray<string>) =>
   Effect.callback<void>((resume) => {
     const environment = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" }
-    execFile(process.execPath, [...words], { cwd: root, env: environment, maxBuffer: 2 ** 24 }, (error, said, complained) =>
-      resume(error === null ? Effect.void : Effect.die(new Error(`${said}\n${complained}`))))
+    execFile(
+      process.execPath,
+      [...words],
+      { cwd: root, env: environment, maxBuffer: 2 ** 24 },
+      (error, said, complained) =>
+        resume(error === null ? Effect.void : Effect.die(new Error(`${said}\n${complained}`)))
+    )
   })
 
 describe("modules/docs/openapi.json", () => {
@@ -56,7 +62,10 @@ describe("modules/docs/openapi.json", () => {
       const made = textOf(documentOf(apisOf(distinctPlugins(loaded.plugins)), publicUrl))
       const [was, is] = [committed.trimEnd().split("\n"), made.split("\n")]
       const line = is.findIndex((text, index) => text !== was[index])
-      assert.isTrue(made === committed.trimEnd(), `run \`npm run openapi\`: line ${line + 1} is\n${was[line]}\nand would be\n${is[line]}`)
+      assert.isTrue(
+        made === committed.trimEnd(),
+        `run \`npm run openapi\`: line ${line + 1} is\n${was[line]}\nand would be\n${is[line]}`
+      )
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it("tells of every operation what it does, in a line and in a paragraph", () => {
@@ -67,23 +76,33 @@ describe("modules/docs/openapi.json", () => {
       ...tags.length === 1 ? [] : ["not one tag"],
       ...(/^[a-z][\w-]*\.[a-z]\w*$/i.test(operationId) ? [] : [`operationId ${operationId} is not group.operation`])
     ]))
-    none(document.tags.filter(({ description = "" }) => description === "").map(({ name }: { name: string }) => `tag ${name} has no description`))
+    none(
+      document.tags.filter(({ description = "" }) => description === "").map(({ name }: { name: string }) =>
+        `tag ${name} has no description`
+      )
+    )
     const ids = operations.map(({ operation }) => operation.operationId)
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
   it("shows an example of every request, every answer, and every error by its code", () => {
     none(faults(({ operation: { requestBody, responses } }) => [
-      ...requestBody === undefined || requestBody.content["application/json"].example !== undefined ? [] : ["no example of a request"],
+      ...requestBody === undefined || requestBody.content["application/json"].example !== undefined
+        ? []
+        : ["no example of a request"],
       ...Object.entries<any>(responses).flatMap(([status, given]) => {
         const { content, description } = resolve(given)
         const media = content?.["application/json"]
         // A probe answers its report under 503 too.
-        if (Number(status) < 400 || media?.example !== undefined) return media !== undefined && media.example === undefined ? [`no example of ${status}`] : []
+        if (Number(status) < 400 || media?.example !== undefined) {
+          return media !== undefined && media.example === undefined ? [`no example of ${status}`] : []
+        }
         const codes = Object.keys(media?.examples ?? {})
         return [
           ...codes.length === 0 ? [`no example of ${status}`] : [],
-          ...codes.filter((code) => !(errorCodes as ReadonlyArray<string>).includes(code)).map((code) => `${code} is no code`),
+          ...codes.filter((code) => !(errorCodes as ReadonlyArray<string>).includes(code)).map((code) =>
+            `${code} is no code`
+          ),
           ...codes.filter((code) => !description.includes(code)).map((code) => `${status} does not explain ${code}`)
         ]
       })
@@ -101,7 +120,8 @@ describe("modules/docs/openapi.json", () => {
   it("explains every parameter, and asks for credentials by schemes it describes", () => {
     none(faults(({ operation: { parameters, security } }) => [
       ...parameters.map(resolve).flatMap(({ description = "", name }: any) =>
-        description === "" || description === name ? [`parameter ${name} is not explained`] : []),
+        description === "" || description === name ? [`parameter ${name} is not explained`] : []
+      ),
       ...security.flatMap((requirement: object) => Object.keys(requirement))
         .filter((name: string) => (document.components.securitySchemes[name]?.description ?? name) === name)
         .map((name: string) => `scheme ${name} is not described`)
@@ -109,23 +129,40 @@ describe("modules/docs/openapi.json", () => {
   })
 
   it("holds every operation that the clients have, and no other", async () => {
-    const clients = await Promise.all(globSync("modules/*/client.ts", { cwd: root }).map((path) => import(join(root, path))))
+    const clients = await Promise.all(
+      globSync("modules/*/client.ts", { cwd: root }).map((path) => import(join(root, path)))
+    )
     const known = clients.flatMap((client) => Object.values(client).filter(HttpApi.isHttpApi)).flatMap((api) =>
-      endpointsOf(api).map(([group, endpoint]) => `${group.identifier}.${endpoint.identifier}`))
+      endpointsOf(api).map(([group, endpoint]) => `${group.identifier}.${endpoint.identifier}`)
+    )
     const probes = ["operations.live", "operations.ready", "operations.metrics"]
-    assert.deepStrictEqual([...known, ...probes].toSorted(), operations.map(({ operation }) => operation.operationId).toSorted())
+    assert.deepStrictEqual(
+      [...known, ...probes].toSorted(),
+      operations.map(({ operation }) => operation.operationId).toSorted()
+    )
   })
 
   it("tells events apart by their type, so that a generated client knows the object of each", () => {
     const { discriminator, oneOf } = document.components.schemas.Event
     assert.strictEqual(discriminator.propertyName, "type")
     assert.deepStrictEqual(Object.keys(discriminator.mapping), [...eventTypes])
-    assert.deepStrictEqual(oneOf.map(({ $ref }: { readonly $ref: string }) => $ref), Object.values(discriminator.mapping))
-    const names = { invoice: "Invoice", invoice_payment: "InvoicePayment", commerce_order: "CommerceOrder", payment_quote: "PaymentQuote", test_ping: "TestPing" }
+    assert.deepStrictEqual(
+      oneOf.map(({ $ref }: { readonly $ref: string }) => $ref),
+      Object.values(discriminator.mapping)
+    )
+    const names = {
+      invoice: "Invoice",
+      invoice_payment: "InvoicePayment",
+      commerce_order: "CommerceOrder",
+      payment_quote: "PaymentQuote",
+      test_ping: "TestPing"
+    }
     for (const [type, $ref] of Object.entries<string>(discriminator.mapping)) {
       const { properties } = resolve({ $ref })
       assert.strictEqual(properties.type.const, type)
-      assert.deepStrictEqual(properties.data.properties.object, { $ref: `#/components/schemas/${names[eventObjects[type as keyof typeof eventObjects]]}` })
+      assert.deepStrictEqual(properties.data.properties.object, {
+        $ref: `#/components/schemas/${names[eventObjects[type as keyof typeof eventObjects]]}`
+      })
     }
   })
 
@@ -133,7 +170,14 @@ describe("modules/docs/openapi.json", () => {
     assert.deepStrictEqual(Object.keys(document.webhooks), [...deliveredTypes])
     const key = signingKey(`whsec_${Buffer.alloc(32).toString("base64")}`)
     const attempt = {
-      deliveryId: "whd_1", eventId: "evt_1-1", eventType: "test.ping", environment: "devnet", attempt: 1, millis: 1_000, body: "{}", key
+      deliveryId: "whd_1",
+      eventId: "evt_1-1",
+      eventType: "test.ping",
+      environment: "devnet",
+      attempt: 1,
+      millis: 1_000,
+      body: "{}",
+      key
     } as const
     const sent = [null, key].map((previousKey) => Object.keys(deliveryHeaders({ ...attempt, previousKey })))
     for (const [type, { post }] of Object.entries<any>(document.webhooks)) {
@@ -141,9 +185,13 @@ describe("modules/docs/openapi.json", () => {
       const names = parameters.map(({ name }: { readonly name: string }) => name)
       // OpenAPI ignores a parameter of this name: the content type is that of the body.
       assert.sameMembers(names, sent[1]!.filter((name) => name !== "Content-Type"), type)
-      assert.isTrue(parameters.every((parameter: any) => parameter.in === "header" && parameter.description.length > 10))
+      assert.isTrue(
+        parameters.every((parameter: any) => parameter.in === "header" && parameter.description.length > 10)
+      )
       assert.sameMembers(
-        parameters.filter(({ required }: { readonly required: boolean }) => required).map(({ name }: { readonly name: string }) => name),
+        parameters.filter(({ required }: { readonly required: boolean }) => required).map((
+          { name }: { readonly name: string }
+        ) => name),
         sent[0]!.filter((name) => name !== "Content-Type")
       )
       const body = post.requestBody.content["application/json"]
@@ -189,12 +237,20 @@ describe("modules/docs/openapi.json", () => {
     assert.deepStrictEqual(security, [{ opsToken: [] }])
   })
 
-  it.effect("passes Redocly's recommended rules", () =>
-    judged([join(root, "node_modules/@redocly/cli/bin/cli.js"), "lint", "--config", ".redocly.yaml", file]), 60_000)
+  it.effect(
+    "passes Redocly's recommended rules",
+    () => judged([join(root, "node_modules/@redocly/cli/bin/cli.js"), "lint", "--config", ".redocly.yaml", file]),
+    60_000
+  )
 
   it.effect("passes Spectral's rules for OpenAPI, warnings included", () =>
     judged([
-      join(root, "node_modules/@stoplight/spectral-cli/dist/index.js"), "lint", "--ruleset", ".spectral.yaml",
-      "--fail-severity", "warn", file
+      join(root, "node_modules/@stoplight/spectral-cli/dist/index.js"),
+      "lint",
+      "--ruleset",
+      ".spectral.yaml",
+      "--fail-severity",
+      "warn",
+      file
     ]), 60_000)
 })

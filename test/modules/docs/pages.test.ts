@@ -1,7 +1,7 @@
 /**
- * Goal: the reference, its rules, the guides and every error code can be read by people and machines, and no page runs or loads
- * anything that is not ours.
- * Method: the module's real routes without a socket; every link and every asset a page names is asked for.
+ * Goal: the reference, its rules, the guides and every error code can be read by people and machines, and no page runs
+ * or loads anything that is not ours. Method: the module's real routes without a socket; every link and every asset a
+ * page names is asked for.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -78,9 +78,16 @@ describe("documentation", () => {
       Effect.gen(function*() {
         const { call } = yield* Api
         for (
-          const path of ["/docs/errors/NO_SUCH_CODE", "/docs/guides/nope", "/docs/guides/..%2Fplugin.ts", "/docs/reference/nope",
-            "/docs/reference/..%2Fplugin.ts", "/docs/assets/style-0.css",
-            "/docs/assets/reference-0.js", "/docs/nope"]
+          const path of [
+            "/docs/errors/NO_SUCH_CODE",
+            "/docs/guides/nope",
+            "/docs/guides/..%2Fplugin.ts",
+            "/docs/reference/nope",
+            "/docs/reference/..%2Fplugin.ts",
+            "/docs/assets/style-0.css",
+            "/docs/assets/reference-0.js",
+            "/docs/nope"
+          ]
         ) {
           assert.strictEqual((yield* call(path)).status, 404, path)
         }
@@ -110,9 +117,15 @@ describe("documentation", () => {
         const { call } = yield* Api
         const guide = yield* call("/docs/guides/quickstart")
         assert.strictEqual(guide.headers.get("cache-control"), "public, no-cache")
-        const again = yield* call("/docs/guides/quickstart", { headers: { "if-none-match": guide.headers.get("etag") ?? "" } })
+        const again = yield* call("/docs/guides/quickstart", {
+          headers: { "if-none-match": guide.headers.get("etag") ?? "" }
+        })
         assert.strictEqual(again.status, 304)
-        for (const link of [...linksOf(guide.text), ...linksOf((yield* call("/docs")).text)].filter((link) => link.includes("/assets/"))) {
+        for (
+          const link of [...linksOf(guide.text), ...linksOf((yield* call("/docs")).text)].filter((link) =>
+            link.includes("/assets/")
+          )
+        ) {
           const asset = yield* call(link, { headers: { "accept-encoding": "br" } })
           assert.match(link, /-[0-9a-f]{12}\.(css|js)$/)
           assert.match(asset.headers.get("cache-control") ?? "", /max-age=31536000, immutable/)

@@ -65,7 +65,8 @@ const document = JSON.parse(readFileSync(new URL("modules/docs/openapi.json", ro
 }
 const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
   Object.keys(operations).filter((method) => /^(?:get|put|post|patch|delete)$/.test(method))
-    .map((method) => `${method.toUpperCase()} ${path}`))
+    .map((method) => `${method.toUpperCase()} ${path}`)
+)
 
 describe("the reference", () => {
   it("has a page for every file, and a file for every page", () => {
@@ -84,9 +85,11 @@ describe("the reference", () => {
   it("names every call of the internal port, and none that is not there", () => {
     const files = ["modules", "runtime"].flatMap((folder) =>
       readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
-        .filter((name) => /rpc\.ts$/i.test(name)).map((name) => `${folder}/${name}`))
+        .filter((name) => /rpc\.ts$/i.test(name)).map((name) => `${folder}/${name}`)
+    )
     const definedCalls = files.flatMap((file) =>
-      [...readFileSync(new URL(file, root), "utf8").matchAll(/Rpc\.make\("([^"]+)"/g)].map(([, name]) => name!))
+      [...readFileSync(new URL(file, root), "utf8").matchAll(/Rpc\.make\("([^"]+)"/g)].map(([, name]) => name!)
+    )
     const mentionedCalls = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-z]+)+)`/g)].map(([, name]) => name!)
       .filter((name) => !name.startsWith("rpc."))
     assert.sameMembers([...new Set(mentionedCalls)], definedCalls)
@@ -107,8 +110,13 @@ describe("the reference", () => {
     assert.sameMembers([...firstCells("webhooks", "Delivery", "Status", "Meaning")], [...DeliveryStatus.literals])
     assert.sameMembers([...firstCells("refunds", "States", "Status", "Next")], [...RefundStatus.literals])
     assert.sameMembers([...firstCells("exceptions", "", "Type", "Opened when")], [...ExceptionType.literals])
-    const settlements = rowsOf("settlement_status", "settlement.stage", "", section("settlement", "States")
-      .replace("| `settlement_status` | `settlement.stage`", "| settlement_status | settlement.stage"))
+    const settlements = rowsOf(
+      "settlement_status",
+      "settlement.stage",
+      "",
+      section("settlement", "States")
+        .replace("| `settlement_status` | `settlement.stage`", "| settlement_status | settlement.stage")
+    )
     assert.sameMembers(namesIn(settlements).filter((name) => name !== "null"), [...SettlementStatus.literals])
     assert.deepStrictEqual(
       rowsOf("Status", "Substatus", "", section("orders", "States"))
@@ -156,8 +164,11 @@ describe("the reference", () => {
 
   it("has the depth of every network", () => {
     const rows = rowsOf("Network", "`standard`", "", section("payments", "Confirmations"))
-    const depths = new Map(rows.flatMap(([names = "", standard, final]) =>
-      names.split(", ").map((name) => [name, { standard, final }] as const)))
+    const depths = new Map(
+      rows.flatMap(([names = "", standard, final]) =>
+        names.split(", ").map((name) => [name, { standard, final }] as const)
+      )
+    )
     for (const network of networks) {
       const { blocks, finalized } = requiredDepth(network, "mainnet", "standard", 1n)
       const standard = finalized ? `finalized, else ${blocks}` : blocks.toLocaleString("en")
@@ -171,33 +182,53 @@ describe("the reference", () => {
     const minutes = (millis: number) => seconds(millis) / 60
     const shown = (number: number) => number.toLocaleString("en")
     has("webhooks", "Endpoints", `| endpoints of a merchant | ${maximumEndpoints} |`)
-    has("webhooks", "Retries", "at most four requests",
-      "1, 8 and 64 minutes on mainnet, 2, 16 and 128 seconds on devnet")
+    has(
+      "webhooks",
+      "Retries",
+      "at most four requests",
+      "1, 8 and 64 minutes on mainnet, 2, 16 and 128 seconds on devnet"
+    )
     assert.strictEqual(Attempts.maximumAttempts, 4)
-    has("webhooks", "An endpoint that fails",
+    has(
+      "webhooks",
+      "An endpoint that fails",
       `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts`,
       `attempts in ${minutes(Breaker.windowMillis)} minutes`,
       `${Breaker.timeoutsInARow} timeouts in a row`,
       `${seconds(Breaker.firstOpenMillis)} seconds, doubled with each failed probe`,
       `at most ${minutes(Breaker.longestOpenMillis)} minutes`,
       `for ${Attempts.maximumWaitMillis / 3_600_000} hours at most`,
-      `only failures for ${Breaker.disableAfterMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`)
-    has("webhooks", "In flight",
+      `only failures for ${Breaker.disableAfterMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`
+    )
+    has(
+      "webhooks",
+      "In flight",
       `At most ${maximumPerEndpoint} requests at once`,
       `${maximumInFlight} in an instance`,
-      `at most ${maximumFailingInFlight} for endpoints`)
+      `at most ${maximumFailingInFlight} for endpoints`
+    )
     has("webhooks", "Replay", `at most ${shown(maximumReplayed)} events`, `looks at ${shown(maximumExamined)} at most`)
-    has("websockets", "Replay",
+    has(
+      "websockets",
+      "Replay",
       `at most ${shown(maximumEventReplay)} events`,
-      `${shown(maximumReplay)} events of the last 24 hours`)
-    has("websockets", "Limits",
+      `${shown(maximumReplay)} events of the last 24 hours`
+    )
+    has(
+      "websockets",
+      "Limits",
       `| ${maximumPerSession}, ${maximumPerKey} |`,
-      `of one every ${heartbeatSeconds} seconds`)
+      `of one every ${heartbeatSeconds} seconds`
+    )
     has("events", "Retention", `for ${eventRetentionDays} days`)
     has("quotes", "How long a quote holds", `${quoteTtlSeconds} seconds`, `within ${quoteGraceSeconds} seconds after`)
     has("api-keys", "Managing keys", `| addresses and ranges of a key | ${maximumRanges} |`)
-    has("authentication", "Signing in with a wallet",
-      `at most ${maximumWallets} wallets`, `at most ${maximumSessions} sessions`)
+    has(
+      "authentication",
+      "Signing in with a wallet",
+      `at most ${maximumWallets} wallets`,
+      `at most ${maximumSessions} sessions`
+    )
     has("invoices", "Tolerance", "min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000)")
     assert.strictEqual(toleranceOf(usdMillis(50_000n), 50, 10), 250)
   })
@@ -207,7 +238,8 @@ describe("the reference", () => {
     const [header = "", , values = ""] = text.split("\n").filter((line) => line.startsWith("|"))
     const cells = (line: string) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim())
     const fees = cells(header).flatMap((names, index) =>
-      names.split(", ").map((name) => [name, cells(values)[index]] as const))
+      names.split(", ").map((name) => [name, cells(values)[index]] as const)
+    )
     assert.sameDeepMembers(
       fees,
       Object.entries(defaultFees).map(([name, fee]) => [name, fee.toLocaleString("en")] as const)

@@ -18,7 +18,9 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   register((key) => {
     const [scope, merchant, environment, ...pin] = key.split("-")
     const apiVersion = pin.length === 0 ? newestVersion : pin.join("-")
-    return Effect.succeed({ merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion } as never)
+    return Effect.succeed(
+      { merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion } as never
+    )
   })))
 
 const routes = Layer.merge(HttpApiBuilder.layer(EventsApi).pipe(Layer.provide(handlers)), keys)
@@ -34,8 +36,14 @@ const draft = (type: EventType, more: Readonly<Record<string, unknown>> = {}): E
 })
 
 const append = (merchantId: number, drafts: ReadonlyArray<EventDraft>, environment: Environment = "devnet") =>
-  Effect.flatMap(Commit, (commit) =>
-    Effect.map(commit.append({ merchantId, environment, cause: noCause, writes: [], events: drafts }), ({ events }) => events))
+  Effect.flatMap(
+    Commit,
+    (commit) =>
+      Effect.map(
+        commit.append({ merchantId, environment, cause: noCause, writes: [], events: drafts }),
+        ({ events }) => events
+      )
+  )
 
 const get = (merchantId: number, query = "", key = `merchant-${merchantId}-devnet`) =>
   Effect.flatMap(Api, ({ call }) => call(`/api/v1/events${query}`, { headers: { "x-api-key": key } }))
@@ -53,7 +61,15 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       assert.deepStrictEqual(ids(answer), events.map(({ id }) => id as string).reverse())
       const [newest] = answer.json.data.data
       assert.deepStrictEqual(Object.keys(newest), [
-        "id", "object", "api_version", "created", "type", "livemode", "pending_webhooks", "request", "data"
+        "id",
+        "object",
+        "api_version",
+        "created",
+        "type",
+        "livemode",
+        "pending_webhooks",
+        "request",
+        "data"
       ])
       assert.include(answer.text, `"data":${events[1]!.data}}`)
       const one = yield* get(1, `/${newest.id}`)
@@ -90,7 +106,10 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       assert.deepStrictEqual(yield* asked("merchant-40-devnet"), newest)
       assert.deepStrictEqual(yield* asked("merchant-40-devnet-2026-01-15"), old)
       assert.deepStrictEqual(yield* asked("merchant-40-devnet", { "x-service-version": "2026-01-15" }), old)
-      assert.deepStrictEqual(yield* asked("merchant-40-devnet-2026-01-15", { "x-service-version": newestVersion }), newest)
+      assert.deepStrictEqual(
+        yield* asked("merchant-40-devnet-2026-01-15", { "x-service-version": newestVersion }),
+        newest
+      )
     }))
 
   it.effect("counts pending webhooks as they are now", () =>
@@ -99,9 +118,15 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       const [event] = yield* append(2, [draft("invoice.created")])
       const pending = Effect.map(get(2, `/${event!.id}`), (answer) => answer.json.data.pending_webhooks)
       for (const status of ["pending", "delivering", "retrying", "succeeded", "failed"]) {
-        yield* sql`INSERT INTO webhook_deliveries ${sql.insert({
-          merchant_id: 2, endpoint_id: "we_x", event_ms: String(event!.position.ms), event_seq: String(event!.position.seq), status
-        })}`
+        yield* sql`INSERT INTO webhook_deliveries ${
+          sql.insert({
+            merchant_id: 2,
+            endpoint_id: "we_x",
+            event_ms: String(event!.position.ms),
+            event_seq: String(event!.position.seq),
+            status
+          })
+        }`
       }
       assert.strictEqual(yield* pending, 3)
       assert.strictEqual((yield* get(2)).json.data.data[0].pending_webhooks, 3)
@@ -112,7 +137,9 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
   it.effect("a walk in pages of 1, 7 or 100, either way, sees every event once while others are added", () =>
     Effect.gen(function*() {
       const batch = Array.from({ length: 10 }, () => draft("invoice.updated"))
-      const before = (yield* Effect.forEach(Array.from({ length: 6 }), () => append(3, batch))).flat().map(({ id }) => id as string)
+      const before = (yield* Effect.forEach(Array.from({ length: 6 }), () => append(3, batch))).flat().map(({ id }) =>
+        id as string
+      )
       for (const limit of [1, 7, 100]) {
         const older: Array<string> = []
         for (let query = `?limit=${limit}`;;) {
@@ -182,12 +209,17 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
 
   it.effect("answers in spite of a bound that it does not have, and names the one that was meant", () =>
     Effect.gen(function*() {
-      for (const [query, warning] of [
-        ["created[gt]=1", "unknown query parameter \"created[gt]\", nearest is \"created[gte]\""],
-        ["created[gte][x]=1", "unknown query parameter \"created[gte][x]\", nearest is \"created[gte]\""],
-        ["created=1", "unknown query parameter \"created\"; known are type, created[gte], created[lte], limit, starting_after, "
-          + "ending_before, invoice_id, order_id, customer_id, environment"]
-      ] as const) {
+      for (
+        const [query, warning] of [
+          ["created[gt]=1", "unknown query parameter \"created[gt]\", nearest is \"created[gte]\""],
+          ["created[gte][x]=1", "unknown query parameter \"created[gte][x]\", nearest is \"created[gte]\""],
+          [
+            "created=1",
+            "unknown query parameter \"created\"; known are type, created[gte], created[lte], limit, starting_after, "
+            + "ending_before, invoice_id, order_id, customer_id, environment"
+          ]
+        ] as const
+      ) {
         const answer = yield* get(5, `?${query}`)
         assert.deepStrictEqual([answer.status, answer.headers.get("x-service-warning")], [200, warning])
       }

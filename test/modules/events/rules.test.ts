@@ -13,18 +13,43 @@ describe("an events query", () => {
     assert.isUndefined(readTypes(undefined))
     assert.isUndefined(readTypes("invoice.paid,*"))
     assert.deepStrictEqual(readTypes("invoice.paid,invoice_payment.*,commerce.order.*"), {
-      exact: ["invoice.paid"], prefixes: ["invoice_payment.", "commerce.order."]
+      exact: ["invoice.paid"],
+      prefixes: ["invoice_payment.", "commerce.order."]
     })
     assert.isNotNull(readTypes(Array.from({ length: 20 }, () => "a.b").join(",")))
-    for (const bad of ["", ",", "invoice.", ".invoice", "invoice*", "in*", "*.paid", "invoice.*.paid", "INVOICE", "a b",
-      "invoice.*'); DROP TABLE events--", Array.from({ length: 21 }, () => "a").join(","), "a.*".repeat(4000),
-      ",".repeat(5000), `${"a.".repeat(500)}!`]) {
+    for (
+      const bad of [
+        "",
+        ",",
+        "invoice.",
+        ".invoice",
+        "invoice*",
+        "in*",
+        "*.paid",
+        "invoice.*.paid",
+        "INVOICE",
+        "a b",
+        "invoice.*'); DROP TABLE events--",
+        Array.from({ length: 21 }, () => "a").join(","),
+        "a.*".repeat(4000),
+        ",".repeat(5000),
+        `${"a.".repeat(500)}!`
+      ]
+    ) {
       assert.isNull(readTypes(bad), bad.slice(0, 40))
     }
   })
 
   it("selects what the filters of webhooks and streams select", () => {
-    const filters = ["*", "invoice.*", "invoice_payment.*", "commerce.*", "commerce.order.*", "commerce.order.created.*", "test.ping"]
+    const filters = [
+      "*",
+      "invoice.*",
+      "invoice_payment.*",
+      "commerce.*",
+      "commerce.order.*",
+      "commerce.order.created.*",
+      "test.ping"
+    ]
     for (const filter of [...filters, ...eventTypes, "invoice", "unknown.*"]) {
       const read = readTypes(filter)
       for (const type of eventTypes) {
@@ -51,7 +76,11 @@ describe("an events query", () => {
   it("never lets what a caller sent become part of a statement", () => {
     const hostile = "'; DROP TABLE events --"
     const page = readPage(principal, {
-      type: "invoice.paid,x_y.*", invoice_id: hostile, order_id: hostile, customer_id: hostile, limit: 5,
+      type: "invoice.paid,x_y.*",
+      invoice_id: hostile,
+      order_id: hostile,
+      customer_id: hostile,
+      limit: 5,
       starting_after: "evt_1-2"
     })
     assert.isFalse(page instanceof PublicError)

@@ -1,4 +1,7 @@
-/** Instances of the service with wallets that need no chain: real routes, real commit log, a wallet kind of the tests' own. */
+/**
+ * Instances of the service with wallets that need no chain: real routes, real commit log, a wallet kind of the tests'
+ * own.
+ */
 import { type Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
@@ -29,7 +32,10 @@ export const sign = (address: string, message: string, kind = "key") => `${kind}
 /** Done once a driver was asked what it will never tell. */
 export const hanging = Deferred.makeUnsafe<void>()
 
-/** A family of wallets whose signature is a hash: `key` of an account, `contract` of one; `shared` is refused; `down` and `hang` never tell. */
+/**
+ * A family of wallets whose signature is a hash: `key` of an account, `contract` of one; `shared` is refused; `down`
+ * and `hang` never tell.
+ */
 const driver: SignInDriver = {
   name: "test-wallets",
   family: "evm",
@@ -43,7 +49,9 @@ const driver: SignInDriver = {
     if (kind === "hang") return Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never)
     const chainId = kind === "contract" ? challenge.chainId : null
     return Effect.succeed(
-      signature === sign(challenge.address, message, kind) ? { family: "evm", address: challenge.address, chainId } : null
+      signature === sign(challenge.address, message, kind)
+        ? { family: "evm", address: challenge.address, chainId }
+        : null
     )
   }
 }
@@ -54,17 +62,33 @@ const drivers = Layer.effectDiscard(Effect.flatMap(SignIns, ({ register }) => re
 class ProbeGroup extends HttpApiGroup.make("probe").add(
   HttpApiEndpoint.get("who", "/probe", {
     success: Schema.Struct({
-      merchant: Schema.Int, environment: Schema.String, scope: Schema.String, kind: Schema.String, credential: Schema.String
+      merchant: Schema.Int,
+      environment: Schema.String,
+      scope: Schema.String,
+      kind: Schema.String,
+      credential: Schema.String
     })
   })
 ).middleware(MerchantAuth).middleware(WrappedErrors) {}
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(
-  HttpApiBuilder.group(ProbeApi, "probe", (group) =>
-    group.handle("who", () =>
-      Effect.map(CurrentPrincipal, ({ credential, environment, kind, merchantId, scope }) =>
-        ({ merchant: merchantId, environment, scope, kind, credential }))))
+  HttpApiBuilder.group(
+    ProbeApi,
+    "probe",
+    (group) =>
+      group.handle("who", () =>
+        Effect.map(
+          CurrentPrincipal,
+          ({ credential, environment, kind, merchantId, scope }) => ({
+            merchant: merchantId,
+            environment,
+            scope,
+            kind,
+            credential
+          })
+        ))
+  )
 ))
 
 export interface Options {
@@ -131,7 +155,8 @@ export const refresh = (refreshToken: string) => post("/api/v1/auth/refresh", { 
 
 export const logout = (body: unknown, token?: string) => post("/api/v1/auth/logout", body, token)
 
-export const who = (token: string, query = "") => call(`/probe${query}`, { headers: { authorization: `Bearer ${token}` } })
+export const who = (token: string, query = "") =>
+  call(`/probe${query}`, { headers: { authorization: `Bearer ${token}` } })
 
 /** The whole sign-in of a wallet. */
 export const signIn = (address: string, kind?: string) =>
@@ -142,11 +167,12 @@ export const signIn = (address: string, kind?: string) =>
 
 /** A signed-in wallet's tokens. */
 export const session = (address = newAddress()) =>
-  Effect.map(signIn(address), ({ json }) => json.data as {
-    readonly access_token: string
-    readonly refresh_token: string
-    readonly merchant: { readonly id: number; readonly created: boolean }
-  })
+  Effect.map(signIn(address), ({ json }) =>
+    json.data as {
+      readonly access_token: string
+      readonly refresh_token: string
+      readonly merchant: { readonly id: number; readonly created: boolean }
+    })
 
 /** Links a further wallet to the merchant of `token`. */
 export const link = (token: string, address: string) =>

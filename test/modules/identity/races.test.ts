@@ -1,7 +1,7 @@
 /**
  * Goal: what may happen once happens once, whoever else tries at the same moment on whichever instance, and what ended
- * has ended everywhere within 5 s.
- * Method: two instances over one database. Where the order of two commits decides, a gate holds both until both are ready.
+ * has ended everywhere within 5 s. Method: two instances over one database. Where the order of two commits decides, a
+ * gate holds both until both are ready.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch } from "effect"
@@ -14,7 +14,20 @@ import { Wallets } from "../../../modules/identity/actor.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import {
-  codeOf, link, logout, newAddress, nonce, refresh, session, sign, signIn, start, unlink, verify, walletsOf, who
+  codeOf,
+  link,
+  logout,
+  newAddress,
+  nonce,
+  refresh,
+  session,
+  sign,
+  signIn,
+  start,
+  unlink,
+  verify,
+  walletsOf,
+  who
 } from "./Deployment.ts"
 
 /** Two instances of one deployment. */
@@ -24,8 +37,10 @@ const twins = Effect.gen(function*() {
 })
 
 const count = (table: string) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.map(sql.unsafe<{ n: bigint }>(`SELECT count(*) AS n FROM ${table}`), ([row]) => Number(row!.n)))
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => Effect.map(sql.unsafe<{ n: bigint }>(`SELECT count(*) AS n FROM ${table}`), ([row]) => Number(row!.n))
+  )
 
 const tally = (codes: ReadonlyArray<string>) =>
   Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length]))
@@ -102,7 +117,11 @@ describe("of many at once", () => {
     Effect.gen(function*() {
       const [a, b] = yield* twins
       const { refresh_token } = yield* Effect.provide(session(), a)
-      const answers = yield* together(a, "sign_in_sessions", [a, b].map((one) => Effect.provide(refresh(refresh_token), one)))
+      const answers = yield* together(
+        a,
+        "sign_in_sessions",
+        [a, b].map((one) => Effect.provide(refresh(refresh_token), one))
+      )
       assert.deepStrictEqual(tally(answers.map(codeOf)), { "200": 1, "401 TOKEN_INVALID": 1 })
       const won = answers.find(({ status }) => status === 200)!.json.data
       assert.strictEqual((yield* Effect.provide(who(won.access_token), b)).status, 200)
@@ -154,16 +173,22 @@ describe("of many at once", () => {
       for (let linked = 1; linked < maximumWallets - 1; linked++) {
         yield* Effect.provide(link(owner.access_token, newAddress()), a)
       }
-      const links = yield* together(a, "merchants", [a, b].map((one) => Effect.provide(link(owner.access_token, newAddress()), one)))
+      const links = yield* together(
+        a,
+        "merchants",
+        [a, b].map((one) => Effect.provide(link(owner.access_token, newAddress()), one))
+      )
       assert.deepStrictEqual(tally(links.map(codeOf)), { "200": 1, "409 WALLET_LIMIT_REACHED": 1 })
       const merchantId = owner.merchant.id
       const create = (instance: typeof a) =>
-        Effect.flatMap(Keys, (keys) =>
-          keys.create({ merchantId, name: "k", scope: "merchant", environment: "devnet", expiresAt: null })
+        Effect.flatMap(
+          Keys,
+          (keys) => keys.create({ merchantId, name: "k", scope: "merchant", environment: "devnet", expiresAt: null })
         ).pipe(Effect.as("made"), Effect.catch(({ code }) => Effect.succeed(code as string)), Effect.provide(instance))
       for (let made = 0; made < maximumKeys - 1; made++) yield* create(a)
       assert.deepStrictEqual(tally(yield* together(a, "merchants", [create(a), create(b)])), {
-        made: 1, API_KEY_LIMIT_REACHED: 1
+        made: 1,
+        API_KEY_LIMIT_REACHED: 1
       })
     }))
 })
@@ -198,7 +223,13 @@ describe("a stream opened on one instance", () => {
       const [a, b] = yield* twins
       const keys = yield* Effect.provide(Keys, a)
       const owner = yield* Effect.provide(session(), a)
-      const newKey = { merchantId: owner.merchant.id, name: "k", scope: "merchant", environment: "devnet", expiresAt: null } as const
+      const newKey = {
+        merchantId: owner.merchant.id,
+        name: "k",
+        scope: "merchant",
+        environment: "devnet",
+        expiresAt: null
+      } as const
       const revoked = yield* keys.create(newKey)
       const kept = yield* keys.create(newKey)
       const out = yield* Effect.provide(session(), a)
@@ -213,7 +244,10 @@ describe("a stream opened on one instance", () => {
       // The owners are asked on the real clock: virtual time goes on second by second while they answer.
       const seconds = (count: number) =>
         Effect.repeat(
-          Effect.andThen(TestClock.adjust("1 second"), Effect.provide(Effect.repeat(walletsOf(owner.access_token), { times: 3 }), b)),
+          Effect.andThen(
+            TestClock.adjust("1 second"),
+            Effect.provide(Effect.repeat(walletsOf(owner.access_token), { times: 3 }), b)
+          ),
           { times: count - 1 }
         )
       yield* seconds(3)

@@ -10,7 +10,22 @@ import { TestClock } from "effect/testing"
 import { Merchants } from "../../../modules/auth/actor.ts"
 import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import {
-  call, codeOf, hanging, instance, link, logout, newAddress, nonce, refresh, session, sign, signIn, unlink, verify, walletsOf, who
+  call,
+  codeOf,
+  hanging,
+  instance,
+  link,
+  logout,
+  newAddress,
+  nonce,
+  refresh,
+  session,
+  sign,
+  signIn,
+  unlink,
+  verify,
+  walletsOf,
+  who
 } from "./Deployment.ts"
 
 layer(instance())("a wallet", (it) => {
@@ -20,8 +35,13 @@ layer(instance())("a wallet", (it) => {
       const issued = yield* nonce(address.toUpperCase().replace("0X", "0x"))
       assert.deepStrictEqual(Object.keys(issued.json.data), ["nonce", "message", "expires_at"])
       assert.deepInclude(JSON.parse(issued.json.data.message), {
-        address, network: "base", chainId: "84532", domain: "till.test", uri: "http://till.test",
-        nonce: issued.json.data.nonce, expiresAt: issued.json.data.expires_at
+        address,
+        network: "base",
+        chainId: "84532",
+        domain: "till.test",
+        uri: "http://till.test",
+        nonce: issued.json.data.nonce,
+        expiresAt: issued.json.data.expires_at
       })
       assert.match(issued.json.data.nonce, /^[0-9a-f]{32}$/)
       const { message } = issued.json.data
@@ -30,7 +50,10 @@ layer(instance())("a wallet", (it) => {
       assert.deepStrictEqual(rest, { token_type: "Bearer", expires_in: 900, refresh_expires_in: 2_592_000 })
       assert.match(refresh_token, /^rt_[A-Za-z0-9_-]{43}$/)
       assert.deepStrictEqual(merchant, {
-        id: merchant.id, name: `${address.slice(0, 8)}…${address.slice(-4)}`, environment: "devnet", created: true
+        id: merchant.id,
+        name: `${address.slice(0, 8)}…${address.slice(-4)}`,
+        environment: "devnet",
+        created: true
       })
       const me = yield* who(access_token)
       assert.deepInclude(me.json, { merchant: merchant.id, environment: "devnet", scope: "merchant", kind: "wallet" })
@@ -43,7 +66,10 @@ layer(instance())("a wallet", (it) => {
     Effect.gen(function*() {
       const address = newAddress()
       const { merchant } = (yield* signIn(address)).json.data
-      assert.strictEqual((yield* signIn(address.replace(/[a-f]/g, (hex) => hex.toUpperCase()))).json.data.merchant.id, merchant.id)
+      assert.strictEqual(
+        (yield* signIn(address.replace(/[a-f]/g, (hex) => hex.toUpperCase()))).json.data.merchant.id,
+        merchant.id
+      )
       const contract = (yield* signIn(address, "contract")).json.data
       assert.notStrictEqual(contract.merchant.id, merchant.id)
       assert.strictEqual((yield* signIn(address, "contract")).json.data.merchant.id, contract.merchant.id)
@@ -58,10 +84,18 @@ layer(instance())("a wallet", (it) => {
       assert.strictEqual(yield* invalid(message, sign(newAddress(), message)), "401 SIGNATURE_INVALID")
       assert.strictEqual(yield* invalid(message, sign(address, other)), "401 SIGNATURE_INVALID")
       const changed = [
-        `${message} `, `${message}\n`, message.replace("till.test", "evil.test"), message.replace("84532", "1"),
-        message.slice(0, -1), message.toUpperCase(), "x", JSON.stringify({ ...JSON.parse(message), nonce: "0".repeat(32) })
+        `${message} `,
+        `${message}\n`,
+        message.replace("till.test", "evil.test"),
+        message.replace("84532", "1"),
+        message.slice(0, -1),
+        message.toUpperCase(),
+        "x",
+        JSON.stringify({ ...JSON.parse(message), nonce: "0".repeat(32) })
       ]
-      for (const text of changed) assert.strictEqual(yield* invalid(text, sign(address, text)), "401 NONCE_INVALID", text)
+      for (const text of changed) {
+        assert.strictEqual(yield* invalid(text, sign(address, text)), "401 NONCE_INVALID", text)
+      }
       assert.strictEqual((yield* verify(message, sign(address, message))).status, 200)
       assert.strictEqual(yield* invalid(message, sign(address, message)), "401 NONCE_INVALID")
       const late = (yield* nonce(address)).json.data.message
@@ -81,9 +115,14 @@ layer(instance())("a wallet", (it) => {
       assert.strictEqual(codeOf(yield* nonce(newAddress(), "ethereum")), "400 UNSUPPORTED_NETWORK")
       assert.strictEqual(codeOf(yield* nonce(newAddress(), "dogecoin")), "400 VALIDATION_ERROR")
       for (const address of ["0x12", "x".repeat(255), "0x\u0000"]) {
-        assert.strictEqual(codeOf(yield* nonce(address)), address.includes("\u0000") ? "400 VALIDATION_ERROR" : "400 WALLET_ADDRESS_INVALID")
+        assert.strictEqual(
+          codeOf(yield* nonce(address)),
+          address.includes("\u0000") ? "400 VALIDATION_ERROR" : "400 WALLET_ADDRESS_INVALID"
+        )
       }
-      for (const address of ["", "x".repeat(256)]) assert.strictEqual(codeOf(yield* nonce(address)), "400 VALIDATION_ERROR")
+      for (const address of ["", "x".repeat(256)]) {
+        assert.strictEqual(codeOf(yield* nonce(address)), "400 VALIDATION_ERROR")
+      }
       assert.strictEqual(codeOf(yield* verify("", "x")), "400 VALIDATION_ERROR")
       assert.strictEqual(codeOf(yield* verify("x".repeat(16_385), "x")), "400 VALIDATION_ERROR")
       assert.strictEqual(codeOf(yield* call("/api/v1/auth/verify", { body: "{" })), "400 INVALID_JSON")
@@ -112,7 +151,11 @@ layer(instance())("a session", (it) => {
       const first = yield* session()
       const second = (yield* refresh(first.refresh_token)).json.data
       assert.deepStrictEqual(Object.keys(second), [
-        "access_token", "token_type", "expires_in", "refresh_token", "refresh_expires_in"
+        "access_token",
+        "token_type",
+        "expires_in",
+        "refresh_token",
+        "refresh_expires_in"
       ])
       const third = (yield* refresh(second.refresh_token)).json.data
       assert.strictEqual((yield* who(third.access_token)).json.merchant, first.merchant.id)
@@ -150,7 +193,10 @@ layer(instance())("a session", (it) => {
       const two = yield* session(address)
       const three = yield* session(address)
       const rotated = (yield* refresh(two.refresh_token)).json.data
-      assert.deepStrictEqual((yield* logout({ refresh_token: one.refresh_token })).json, { success: true, data: { logged_out: true } })
+      assert.deepStrictEqual((yield* logout({ refresh_token: one.refresh_token })).json, {
+        success: true,
+        data: { logged_out: true }
+      })
       assert.strictEqual((yield* logout({ refresh_token: two.refresh_token })).status, 200)
       assert.strictEqual((yield* logout({}, rotated.access_token)).status, 200)
       yield* TestClock.adjust("2 seconds")
@@ -167,7 +213,15 @@ layer(instance())("a session", (it) => {
   it.effect("is refused for every token that is none of ours", () =>
     Effect.gen(function*() {
       const { access_token, refresh_token } = yield* session()
-      const wrong = [access_token, `rt_${"a".repeat(43)}`, refresh_token.toUpperCase(), `${refresh_token} `, "", "rt_", "' OR 1=1"]
+      const wrong = [
+        access_token,
+        `rt_${"a".repeat(43)}`,
+        refresh_token.toUpperCase(),
+        `${refresh_token} `,
+        "",
+        "rt_",
+        "' OR 1=1"
+      ]
       for (const token of wrong) assert.strictEqual(codeOf(yield* refresh(token)), "401 TOKEN_INVALID", token)
       assert.strictEqual(codeOf(yield* who(refresh_token)), "401 TOKEN_INVALID")
       assert.strictEqual((yield* refresh(refresh_token)).status, 200)
@@ -208,7 +262,13 @@ layer(instance())("the wallets of a merchant", (it) => {
       const owner = yield* session()
       const further = newAddress()
       const linked = yield* link(owner.access_token, further)
-      assert.deepInclude(linked.json.data, { object: "sign_in_wallet", family: "evm", address: further, chain_id: null, last_sign_in_at: null })
+      assert.deepInclude(linked.json.data, {
+        object: "sign_in_wallet",
+        family: "evm",
+        address: further,
+        chain_id: null,
+        last_sign_in_at: null
+      })
       assert.strictEqual((yield* session(further)).merchant.id, owner.merchant.id)
       assert.strictEqual((yield* link(owner.access_token, further)).json.data.id, linked.json.data.id)
       const list = (yield* walletsOf(owner.access_token)).json.data

@@ -8,8 +8,16 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
 import {
-  createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, hkdfSync, type KeyObject, randomBytes, randomUUID,
-  sign as signBytes, verify as verifyBytes
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  randomUUID,
+  sign as signBytes,
+  verify as verifyBytes
 } from "node:crypto"
 import { fromMasters } from "../../../runtime/secrets/Master.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
@@ -58,12 +66,21 @@ layer(instance())("an access token", (it) => {
       assert.match(sid, /^ses_[0-9a-f-]{36}$/)
       assert.match(wallet, /^siw_[0-9a-f-]{36}$/)
       assert.deepStrictEqual(rest, {
-        roles: ["merchant"], iss: "http://till.test", aud: "api", sub: `merchant:${merchant.id}`, iat: rest.iat, exp: rest.iat + 900
+        roles: ["merchant"],
+        iss: "http://till.test",
+        aud: "api",
+        sub: `merchant:${merchant.id}`,
+        iat: rest.iat,
+        exp: rest.iat + 900
       })
       const verified = yield* Effect.promise(() =>
         jwtVerify(access_token, createLocalJWKSet(set.json), {
-          issuer: "http://till.test", audience: "api", typ: "at+jwt", currentDate: new Date(rest.iat * 1000)
-        }))
+          issuer: "http://till.test",
+          audience: "api",
+          typ: "at+jwt",
+          currentDate: new Date(rest.iat * 1000)
+        })
+      )
       assert.strictEqual(verified.payload.sub, `merchant:${merchant.id}`)
       assert.strictEqual((yield* who(access_token)).json.merchant, merchant.id)
     }))
@@ -80,19 +97,59 @@ layer(instance())("an access token", (it) => {
       yield* TestClock.adjust("1 second")
       const { iat } = payload
       const claims: ReadonlyArray<object> = [
-        { nbf: iat + 600 }, { nbf: "0" }, { exp: undefined }, { exp: String(iat + 900) }, { exp: null }, { exp: iat + 901 },
-        { exp: iat + 899.5 }, { iat: undefined }, { iat: String(iat) }, { iat: iat - 10, exp: iat + 895 }, { jti: undefined },
-        { aud: "ws.payment" }, { aud: undefined }, { aud: [] }, { aud: "API" }, { iss: "https://evil.example" }, { iss: undefined },
-        { iss: "http://till.test/" }, { sub: undefined }, { sub: "merchant:0" }, { sub: "merchant:1e3" }, { sub: "merchant:-1" },
-        { sub: " merchant:1" }, { sub: "merchant:99999999999" }, { sub: `merchant:${other.merchant.id}` }, { sub: 1 },
-        { sid: undefined }, { sid: `ses_${randomUUID()}` }, { sid: 1 }, { sid: "' OR 1=1" }, { wallet: undefined }
+        { nbf: iat + 600 },
+        { nbf: "0" },
+        { exp: undefined },
+        { exp: String(iat + 900) },
+        { exp: null },
+        { exp: iat + 901 },
+        { exp: iat + 899.5 },
+        { iat: undefined },
+        { iat: String(iat) },
+        { iat: iat - 10, exp: iat + 895 },
+        { jti: undefined },
+        { aud: "ws.payment" },
+        { aud: undefined },
+        { aud: [] },
+        { aud: "API" },
+        { iss: "https://evil.example" },
+        { iss: undefined },
+        { iss: "http://till.test/" },
+        { sub: undefined },
+        { sub: "merchant:0" },
+        { sub: "merchant:1e3" },
+        { sub: "merchant:-1" },
+        { sub: " merchant:1" },
+        { sub: "merchant:99999999999" },
+        { sub: `merchant:${other.merchant.id}` },
+        { sub: 1 },
+        { sid: undefined },
+        { sid: `ses_${randomUUID()}` },
+        { sid: 1 },
+        { sid: "' OR 1=1" },
+        { wallet: undefined }
       ]
-      for (const claim of claims) assert.strictEqual(codeOf(yield* who(mint(claim))), "401 TOKEN_INVALID", JSON.stringify(claim))
+      for (const claim of claims) {
+        assert.strictEqual(codeOf(yield* who(mint(claim))), "401 TOKEN_INVALID", JSON.stringify(claim))
+      }
       const headers: ReadonlyArray<object> = [
-        { typ: "JWT" }, { typ: undefined }, { typ: "rt+jwt" }, { kid: undefined }, { kid: "../../dev/null" }, { kid: "' OR 1=1" },
-        { kid: "__proto__" }, { kid: ["x"] }, { alg: "HS256" }, { alg: "none" }, { alg: "ES256" }, { alg: undefined }, { crit: ["x"], x: 1 }
+        { typ: "JWT" },
+        { typ: undefined },
+        { typ: "rt+jwt" },
+        { kid: undefined },
+        { kid: "../../dev/null" },
+        { kid: "' OR 1=1" },
+        { kid: "__proto__" },
+        { kid: ["x"] },
+        { alg: "HS256" },
+        { alg: "none" },
+        { alg: "ES256" },
+        { alg: undefined },
+        { crit: ["x"], x: 1 }
       ]
-      for (const one of headers) assert.strictEqual(codeOf(yield* who(mint({}, one))), "401 TOKEN_INVALID", JSON.stringify(one))
+      for (const one of headers) {
+        assert.strictEqual(codeOf(yield* who(mint({}, one))), "401 TOKEN_INVALID", JSON.stringify(one))
+      }
       const infinite = JSON.stringify({ ...payload, exp: 0 }).replace("\"exp\":0", "\"exp\":1e400")
       assert.strictEqual(codeOf(yield* who(signedText(JSON.stringify(header), infinite, key))), "401 TOKEN_INVALID")
       assert.strictEqual(codeOf(yield* who(mint({ iat: iat - 900, exp: iat }))), "401 TOKEN_EXPIRED")
@@ -111,18 +168,28 @@ layer(instance())("an access token", (it) => {
       const [published] = (yield* keySet).json.keys
       const publicKey = createPublicKey({ key: published, format: "jwk" })
       const secrets = [
-        Buffer.from(published.x, "base64url"), published.x, publicKey.export({ type: "spki", format: "pem" }),
-        publicKey.export({ type: "spki", format: "der" }), JSON.stringify(published)
+        Buffer.from(published.x, "base64url"),
+        published.x,
+        publicKey.export({ type: "spki", format: "pem" }),
+        publicKey.export({ type: "spki", format: "der" }),
+        JSON.stringify(published)
       ]
       for (const alg of ["HS256", "hs256", "EdDSA"]) {
         const text = `${base64(JSON.stringify({ ...header, alg }))}.${body}`
-        for (const secret of secrets) forged.push(`${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`)
+        for (const secret of secrets) {
+          forged.push(`${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`)
+        }
       }
       const mallory = generateKeyPairSync("ed25519")
       const jwk = mallory.publicKey.export({ format: "jwk" })
       const lures: ReadonlyArray<object> = [
-        {}, { jwk }, { jwk, kid: undefined }, { jku: "http://127.0.0.1:1/keys", kid: "mallory" }, { x5u: "http://127.0.0.1:1/x" },
-        { kid: "/dev/null" }, { x5c: ["MIIB"] }
+        {},
+        { jwk },
+        { jwk, kid: undefined },
+        { jku: "http://127.0.0.1:1/keys", kid: "mallory" },
+        { x5u: "http://127.0.0.1:1/x" },
+        { kid: "/dev/null" },
+        { x5c: ["MIIB"] }
       ]
       for (const lure of lures) {
         forged.push(signedText(JSON.stringify({ ...header, ...lure }), JSON.stringify(payload), mallory.privateKey))
@@ -130,7 +197,18 @@ layer(instance())("an access token", (it) => {
       for (let at = 0; at < signature.length - 1; at += 7) {
         forged.push(`${signed}.${signature.slice(0, at)}${signature[at] === "A" ? "B" : "A"}${signature.slice(at + 1)}`)
       }
-      forged.push(`${signed}.`, signed, "a.b.c", "..", ".", "x", `${access_token}.x`, `${access_token}=`, signature, `e30.e30.${signature}`)
+      forged.push(
+        `${signed}.`,
+        signed,
+        "a.b.c",
+        "..",
+        ".",
+        "x",
+        `${access_token}.x`,
+        `${access_token}=`,
+        signature,
+        `e30.e30.${signature}`
+      )
       for (const token of forged) assert.strictEqual(codeOf(yield* who(token)), "401 TOKEN_INVALID", token)
       for (const length of [2_049, 65_536]) {
         assert.strictEqual(codeOf(yield* who(access_token.padEnd(length, "A"))), "401 TOKEN_INVALID")
@@ -165,7 +243,10 @@ describe("the keys of access tokens", () => {
       const after = yield* start({}, database, [fresh])
       const first = yield* Effect.provide(session(), before)
       const second = yield* Effect.provide(session(), both)
-      const kids = yield* Effect.provide(Effect.map(keySet, ({ json }) => json.keys.map((key: { kid: string }) => key.kid)), both)
+      const kids = yield* Effect.provide(
+        Effect.map(keySet, ({ json }) => json.keys.map((key: { kid: string }) => key.kid)),
+        both
+      )
       assert.deepStrictEqual([second, first].map(({ access_token }) => partsOf(access_token).header.kid), kids)
       for (const { access_token } of [first, second]) {
         assert.strictEqual((yield* Effect.provide(who(access_token), both)).status, 200)

@@ -11,7 +11,12 @@ import { Keys, Merchants, PayorSessions } from "../../../modules/auth/actor.ts"
 import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
 import { InvoicesApi } from "../../../modules/invoices/api.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
-import { type InvoiceHooks, Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
+import {
+  type InvoiceHooks,
+  Invoices,
+  invoiceStates,
+  plugin as invoicesPlugin
+} from "../../../modules/invoices/plugin.ts"
 import { Payments, PayorApi, PayorDetails } from "../../../modules/payments/actor.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
@@ -34,7 +39,7 @@ import type { Commit } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { PriceUnavailable, Prices } from "../../../runtime/Prices.ts"
+import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
@@ -83,7 +88,10 @@ const held = {
 }
 
 const targetOf = (invoiceId: string, refusedTokens: ReadonlyArray<number> = []): AllocatedTarget => ({
-  address: `0x${invoiceId}`, matchKey: `0x${invoiceId}`, memo: null, refusedTokens
+  address: `0x${invoiceId}`,
+  matchKey: `0x${invoiceId}`,
+  memo: null,
+  refusedTokens
 })
 
 /** Addresses given out, by invoice and family. */
@@ -146,9 +154,16 @@ const timers = Layer.mock(Timers, {
 /** Keys of the tests: `<merchant id> <scope> <environment> <which of them>`. */
 const verify = (key: string) => {
   const [merchant, scope, environment] = key.split(" ")
-  return Effect.succeed(scope === undefined ? null : {
-    merchantId: Number.parseInt(merchant!, 10), scope, environment, kind: "key", credential: key, apiVersion: "2026-11-01"
-  } as never)
+  return Effect.succeed(
+    scope === undefined ? null : {
+      merchantId: Number.parseInt(merchant!, 10),
+      scope,
+      environment,
+      kind: "key",
+      credential: key,
+      apiVersion: "2026-11-01"
+    } as never
+  )
 }
 
 /** Wallets of the tests: `wallet-<merchant id>`; they act where the merchant says, unless a call says otherwise. */
@@ -156,7 +171,14 @@ const verifyWallet = Effect.map(Merchants, (merchants) =>
   Effect.fnUntraced(function*(token: string) {
     const merchantId = Number.parseInt(token.slice("wallet-".length), 10)
     const environment = (yield* merchants.get(merchantId))!.defaultEnvironment
-    return { merchantId, scope: "merchant", environment, kind: "wallet", credential: token, apiVersion: "2026-11-01" } as never
+    return {
+      merchantId,
+      scope: "merchant",
+      environment,
+      kind: "wallet",
+      credential: token,
+      apiVersion: "2026-11-01"
+    } as never
   }))
 
 const callers = Layer.effectDiscard(Effect.gen(function*() {
@@ -181,28 +203,39 @@ const routes = Layer.mergeAll(
 /** The till over some chains. */
 export const invoiceServiceOn = (
   chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>
-) => apiLayer(
-  [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
-  routes as never,
-  Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),
-    Layer.provideMerge(kernel(
-      [
-        { name: "auth", migrations: authMigrations, tables: authTables },
-        { name: "settings", migrations: settingsMigrations, tables: settingsTables },
-        { name: "tokens", migrations: tokenMigrations, tables: tokenTables },
-        { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
-        { name: "payments", migrations: paymentMigrations, tables: paymentTables },
-        { name: "refunds", migrations: refundMigrations, tables: refundTables },
-        { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
-      ],
-      settingsLayer({ environments: ["devnet", "mainnet"] })
-    ))
-  )
-) as unknown as Layer.Layer<
-  Api | Chains | Keys | InvoiceHooks | Invoices | MerchantClock | Payments | PayorApi | PayorDetails | Refunds |
-    SqlClient.SqlClient | TokenPolicies
->
+) =>
+  apiLayer(
+    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
+    routes as never,
+    Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
+      Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),
+      Layer.provideMerge(kernel(
+        [
+          { name: "auth", migrations: authMigrations, tables: authTables },
+          { name: "settings", migrations: settingsMigrations, tables: settingsTables },
+          { name: "tokens", migrations: tokenMigrations, tables: tokenTables },
+          { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
+          { name: "payments", migrations: paymentMigrations, tables: paymentTables },
+          { name: "refunds", migrations: refundMigrations, tables: refundTables },
+          { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
+        ],
+        settingsLayer({ environments: ["devnet", "mainnet"] })
+      ))
+    )
+  ) as unknown as Layer.Layer<
+    | Api
+    | Chains
+    | Keys
+    | InvoiceHooks
+    | Invoices
+    | MerchantClock
+    | Payments
+    | PayorApi
+    | PayorDetails
+    | Refunds
+    | SqlClient.SqlClient
+    | TokenPolicies
+  >
 
 export const invoiceService = invoiceServiceOn(givenChains)
 
@@ -230,8 +263,10 @@ export const callerOf = (
 /** The merchant's wallet, signed in. */
 export const walletOf = (id: number): Caller => {
   const call: Caller["call"] = (path, more = {}) =>
-    Effect.flatMap(Api, (api) =>
-      api.call(path, { ...more, headers: { authorization: `Bearer wallet-${id}`, ...more.headers } }))
+    Effect.flatMap(
+      Api,
+      (api) => api.call(path, { ...more, headers: { authorization: `Bearer wallet-${id}`, ...more.headers } })
+    )
   return { id, call, ok: (path, more) => Effect.map(call(path, more), (answer) => (ok(answer), answer.json)) }
 }
 
@@ -245,7 +280,10 @@ export const refused = (answer: Answer, status: number, code: string, says = "")
 }
 
 /** A new merchant's id. */
-export const newMerchant = Effect.flatMap(Keys, (keys) => Effect.map(Effect.orDie(keys.createMerchant("Demo Store", null)), ({ id }) => id))
+export const newMerchant = Effect.flatMap(
+  Keys,
+  (keys) => Effect.map(Effect.orDie(keys.createMerchant("Demo Store", null)), ({ id }) => id)
+)
 
 export const post = (body: unknown, key: string = randomUUID()): Call => ({ body, headers: { "idempotency-key": key } })
 
@@ -300,7 +338,8 @@ export const transferTo = Effect.fnUntraced(function*(
 export const handOverTransfer = (entry: JournalEntry) => Effect.suspend(() => held.onTransfer!(entry))
 
 /** A transfer reaches the invoice now, see {@link transferTo}. */
-export const receiveTransfer = (...sent: Parameters<typeof transferTo>) => Effect.tap(transferTo(...sent), handOverTransfer)
+export const receiveTransfer = (...sent: Parameters<typeof transferTo>) =>
+  Effect.tap(transferTo(...sent), handOverTransfer)
 
 /** The journal hands a transfer over once more, as it does when it cannot know that it was dealt with. */
 export const reportAgain = Effect.fnUntraced(function*(entry: JournalEntry) {

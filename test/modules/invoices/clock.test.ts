@@ -10,7 +10,16 @@ import { PayorApi } from "../../../modules/payments/plugin.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  receiveTransfer, type Caller, callerOf, choose, newInvoice, newMerchant, openExceptions, runDue, invoiceService, usualPrices
+  type Caller,
+  callerOf,
+  choose,
+  invoiceService,
+  newInvoice,
+  newMerchant,
+  openExceptions,
+  receiveTransfer,
+  runDue,
+  usualPrices
 } from "./InvoiceService.ts"
 
 const hour = 3_600
@@ -80,9 +89,16 @@ layer(invoiceService)("a merchant's devnet clock", (it) => {
       const invoice = yield* newInvoice(one, dollars)
       const first = yield* choose(invoice.id, usdc)
       yield* advance(one, 299)
-      assert.strictEqual((yield* one.ok("/api/v1/quotes", { body: {
-        invoice_id: invoice.id, network: usdc.network, token_id: usdc.id
-      } })).data.quote_expires_in_seconds, 300)
+      assert.strictEqual(
+        (yield* one.ok("/api/v1/quotes", {
+          body: {
+            invoice_id: invoice.id,
+            network: usdc.network,
+            token_id: usdc.id
+          }
+        })).data.quote_expires_in_seconds,
+        300
+      )
       yield* advance(one, 1_000)
       const next = yield* choose(invoice.id, usdc)
       assert.strictEqual(next.quote.quote_valid_until, first.quote.quote_valid_until! + 1_299)

@@ -6,15 +6,24 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { type InvoiceHook, type HookResult, type HookInput, InvoiceHooks, Invoices } from "../../../modules/invoices/plugin.ts"
+import {
+  type HookInput,
+  type HookResult,
+  type InvoiceHook,
+  InvoiceHooks,
+  Invoices
+} from "../../../modules/invoices/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { callerOf, newInvoice, newMerchant, runDue, invoiceService } from "./InvoiceService.ts"
+import { callerOf, invoiceService, newInvoice, newMerchant, runDue } from "./InvoiceService.ts"
 
 /** Registers a hook of one invoice for the scope; others it leaves alone. */
 const beside = (id: string, name: string, follow: InvoiceHook["run"]) =>
-  Effect.flatMap(InvoiceHooks, (companions) =>
-    companions.register({ name, run: (seen) => seen.before.invoice.id === id ? follow(seen) : Effect.succeed({}) }))
+  Effect.flatMap(
+    InvoiceHooks,
+    (companions) =>
+      companions.register({ name, run: (seen) => seen.before.invoice.id === id ? follow(seen) : Effect.succeed({}) })
+  )
 
 const fresh = Effect.fnUntraced(function*() {
   const caller = callerOf(yield* newMerchant)
@@ -42,8 +51,11 @@ layer(invoiceService)("a hook of an invoice", (it) => {
         })
       yield* beside(invoice.id, "first", says("first"))
       yield* beside(invoice.id, "second", says("second"))
-      const changed = yield* invoices.change(invoice.id, noCause, () =>
-        Effect.succeed({ commands: [{ _tag: "Amend", description: "Tea" }], facts: [note("asked")] }))
+      const changed = yield* invoices.change(
+        invoice.id,
+        noCause,
+        () => Effect.succeed({ commands: [{ _tag: "Amend", description: "Tea" }], facts: [note("asked")] })
+      )
       assert.deepStrictEqual(heard, [[note("asked")], [note("asked"), note("first")]])
       assert.deepStrictEqual(changed.facts, [note("asked"), note("first"), note("second")])
     }).pipe(Effect.scoped))
@@ -55,12 +67,17 @@ layer(invoiceService)("a hook of an invoice", (it) => {
       yield* beside(invoice.id, "marks the end", ({ decision }) =>
         Effect.succeed({
           commands: [{ _tag: "Amend", metadata: { ended: decision.next.invoice.status } }],
-          after: Effect.sync(() => { ran += 1 })
+          after: Effect.sync(() => {
+            ran += 1
+          })
         }))
       yield* TestClock.adjust("2 minutes")
       yield* runDue
       assert.include((yield* eventsOf(invoice.id)).at(-1)!.data, `"metadata":{"ended":"expired"}`)
-      assert.deepInclude(yield* caller.ok(`/api/v1/invoices/${invoice.id}`), { status: "expired", metadata: { ended: "expired" } })
+      assert.deepInclude(yield* caller.ok(`/api/v1/invoices/${invoice.id}`), {
+        status: "expired",
+        metadata: { ended: "expired" }
+      })
       assert.strictEqual(ran, 1)
     }).pipe(Effect.scoped))
 
@@ -80,7 +97,11 @@ layer(invoiceService)("a hook of an invoice", (it) => {
       const { invoice } = yield* fresh()
       const invoices = yield* Invoices
       let asked = 0
-      const counts = beside(invoice.id, "counts", () => Effect.sync(() => { asked += 1; return {} }))
+      const counts = beside(invoice.id, "counts", () =>
+        Effect.sync(() => {
+          asked += 1
+          return {}
+        }))
       const amend = (description: string) =>
         invoices.change(invoice.id, noCause, () => Effect.succeed({ commands: [{ _tag: "Amend", description }] }))
       yield* Effect.scoped(Effect.gen(function*() {

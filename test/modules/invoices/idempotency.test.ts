@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { pruneOnce } from "../../../runtime/http/Replies.ts"
-import { type Caller, callerOf, newMerchant, ok, post, refused, invoiceService } from "./InvoiceService.ts"
+import { type Caller, callerOf, invoiceService, newMerchant, ok, post, refused } from "./InvoiceService.ts"
 
 const path = "/api/v1/invoices"
 
@@ -26,7 +26,9 @@ const count = (merchantId: number) =>
 const age = (merchantId: number, by: string) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    yield* Effect.orDie(sql`UPDATE idempotency SET created_at = now() - ${by}::interval WHERE merchant_id = ${merchantId}`)
+    yield* Effect.orDie(
+      sql`UPDATE idempotency SET created_at = now() - ${by}::interval WHERE merchant_id = ${merchantId}`
+    )
     return yield* pruneOnce
   })
 

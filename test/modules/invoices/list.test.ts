@@ -1,19 +1,19 @@
 /**
- * Goal: what a merchant is shown of its invoices, page by page and summed up, is exactly what is there; and a page costs
- * the same whatever the filter and however many invoices there are.
- * Method: random histories through the real commit log, against filters in memory; plans with ANALYZE on many rows.
+ * Goal: what a merchant is shown of its invoices, page by page and summed up, is exactly what is there; and a page
+ * costs the same whatever the filter and however many invoices there are. Method: random histories through the real
+ * commit log, against filters in memory; plans with ANALYZE on many rows.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { invoiceObject, invoiceStates, type InvoiceState } from "../../../modules/invoices/machine.ts"
+import { invoiceObject, type InvoiceState, invoiceStates } from "../../../modules/invoices/machine.ts"
 import { migrations, tables } from "../../../modules/invoices/migrations.ts"
 import { type InvoiceFilter, type InvoicePage, makeRepo, makeStatements } from "../../../modules/invoices/repo.ts"
 import { Commit } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { bucketOf } from "../../../runtime/Rollups.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
-import { startSeconds, makeRandom, histories, newInvoice } from "../../fixtures/histories.ts"
+import { histories, makeRandom, newInvoice, startSeconds } from "../../fixtures/histories.ts"
 import { kernel } from "../../support/Api.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
@@ -22,7 +22,8 @@ const served = kernel([{ name: "invoices", migrations, tables, rollups: [invoice
   Commit | MerchantClock | SqlClient.SqlClient
 >
 
-const live = (seed: number, count: number) => Effect.map(histories(seed, count), (all) => all.map(({ invoice }) => invoice))
+const live = (seed: number, count: number) =>
+  Effect.map(histories(seed, count), (all) => all.map(({ invoice }) => invoice))
 
 const passes = (filter: InvoiceFilter) => (invoice: InvoiceState): boolean =>
   invoice.merchantId === filter.merchantId && invoice.environment === filter.environment &&
@@ -65,12 +66,22 @@ describe("invoices", () => {
       for (const invoice of standing) {
         for (const wide of invoiceStates.widths) {
           const { status, type, payerWalletNetwork, createdAt } = invoice
-          const id = [invoice.merchantId, invoice.environment, wide, bucketOf(createdAt, wide), type, status, payerWalletNetwork].join()
+          const id = [
+            invoice.merchantId,
+            invoice.environment,
+            wide,
+            bucketOf(createdAt, wide),
+            type,
+            status,
+            payerWalletNetwork
+          ].join()
           const [count, amount, paid] = expected.get(id) ?? [0, 0n, 0n]
           expected.set(id, [count + 1, amount + invoice.amount, paid + invoice.amountPaid])
         }
       }
-      const rows = yield* sql<Record<string, any>>`select * from rollups where count <> 0 or amount <> 0 or amount_paid <> 0`
+      const rows = yield* sql<
+        Record<string, any>
+      >`select * from rollups where count <> 0 or amount <> 0 or amount_paid <> 0`
       const found = rows.map((row): [string, readonly [number, bigint, bigint]] => [
         [row.merchant_id, row.environment, row.width, row.bucket, ...row.key.split(":")].join(),
         [Number(row.count), row.amount, row.amount_paid]
@@ -100,7 +111,10 @@ describe("invoices", () => {
         assert.strictEqual(yield* repo.count(filter), expected.length)
         const limit = 1 + roll(7)
         const shown = (page: InvoicePage) =>
-          Effect.map(repo.list(filter, page), ({ hasMore, invoices }) => ({ ids: invoices.map(({ id }) => id), hasMore }))
+          Effect.map(
+            repo.list(filter, page),
+            ({ hasMore, invoices }) => ({ ids: invoices.map(({ id }) => id), hasMore })
+          )
         const offset = roll(3) * limit
         assert.deepStrictEqual(yield* shown({ _tag: "Offset", offset, limit }), {
           ids: expected.slice(offset, offset + limit).map(({ id }) => id),
@@ -121,9 +135,17 @@ describe("invoices", () => {
     }).pipe(Effect.provide(served)))
 
   it("in a sum stand in one bucket of each width, by type, status and network", () => {
-    const invoice = newInvoice(makeRandom(3), startSeconds, { payerWalletNetwork: "base", status: "paid", type: "standard" })
+    const invoice = newInvoice(makeRandom(3), startSeconds, {
+      payerWalletNetwork: "base",
+      status: "paid",
+      type: "standard"
+    })
     assert.deepStrictEqual(invoiceStates.contributions(invoiceObject(invoice)), [{
-      at: startSeconds, key: "standard:paid:base", count: 1, amount: invoice.amount, amountPaid: 0n
+      at: startSeconds,
+      key: "standard:paid:base",
+      count: 1,
+      amount: invoice.amount,
+      amountPaid: 0n
     }])
   })
 })
@@ -144,11 +166,14 @@ const fill = Effect.gen(function*() {
       ${startSeconds} + n * 60 + 600, ${startSeconds} + n * 60, case when s.status = 'paid' then 1 end, '{}', '{}', '{}', false
     from generate_series(0, ${2 * rows - 1}) n
     cross join lateral (select case when n % 10 < 8 then 'paid' when n % 1000 < 10 then 'canceled' else 'unpaid' end as status) s`
-  yield* Effect.forEach(invoiceStates.widths, (wide) =>
-    sql`insert into rollups select merchant_id, environment, ${invoiceStates.sum}, ${wide}::integer,
+  yield* Effect.forEach(
+    invoiceStates.widths,
+    (wide) =>
+      sql`insert into rollups select merchant_id, environment, ${invoiceStates.sum}, ${wide}::integer,
         case when ${wide}::integer = 0 then 0 else created_at - created_at % nullif(${wide}::integer, 0) end,
         type || ':' || status || ':' || coalesce(payer_wallet_network, ''), count(*), sum(amount), sum(amount_paid)
-      from invoices group by 1, 2, 5, 6`)
+      from invoices group by 1, 2, 5, 6`
+  )
   yield* sql`vacuum analyze invoices, rollups`
 })
 
@@ -165,8 +190,10 @@ const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).
 
 /** Rows a plan took from a table, those it threw away included. */
 const rowsRead = (plan: ReadonlyArray<Plan>, table: string): number =>
-  plan.filter((node) => node["Relation Name"] === table).reduce((sum, node) =>
-    sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"], 0)
+  plan.filter((node) => node["Relation Name"] === table).reduce(
+    (sum, node) => sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"],
+    0
+  )
 
 describe("a plan", () => {
   const middle = startSeconds + rows * 60
@@ -195,7 +222,12 @@ describe("a plan", () => {
     "a time to": { createdTo: middle },
     "a span": { createdFrom: middle, createdTo: middle + week },
     "a span and a status": { createdFrom: middle, createdTo: middle + week, statuses: ["paid"] },
-    "a span, a type and a network": { createdFrom: middle, createdTo: middle + week, type: "commerce", payerWalletNetwork: "base" },
+    "a span, a type and a network": {
+      createdFrom: middle,
+      createdTo: middle + week,
+      type: "commerce",
+      payerWalletNetwork: "base"
+    },
     "a span and a customer": { createdFrom: middle, createdTo: middle + week, customerId: "customer 400" }
   }
   const limit = 10
@@ -225,7 +257,9 @@ describe("a plan", () => {
           const plan = yield* planOf(statements.page(whole, page))
           const told = `${name}, ${which}: ${plan.map((node) => node["Node Type"]).join(" < ")}`
           assert.isFalse(plan.some((node) => node["Node Type"] === "Seq Scan"), told)
-          plan.filter((node) => node["Node Type"] === "Sort").forEach((node) => assert.isAtMost(node["Actual Rows"], atMost(page), told))
+          plan.filter((node) => node["Node Type"] === "Sort").forEach((node) =>
+            assert.isAtMost(node["Actual Rows"], atMost(page), told)
+          )
           assert.isAtMost(rowsRead(plan, "invoices"), atMost(page), told)
         }
         const plan = yield* planOf(statements.totals(whole))

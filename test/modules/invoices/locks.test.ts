@@ -1,13 +1,12 @@
 /**
- * Goal: where somebody holds a lock in the database, a merchant is told within 3 s to try again, and trying again does it
- * once.
- * Method: the till; a session of the test's own locks the invoice's row, or the whole table.
+ * Goal: where somebody holds a lock in the database, a merchant is told within 3 s to try again, and trying again does
+ * it once. Method: the till; a session of the test's own locks the invoice's row, or the whole table.
  */
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Answer } from "../../support/Api.ts"
-import { callerOf, newInvoice, newMerchant, ok, post, refused, invoiceService, usualPrices } from "./InvoiceService.ts"
+import { callerOf, invoiceService, newInvoice, newMerchant, ok, post, refused, usualPrices } from "./InvoiceService.ts"
 
 const promisedMillis = 3_000
 
@@ -42,7 +41,9 @@ layer(invoiceService)("a lock that somebody holds", (it) => {
       usualPrices()
       const caller = callerOf(yield* newMerchant)
       const call = post({ amount: 10_000 })
-      toldToTryAgain(yield* whileLocked("LOCK TABLE invoices IN ACCESS EXCLUSIVE MODE", caller.call("/api/v1/invoices", call)))
+      toldToTryAgain(
+        yield* whileLocked("LOCK TABLE invoices IN ACCESS EXCLUSIVE MODE", caller.call("/api/v1/invoices", call))
+      )
       assert.strictEqual((yield* caller.ok("/api/v1/invoices")).data.length, 0)
       const [first, second] = [yield* caller.ok("/api/v1/invoices", call), yield* caller.ok("/api/v1/invoices", call)]
       assert.strictEqual(first.invoice.id, second.invoice.id)

@@ -6,22 +6,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
   type Aggregate,
-  type IncomingTransfer,
   catchUpSeconds,
   type Command,
   creationEvents,
-  type Decision,
   decide,
+  type Decision,
+  type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
   isPayable,
   lockedRoute,
   newestFirst,
   nothingToScan,
+  outageWaitSeconds,
   policyOf,
   type ScanProgress,
-  toleranceOf,
-  outageWaitSeconds
+  toleranceOf
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
@@ -91,7 +91,14 @@ const arrival = (index: number, amount: bigint, more: Partial<IncomingTransfer> 
   units: amount * 1_000n,
   amount: usdMillis(amount),
   seenAt: now + index,
-  metadata: { quote: priced, confirmations: 1, required_confirmations: 1, block_number: 100 + index, exception: null, token: null },
+  metadata: {
+    quote: priced,
+    confirmations: 1,
+    required_confirmations: 1,
+    block_number: 100 + index,
+    exception: null,
+    token: null
+  },
   ...more
 })
 
@@ -150,79 +157,102 @@ const commandOf = (move: typeof Moves.Type[number]): Command => {
 }
 
 describe("invoice machine, any history", () => {
-  it.effect.prop("payments commute: no order of confirmation changes what an invoice ends as", [Amounts], ([amounts]) =>
-    Effect.sync(() => {
-      const arrivals = amounts.map((amount, index) => arrival(index, BigInt(amount)))
-      const seen = replay(fresh(), arrivals.map(observe)).state
-      const forwards = replay(seen, arrivals.map(confirm)).state
-      const backwards = replay(seen, arrivals.map(confirm).toReversed()).state
-      const atOnce = decided(fresh(), arrivals.flatMap((one) => [observe(one), confirm(one)])).next
-      assert.deepStrictEqual(essence(forwards), essence(backwards))
-      assert.deepStrictEqual(essence(forwards).invoice, essence(atOnce).invoice)
-    }))
+  it.effect.prop(
+    "payments commute: no order of confirmation changes what an invoice ends as",
+    [Amounts],
+    ([amounts]) =>
+      Effect.sync(() => {
+        const arrivals = amounts.map((amount, index) => arrival(index, BigInt(amount)))
+        const seen = replay(fresh(), arrivals.map(observe)).state
+        const forwards = replay(seen, arrivals.map(confirm)).state
+        const backwards = replay(seen, arrivals.map(confirm).toReversed()).state
+        const atOnce = decided(fresh(), arrivals.flatMap((one) => [observe(one), confirm(one)])).next
+        assert.deepStrictEqual(essence(forwards), essence(backwards))
+        assert.deepStrictEqual(essence(forwards).invoice, essence(atOnce).invoice)
+      })
+  )
 
-  it.effect.prop("amount_paid is the sum of counted payments, and paid means enough", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      let state = fresh()
-      for (const move of moves) {
-        state = decided(state, [commandOf(move)], expiresAt + move.at).next
-        const { invoice, payments } = state
-        const sum = payments.reduce((total, { status, amount }) => (isCounted(status) ? total + amount : total), 0n)
-        assert.strictEqual(invoice.amountPaid, sum)
-        assert.strictEqual(invoice.status === "paid", sum > 0n && sum >= invoice.amount - BigInt(invoice.policy.tolerance))
-        assert.strictEqual(invoice.paidAt !== null, invoice.status === "paid")
-        const confirmed = payments.filter(({ status }) => status === "confirmed").length
-        const underpaid = payments.filter(({ status }) => status === "underpaid").length
-        assert.isTrue(invoice.status === "paid" ? underpaid === 0 : confirmed === 0)
-      }
-    }))
-
-  it.effect.prop("payments are numbered in the order they were first recorded, whatever becomes of them", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      let state = fresh()
-      const recorded: Array<string> = []
-      for (const move of moves) {
-        state = decided(state, [commandOf(move)], expiresAt + move.at).next
-        for (const { id } of state.payments) if (!recorded.includes(id)) recorded.push(id)
-        assert.deepStrictEqual(newestFirst(state.payments).map(({ id }) => id), recorded.toReversed())
-        assert.deepStrictEqual(state.payments.map(({ ordinal }) => ordinal), recorded.map((_, index) => index + 1))
-      }
-    }))
-
-  it.effect.prop("previous_attributes applied over the object give the previous snapshot", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      let state = fresh()
-      const known = new Map<string, object>([[state.invoice.id, invoiceObject(state.invoice)]])
-      for (const move of moves) {
-        const decision = decided(state, [commandOf(move)], expiresAt + move.at)
-        const before = new Map(known)
-        for (const { type, object, previousAttributes } of decision.events) {
-          const id = object.id as string
-          const previous = before.get(id)
-          if (type === "invoice_payment.created") assert.deepStrictEqual(previousAttributes, {})
-          else assert.deepStrictEqual({ ...object, ...previousAttributes }, previous)
-          known.set(id, object)
+  it.effect.prop(
+    "amount_paid is the sum of counted payments, and paid means enough",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        let state = fresh()
+        for (const move of moves) {
+          state = decided(state, [commandOf(move)], expiresAt + move.at).next
+          const { invoice, payments } = state
+          const sum = payments.reduce((total, { status, amount }) => (isCounted(status) ? total + amount : total), 0n)
+          assert.strictEqual(invoice.amountPaid, sum)
+          assert.strictEqual(
+            invoice.status === "paid",
+            sum > 0n && sum >= invoice.amount - BigInt(invoice.policy.tolerance)
+          )
+          assert.strictEqual(invoice.paidAt !== null, invoice.status === "paid")
+          const confirmed = payments.filter(({ status }) => status === "confirmed").length
+          const underpaid = payments.filter(({ status }) => status === "underpaid").length
+          assert.isTrue(invoice.status === "paid" ? underpaid === 0 : confirmed === 0)
         }
-        state = decision.next
-      }
-    }))
+      })
+  )
 
-  it.effect.prop("the first event of a change is the payments', then invoice.updated, then the specific ones", [Moves], ([
-    moves
-  ]) =>
-    Effect.sync(() => {
-      let state = fresh()
-      for (const move of moves) {
-        const decision = decided(state, [commandOf(move)], expiresAt + move.at)
-        const told = types(decision.events).filter((type) => type.startsWith("invoice."))
-        if (told.length > 0) {
-          assert.strictEqual(told[0], "invoice.updated")
-          const [first, ...rest] = decision.events.filter(({ type }) => type.startsWith("invoice."))
-          for (const event of rest) assert.deepStrictEqual(event.previousAttributes, first!.previousAttributes)
+  it.effect.prop(
+    "payments are numbered in the order they were first recorded, whatever becomes of them",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        let state = fresh()
+        const recorded: Array<string> = []
+        for (const move of moves) {
+          state = decided(state, [commandOf(move)], expiresAt + move.at).next
+          for (const { id } of state.payments) if (!recorded.includes(id)) recorded.push(id)
+          assert.deepStrictEqual(newestFirst(state.payments).map(({ id }) => id), recorded.toReversed())
+          assert.deepStrictEqual(state.payments.map(({ ordinal }) => ordinal), recorded.map((_, index) => index + 1))
         }
-        state = decision.next
-      }
-    }))
+      })
+  )
+
+  it.effect.prop(
+    "previous_attributes applied over the object give the previous snapshot",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        let state = fresh()
+        const known = new Map<string, object>([[state.invoice.id, invoiceObject(state.invoice)]])
+        for (const move of moves) {
+          const decision = decided(state, [commandOf(move)], expiresAt + move.at)
+          const before = new Map(known)
+          for (const { type, object, previousAttributes } of decision.events) {
+            const id = object.id as string
+            const previous = before.get(id)
+            if (type === "invoice_payment.created") assert.deepStrictEqual(previousAttributes, {})
+            else assert.deepStrictEqual({ ...object, ...previousAttributes }, previous)
+            known.set(id, object)
+          }
+          state = decision.next
+        }
+      })
+  )
+
+  it.effect.prop(
+    "the first event of a change is the payments', then invoice.updated, then the specific ones",
+    [Moves],
+    ([
+      moves
+    ]) =>
+      Effect.sync(() => {
+        let state = fresh()
+        for (const move of moves) {
+          const decision = decided(state, [commandOf(move)], expiresAt + move.at)
+          const told = types(decision.events).filter((type) => type.startsWith("invoice."))
+          if (told.length > 0) {
+            assert.strictEqual(told[0], "invoice.updated")
+            const [first, ...rest] = decision.events.filter(({ type }) => type.startsWith("invoice."))
+            for (const event of rest) assert.deepStrictEqual(event.previousAttributes, first!.previousAttributes)
+          }
+          state = decision.next
+        }
+      })
+  )
 
   it.effect.prop("every decision raises the invoice's version by one, and a payment's only if it changed", [Moves], ([
     moves
@@ -267,28 +297,40 @@ describe("invoice machine, any settings", () => {
         const before = state.invoice
         const { events, next } = decided(state, [commandOf(move)], expiresAt + move.at)
         state = next
-        const sum = state.payments.reduce((total, { amount, status }) => (isCounted(status) ? total + amount : total), 0n)
+        const sum = state.payments.reduce(
+          (total, { amount, status }) => (isCounted(status) ? total + amount : total),
+          0n
+        )
         assert.strictEqual(state.invoice.amountPaid, sum)
-        assert.strictEqual(state.invoice.status === "paid", sum > 0n && sum >= 50_000n - BigInt(before.policy.tolerance))
+        assert.strictEqual(
+          state.invoice.status === "paid",
+          sum > 0n && sum >= 50_000n - BigInt(before.policy.tolerance)
+        )
         assert.isFalse(state.invoice.status === "expired" && sum > 0n)
         assert.isFalse(before.status === "underpaid" && state.invoice.status === "expired" && sum > 0n)
         assert.deepStrictEqual(state.invoice.policy, before.policy)
         for (const { object, previousAttributes, type } of events) {
-          if (type.startsWith("invoice.")) assert.deepStrictEqual({ ...object, ...previousAttributes }, invoiceObject(before))
+          if (type.startsWith("invoice.")) {
+            assert.deepStrictEqual({ ...object, ...previousAttributes }, invoiceObject(before))
+          }
         }
       }
     }))
 
-  it.effect.prop("funds that come after every window and grace change nothing but open an exception", [Policy], ([policy]) =>
-    Effect.sync(() => {
-      const state = under(policy)
-      const last = expiresAt + Math.max(policy.late_window_seconds, policy.underpaid_grace_seconds)
-      const late = arrival(1, 50_000n, { seenAt: last + 1 })
-      const { next, exceptions } = decided(state, [observe(late), confirm(late)], last + 1)
-      assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
-      assert.strictEqual(next.invoice.amountPaid, 0n)
-      assert.strictEqual(next.payments[0]!.status, "rejected")
-    }))
+  it.effect.prop(
+    "funds that come after every window and grace change nothing but open an exception",
+    [Policy],
+    ([policy]) =>
+      Effect.sync(() => {
+        const state = under(policy)
+        const last = expiresAt + Math.max(policy.late_window_seconds, policy.underpaid_grace_seconds)
+        const late = arrival(1, 50_000n, { seenAt: last + 1 })
+        const { next, exceptions } = decided(state, [observe(late), confirm(late)], last + 1)
+        assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
+        assert.strictEqual(next.invoice.amountPaid, 0n)
+        assert.strictEqual(next.payments[0]!.status, "rejected")
+      })
+  )
 })
 
 describe("invoice machine, what each policy decides", () => {
@@ -321,7 +363,10 @@ describe("invoice machine, what each policy decides", () => {
     const strict = { latePayment: "manual", lateWindowSeconds: 0, underpaidGraceSeconds: 600 } as const
     assert.strictEqual(came(withPolicy(strict), part, rest(600)).invoice.status, "paid")
     assert.strictEqual(came(withPolicy(strict), part, rest(601)).invoice.status, "underpaid")
-    assert.strictEqual(came(withPolicy({ ...strict, underpaidGraceSeconds: 0 }), part, rest(1)).invoice.status, "underpaid")
+    assert.strictEqual(
+      came(withPolicy({ ...strict, underpaidGraceSeconds: 0 }), part, rest(1)).invoice.status,
+      "underpaid"
+    )
     assert.strictEqual(came(withPolicy(strict, { type: "commerce" }), part, rest(601)).invoice.status, "underpaid")
   })
 
@@ -331,14 +376,19 @@ describe("invoice machine, what each policy decides", () => {
     assert.strictEqual(next.invoice.dueAt, expiresAt + 600)
     const tick: Command = { _tag: "Tick", progress: nothingToScan }
     assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).exceptions, [])
-    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).exceptions.map(({ type }) => type), ["underpaid_expired"])
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).exceptions.map(({ type }) => type), [
+      "underpaid_expired"
+    ])
     assert.isFalse(isPayable(next.invoice, expiresAt + 600))
   })
 
   it("any_route leaves the rest of a part payment free, lock_route does not", () => {
     const part = arrival(1, 20_000n)
     assert.isNull(lockedRoute(came(withPolicy({ partialPayment: "any_route" }), part)))
-    assert.deepStrictEqual(lockedRoute(came(withPolicy({ partialPayment: "lock_route" }), part)), { network: "base", tokenId: 1 })
+    assert.deepStrictEqual(lockedRoute(came(withPolicy({ partialPayment: "lock_route" }), part)), {
+      network: "base",
+      tokenId: 1
+    })
   })
 
   it("fast takes one block below $100, standard and final what the network's table says", () => {
@@ -351,7 +401,11 @@ describe("invoice machine, what each policy decides", () => {
   })
 
   it("a commerce invoice has no grace, and its own tolerance weighs more than the merchant's", () => {
-    const settings = { payment_tolerance_bps: 100, payment_tolerance_amount: 0, underpaid_grace_seconds: 600 } as MerchantSettings
+    const settings = {
+      payment_tolerance_bps: 100,
+      payment_tolerance_amount: 0,
+      underpaid_grace_seconds: 600
+    } as MerchantSettings
     const asked = { amount: usdMillis(50_000n), acceptedNetworks: null }
     const standard = policyOf(settings, { ...asked, commerce: false, toleranceBasisPoints: null })
     const commerce = policyOf(settings, { ...asked, commerce: true, toleranceBasisPoints: 50 })
@@ -372,7 +426,10 @@ describe("invoice machine, the documented transitions", () => {
     const second = arrival(2, 35_000n)
     const part = replay(fresh(), [observe(first), confirm(first)])
     assert.deepStrictEqual(types(part.events), [
-      "invoice_payment.created", "invoice_payment.updated", "invoice.updated", "invoice.partial_payment"
+      "invoice_payment.created",
+      "invoice_payment.updated",
+      "invoice.updated",
+      "invoice.partial_payment"
     ])
     assert.deepStrictEqual(part.events.at(-1)!.previousAttributes, {
       status: "unpaid",
@@ -434,7 +491,10 @@ describe("invoice machine, the documented transitions", () => {
     assert.strictEqual(after.invoice.status, "expired")
   })
 
-  const sight = (seenUntil: number | null, more: Partial<ScanProgress & { readonly isAdvancing: boolean }> = {}): ScanProgress => ({
+  const sight = (
+    seenUntil: number | null,
+    more: Partial<ScanProgress & { readonly isAdvancing: boolean }> = {}
+  ): ScanProgress => ({
     networks: [{ network: "base", seenUntil, isAdvancing: more.isAdvancing ?? true }],
     handling: more.handling ?? "done"
   })
@@ -479,7 +539,8 @@ describe("invoice machine, the documented transitions", () => {
   })
 
   it("looks again when one more block may have come, at least each second and at most each minute", () => {
-    const dueAfter = (seen: ScanProgress, at = expiresAt + 4) => decided(fresh(), tickWith(seen), at).next.invoice.dueAt! - at
+    const dueAfter = (seen: ScanProgress, at = expiresAt + 4) =>
+      decided(fresh(), tickWith(seen), at).next.invoice.dueAt! - at
     assert.strictEqual(dueAfter(sight(expiresAt - 1)), 5)
     assert.strictEqual(dueAfter(sight(expiresAt - 1), expiresAt), 1)
     assert.strictEqual(dueAfter(sight(expiresAt - 3_000)), 60)
@@ -493,7 +554,11 @@ describe("invoice machine, the documented transitions", () => {
     const { next } = decided(fresh(), [observe(part), confirm(part)])
     const graceEnd = expiresAt + 86_400
     const held = decided(next, tickWith(sight(graceEnd - 1)), graceEnd)
-    assert.deepStrictEqual([held.exceptions, held.next.invoice.graceEnded, held.next.invoice.dueAt], [[], false, graceEnd + 1])
+    assert.deepStrictEqual([held.exceptions, held.next.invoice.graceEnded, held.next.invoice.dueAt], [
+      [],
+      false,
+      graceEnd + 1
+    ])
     const pending = decided(next, [observe(rest)], graceEnd - 1)
     assert.isNull(pending.next.invoice.dueAt)
     assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).exceptions, [])
@@ -512,7 +577,10 @@ describe("invoice machine, the documented transitions", () => {
     const over = decided(next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 86_400)
     assert.strictEqual(over.next.invoice.status, "underpaid")
     assert.strictEqual(over.exceptions[0]?.type, "underpaid_expired")
-    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 90_000).exceptions, [])
+    assert.deepStrictEqual(
+      decided(over.next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 90_000).exceptions,
+      []
+    )
   })
 
   it("accepts late money inside the window, and refuses it after, on a canceled or on a commerce invoice", () => {
@@ -560,7 +628,14 @@ describe("invoice machine, the documented transitions", () => {
 
   it("keeps an unpriced payment pending however deep it is, and counts it once it is priced", () => {
     const bare = arrival(1, 0n, {
-      metadata: { quote: null, confirmations: 1, required_confirmations: 1, block_number: 1, exception: null, token: null }
+      metadata: {
+        quote: null,
+        confirmations: 1,
+        required_confirmations: 1,
+        block_number: 1,
+        exception: null,
+        token: null
+      }
     })
     const deep = replay(fresh(), [observe(bare), confirm(bare)]).state
     assert.strictEqual(deep.payments[0]!.status, "pending")
@@ -585,17 +660,35 @@ describe("invoice machine, the documented transitions", () => {
   it("names an unlisted token once, by what its contract says, and counts it no more for that", () => {
     const token = { id: null, symbol: null, address: "0xfa4e", decimals: null }
     const bare = arrival(1, 0n)
-    const fake = { ...bare, tokenId: null, tokenDecimals: null, units: 1_500_000n, metadata: { ...bare.metadata, quote: null, exception: "wrong_token", token } } as const
-    const name = (symbol: string | null, decimals: number | null): Command => ({ _tag: "NameToken", paymentId: fake.id, symbol, decimals })
+    const fake = {
+      ...bare,
+      tokenId: null,
+      tokenDecimals: null,
+      units: 1_500_000n,
+      metadata: { ...bare.metadata, quote: null, exception: "wrong_token", token }
+    } as const
+    const name = (symbol: string | null, decimals: number | null): Command => ({
+      _tag: "NameToken",
+      paymentId: fake.id,
+      symbol,
+      decimals
+    })
     const seen = replay(fresh(), [observe(fake)]).state
     assert.deepStrictEqual(decided(seen, [name(null, null)]).events, [])
     const { events, next } = decided(seen, [name("<b>USDC</b>", 6)])
     assert.deepStrictEqual(types(events), ["invoice_payment.updated"])
     assert.deepInclude(events[0]!.object, { payer_amount_token: "1.500000", status: "rejected", amount: 0 })
-    assert.deepStrictEqual((events[0]!.object["metadata"] as PaymentMetadata).token, { ...token, symbol: "<b>USDC</b>", decimals: 6 })
+    assert.deepStrictEqual((events[0]!.object["metadata"] as PaymentMetadata).token, {
+      ...token,
+      symbol: "<b>USDC</b>",
+      decimals: 6
+    })
     assert.strictEqual(events[0]!.previousAttributes["payer_amount_token"], null)
     assert.deepStrictEqual(decided(next, [name("OTHER", 18)]).events, [], "it cannot change its name")
-    const listed = { ...arrival(2, 1n), metadata: { ...arrival(2, 1n).metadata, token: { ...token, id: TokenId.make(1) } } }
+    const listed = {
+      ...arrival(2, 1n),
+      metadata: { ...arrival(2, 1n).metadata, token: { ...token, id: TokenId.make(1) } }
+    }
     const known = replay(fresh(), [observe(listed)]).state
     assert.deepStrictEqual(decided(known, [{ ...name("OTHER", 18), paymentId: listed.id } as Command]).events, [])
   })
@@ -653,7 +746,8 @@ describe("invoice machine, the documented transitions", () => {
   it("shows as payer who paid last, and locks the route of who paid first, also within one second", () => {
     for (const ids of [[1, 2], [2, 1]] as const) {
       const [first, second] = ids.map((index) =>
-        arrival(index, 10_000n, { seenAt: now, tokenId: index, network: index === 1 ? "base" : "bsc" })) as [IncomingTransfer, IncomingTransfer]
+        arrival(index, 10_000n, { seenAt: now, tokenId: index, network: index === 1 ? "base" : "bsc" })
+      ) as [IncomingTransfer, IncomingTransfer]
       const { next } = decided(fresh(), [observe(first), observe(second), confirm(second), confirm(first)])
       assert.strictEqual(next.invoice.payerWalletAddress, second.sender)
       assert.deepStrictEqual(lockedRoute(next), { network: first.network, tokenId: first.tokenId })

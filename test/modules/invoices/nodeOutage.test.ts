@@ -1,6 +1,7 @@
 /**
- * Goal: an outage of a real node that is shorter than a minute costs no merchant a payment, and no payor a wrong answer.
- * Method: the till over the real journal and the EVM driver; anvil, which mines on demand, behind a line that is cut.
+ * Goal: an outage of a real node that is shorter than a minute costs no merchant a payment, and no payor a wrong
+ * answer. Method: the till over the real journal and the EVM driver; anvil, which mines on demand, behind a line that
+ * is cut.
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
@@ -14,28 +15,41 @@ import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts
 import { usdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil } from "../../support/Anvil.ts"
 import { type DatabaseProxy, makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
-import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, invoiceServiceOn, usualPrices } from "./InvoiceService.ts"
+import {
+  callerOf,
+  choose,
+  eventsOf,
+  invoiceServiceOn,
+  newInvoice,
+  newMerchant,
+  openExceptions,
+  runDue,
+  usualPrices
+} from "./InvoiceService.ts"
 
 class Town extends Context.Service<Town, { readonly node: Anvil; readonly line: DatabaseProxy }>()("test/NodeOutage") {
-  static readonly layer = Layer.effect(Town, Effect.gen(function*() {
-    const node = yield* anvil("base")
-    const line = yield* makeDatabaseProxy({ host: "127.0.0.1", port: Number(new URL(node.url).port) } as never)
-    yield* node.token("mint", [node.accounts[0]!, 1_000_000_000n])
-    const client = yield* Layer.build(NodeHttpClient.layerUndici)
-    const driver = yield* Effect.provide(
-      makeDriver({
-        network: "base",
-        environment: "devnet",
-        rpc: [Redacted.make(`http://127.0.0.1:${new URL(line.url).port}`)],
-        xpub: Redacted.make(devnetXpub),
-        startIndex: 10,
-        pollMillis: 25
-      }),
-      client
-    )
-    yield* (yield* Chains).register(driver)
-    return Town.of({ node, line })
-  }))
+  static readonly layer = Layer.effect(
+    Town,
+    Effect.gen(function*() {
+      const node = yield* anvil("base")
+      const line = yield* makeDatabaseProxy({ host: "127.0.0.1", port: Number(new URL(node.url).port) } as never)
+      yield* node.token("mint", [node.accounts[0]!, 1_000_000_000n])
+      const client = yield* Layer.build(NodeHttpClient.layerUndici)
+      const driver = yield* Effect.provide(
+        makeDriver({
+          network: "base",
+          environment: "devnet",
+          rpc: [Redacted.make(`http://127.0.0.1:${new URL(line.url).port}`)],
+          xpub: Redacted.make(devnetXpub),
+          startIndex: 10,
+          pollMillis: 25
+        }),
+        client
+      )
+      yield* (yield* Chains).register(driver)
+      return Town.of({ node, line })
+    })
+  )
 }
 
 const seconds = () => Math.floor(Date.now() / 1000)
@@ -64,7 +78,10 @@ const until = <E, R>(what: string, done: Effect.Effect<boolean, E, R>) =>
     Effect.orDie
   )
 
-layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), { excludeTestServices: true, timeout: "60 seconds" })(
+layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), {
+  excludeTestServices: true,
+  timeout: "60 seconds"
+})(
   "a node that cannot be reached for some seconds",
   (it) => {
     it.effect("loses no payment that it mined in time", () =>

@@ -1,7 +1,7 @@
 /**
  * Goal: what was paid in time is paid, also where nobody could read its chain at the time; and what nobody paid expires
- * as soon as that is certain.
- * Method: the till over the real journal, follower and handler; the test is the node, and tells blocks when it wants to.
+ * as soon as that is certain. Method: the till over the real journal, follower and handler; the test is the node, and
+ * tells blocks when it wants to.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Queue, Schedule, Stream } from "effect"
@@ -12,7 +12,17 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { usdc } from "../../fixtures/tokens.ts"
-import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, invoiceServiceOn, usualPrices } from "./InvoiceService.ts"
+import {
+  callerOf,
+  choose,
+  eventsOf,
+  invoiceServiceOn,
+  newInvoice,
+  newMerchant,
+  openExceptions,
+  runDue,
+  usualPrices
+} from "./InvoiceService.ts"
 
 const events = Effect.runSync(Queue.unbounded<ChainEvent>())
 const node = Layer.effectDiscard(Effect.gen(function*() {
@@ -59,7 +69,8 @@ const expired = Effect.fnUntraced(function*(ago: number) {
   return { id: invoice.id as string, matchKey, expiresAt }
 })
 
-const statusOf = (id: string) => Effect.flatMap(Invoices, (all) => Effect.map(all.find(id), (found) => found!.invoice.status))
+const statusOf = (id: string) =>
+  Effect.flatMap(Invoices, (all) => Effect.map(all.find(id), (found) => found!.invoice.status))
 
 /** The clock looks at the invoice now. */
 const look = Effect.fnUntraced(function*(id: string) {
@@ -79,7 +90,8 @@ const until = (what: string, done: Effect.Effect<boolean, unknown, any>) =>
 const read = (time: number) =>
   until(`a block of ${time} is read`, Effect.map(Chains, (chains) => chains.status("devnet")[0]?.headTime === time))
 
-const town = node.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))) as typeof invoiceServiceOn extends (...all: any) => infer L ? L : never
+const town = node.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))) as typeof invoiceServiceOn extends
+  (...all: any) => infer L ? L : never
 
 layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage around expires_at", (it) => {
   it.effect("loses no payment that was mined in time: the invoice waits, and is paid when its block is read", () =>

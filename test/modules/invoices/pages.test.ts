@@ -8,7 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Fiber, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { callerOf, newInvoice, newMerchant, invoiceService } from "./InvoiceService.ts"
+import { callerOf, invoiceService, newInvoice, newMerchant } from "./InvoiceService.ts"
 
 /** Invoices there are when a walk begins, and those that each writer makes during it. */
 const before = 25
@@ -36,7 +36,9 @@ layer(invoiceService)("a walk of the invoices", (it) => {
       const sql = yield* SqlClient.SqlClient
       const cut: ReadonlyArray<string> = (yield* sql<{ id: string; created_at: bigint }>`
         SELECT id FROM invoices WHERE merchant_id = ${merchant}
-          AND customer_id = ANY (${walk.customer === null ? customers : [walk.customer]}) ORDER BY id DESC`).map(({ id }) => id)
+          AND customer_id = ANY (${walk.customer === null ? customers : [walk.customer]}) ORDER BY id DESC`).map((
+        { id }
+      ) => id)
       const until = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       yield* TestClock.adjust("1 second")
 
@@ -47,7 +49,9 @@ layer(invoiceService)("a walk of the invoices", (it) => {
       ))
 
       const reader = callerOf(merchant, "merchant", "devnet", `reader ${++walks}`)
-      const filters = `limit=${walk.limit}${walk.customer === null ? "" : `&customer_id=${walk.customer}`}${walk.expand ? "&expand=payments" : ""}`
+      const filters = `limit=${walk.limit}${walk.customer === null ? "" : `&customer_id=${walk.customer}`}${
+        walk.expand ? "&expand=payments" : ""
+      }`
       const seen: Array<string> = []
       const oldest = cut.at(-1)!
       for (let page = 1;; page++) {

@@ -7,8 +7,19 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  receiveTransfer, type Caller, callerOf, choose, ether, mainnetUsdc, newInvoice, newMerchant, openExceptions, runDue, setPrice,
-  invoiceService, usualPrices
+  type Caller,
+  callerOf,
+  choose,
+  ether,
+  invoiceService,
+  mainnetUsdc,
+  newInvoice,
+  newMerchant,
+  openExceptions,
+  receiveTransfer,
+  runDue,
+  setPrice,
+  usualPrices
 } from "./InvoiceService.ts"
 
 const change = (caller: Caller, settings: object) =>
@@ -95,7 +106,10 @@ layer(invoiceService)("a merchant's settings decide", (it) => {
       const { after } = yield* lapsed("locked_rate", day + 1)
       assert.include(after, { status: "underpaid", amount_paid: 5_000 })
       assert.include(after.latest_payment.metadata.quote, {
-        pricing: "spot", exchange_rate: "1000", quote_id: null, pricing_reason: "locked_rate_ended"
+        pricing: "spot",
+        exchange_rate: "1000",
+        quote_id: null,
+        pricing_reason: "locked_rate_ended"
       })
       const { after: atSpot } = yield* lapsed("spot_rate", day + 1)
       assert.notProperty(atSpot.latest_payment.metadata.quote, "pricing_reason")
@@ -162,7 +176,10 @@ layer(invoiceService)("a merchant's settings decide", (it) => {
         const invoice = yield* newInvoice(caller, ten)
         yield* receiveTransfer(invoice, usdc, 400n * cent)
         const other = yield* Effect.result(choose(invoice.id, ether))
-        assert.strictEqual(other._tag === "Failure" ? other.failure.code : "shown", policy === "lock_route" ? "ROUTE_LOCKED" : "shown")
+        assert.strictEqual(
+          other._tag === "Failure" ? other.failure.code : "shown",
+          policy === "lock_route" ? "ROUTE_LOCKED" : "shown"
+        )
         yield* choose(invoice.id, usdc)
         // What is offered is locked, not what is credited.
         yield* receiveTransfer(invoice, ether, 3_000_000_000_000_000n)

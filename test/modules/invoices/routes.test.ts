@@ -7,12 +7,29 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { CreatedInvoice, ExpandedInvoice, InvoiceList, InvoiceStatusView, PaymentList } from "../../../modules/invoices/api.ts"
+import {
+  CreatedInvoice,
+  ExpandedInvoice,
+  InvoiceList,
+  InvoiceStatusView,
+  PaymentList
+} from "../../../modules/invoices/api.ts"
 import { Invoice } from "../../../schemas/Invoice.ts"
 import { Payment } from "../../../schemas/Payment.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api, type Call } from "../../support/Api.ts"
-import { receiveTransfer, type Caller, callerOf, eventsOf, newInvoice, newMerchant, post, refused, invoiceService, walletOf } from "./InvoiceService.ts"
+import {
+  type Caller,
+  callerOf,
+  eventsOf,
+  invoiceService,
+  newInvoice,
+  newMerchant,
+  post,
+  receiveTransfer,
+  refused,
+  walletOf
+} from "./InvoiceService.ts"
 
 const path = "/api/v1/invoices"
 
@@ -32,10 +49,21 @@ const merchant = Effect.map(newMerchant, (id) => ({
 const create = (caller: Caller, body: unknown) => caller.call(path, post(body))
 
 const everyField = {
-  amount_usd: 49.99, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1", nested: [{ a: null }] },
-  currency: "usd", expires_in: 60_000, customer_email: "a@example.com", invoice_title: "Starter", invoice_footer: "Thanks",
-  payment_return_url: "https://shop.example/done?a=b", payment_return_url_enabled: true, locale: "pt-BR",
-  payment_tolerance_bps: 50, accepted_networks: ["base", "solana"], receiver_override_enable: false
+  amount_usd: 49.99,
+  description: "Starter plan",
+  customer_id: "cust_123",
+  metadata: { order_id: "ORD-1", nested: [{ a: null }] },
+  currency: "usd",
+  expires_in: 60_000,
+  customer_email: "a@example.com",
+  invoice_title: "Starter",
+  invoice_footer: "Thanks",
+  payment_return_url: "https://shop.example/done?a=b",
+  payment_return_url_enabled: true,
+  locale: "pt-BR",
+  payment_tolerance_bps: 50,
+  accepted_networks: ["base", "solana"],
+  receiver_override_enable: false
 }
 
 layer(invoiceService)("creating an invoice", (it) => {
@@ -46,23 +74,50 @@ layer(invoiceService)("creating an invoice", (it) => {
       exactly(CreatedInvoice, body)
       const { invoice, invoice_id: id, session_token: token, signature } = body
       assert.deepStrictEqual(Object.keys(body), [
-        "invoice_id", "payment_url", "session_token", "signature", "expires_at", "payment_session_headers", "invoice"
+        "invoice_id",
+        "payment_url",
+        "session_token",
+        "signature",
+        "expires_at",
+        "payment_session_headers",
+        "invoice"
       ])
       assert.strictEqual(body.payment_url, `http://till.test/pay/${id}?session_token=${token}&signature=${signature}`)
       assert.deepStrictEqual(body.payment_session_headers, { "x-session-token": token, "x-signature": signature })
       assert.deepStrictEqual(invoice, {
-        id, object: "invoice", merchant_id: devnet.id, status: "unpaid", invoice_type: "standard", currency: "usd",
-        amount: 49_990, amount_decimal: "49.990", amount_paid: 0, amount_paid_decimal: "0.000",
-        amount_remaining: 49_990, amount_remaining_decimal: "49.990", amount_unit: "usd_millis", customer_id: "cust_123",
-        payer_wallet_address: null, payer_wallet_network: null, commerce_order_id: null, environment: "devnet",
-        expires_at: invoice.created_at + 60, created_at: invoice.created_at, paid_at: null, last_payment_at: null,
+        id,
+        object: "invoice",
+        merchant_id: devnet.id,
+        status: "unpaid",
+        invoice_type: "standard",
+        currency: "usd",
+        amount: 49_990,
+        amount_decimal: "49.990",
+        amount_paid: 0,
+        amount_paid_decimal: "0.000",
+        amount_remaining: 49_990,
+        amount_remaining_decimal: "49.990",
+        amount_unit: "usd_millis",
+        customer_id: "cust_123",
+        payer_wallet_address: null,
+        payer_wallet_network: null,
+        commerce_order_id: null,
+        environment: "devnet",
+        expires_at: invoice.created_at + 60,
+        created_at: invoice.created_at,
+        paid_at: null,
+        last_payment_at: null,
         metadata: everyField.metadata
       })
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql<any>`SELECT details, policy FROM invoices WHERE id = ${id}::uuid`
       assert.deepStrictEqual(row.details, {
-        description: "Starter plan", title: "Starter", footer: "Thanks", customerEmail: "a@example.com",
-        returnUrl: "https://shop.example/done?a=b", locale: "pt-BR"
+        description: "Starter plan",
+        title: "Starter",
+        footer: "Thanks",
+        customerEmail: "a@example.com",
+        returnUrl: "https://shop.example/done?a=b",
+        locale: "pt-BR"
       })
       assert.deepStrictEqual(row.policy.acceptedNetworks, ["base", "solana"])
       const off = yield* newInvoice(devnet, { ...everyField, payment_return_url_enabled: false })
@@ -74,15 +129,44 @@ layer(invoiceService)("creating an invoice", (it) => {
     Effect.gen(function*() {
       const { devnet } = yield* merchant
       const amounts: ReadonlyArray<readonly [object, number]> = [
-        [{ amount: 10 }, 10], [{ amount: 1_000_000_000 }, 1_000_000_000], [{ amount_usd: 0.01 }, 10],
-        [{ amount_usd: "49.999" }, 49_999], [{ amount_usd: "1000000" }, 1_000_000_000], [{ amount_usd: 5 }, 5_000], [{ amount_usd: "007.5" }, 7_500]
+        [{ amount: 10 }, 10],
+        [{ amount: 1_000_000_000 }, 1_000_000_000],
+        [{ amount_usd: 0.01 }, 10],
+        [{ amount_usd: "49.999" }, 49_999],
+        [{ amount_usd: "1000000" }, 1_000_000_000],
+        [{ amount_usd: 5 }, 5_000],
+        [{ amount_usd: "007.5" }, 7_500]
       ]
       for (const [body, amount] of amounts) assert.strictEqual((yield* newInvoice(devnet, body)).amount, amount)
-      for (const body of [{}, { amount: 10, amount_usd: 1 }, { amount: null }, { amount: 10.5 }, { amount: "10" }, { amount_usd: "1e3" }, { amount_usd: 1.2345 }, { amount_usd: "" }, { amount_usd: true }, { amount_usd: "NaN" }]) {
+      for (
+        const body of [
+          {},
+          { amount: 10, amount_usd: 1 },
+          { amount: null },
+          { amount: 10.5 },
+          { amount: "10" },
+          { amount_usd: "1e3" },
+          { amount_usd: 1.2345 },
+          { amount_usd: "" },
+          { amount_usd: true },
+          { amount_usd: "NaN" }
+        ]
+      ) {
         refused(yield* create(devnet, body), 400, "INVALID_AMOUNT_FORMAT")
       }
       refused(yield* create(devnet, "{\"amount\":1e400}"), 400, "INVALID_AMOUNT_FORMAT")
-      for (const body of [{ amount: 0 }, { amount: 9 }, { amount: -10 }, { amount: 1_000_000_001 }, { amount_usd: 0.009 }, { amount_usd: "1000000.001" }, { amount_usd: "-5" }, { amount: 1e300 }]) {
+      for (
+        const body of [
+          { amount: 0 },
+          { amount: 9 },
+          { amount: -10 },
+          { amount: 1_000_000_001 },
+          { amount_usd: 0.009 },
+          { amount_usd: "1000000.001" },
+          { amount_usd: "-5" },
+          { amount: 1e300 }
+        ]
+      ) {
         refused(yield* create(devnet, body), 400, "INVALID_AMOUNT_RANGE", " is in ")
       }
     }))
@@ -95,13 +179,24 @@ layer(invoiceService)("creating an invoice", (it) => {
       refused(yield* call(path, { body: "[", headers: {} }), 401, "UNAUTHORIZED")
       refused(yield* call(path, { body: "[", headers: { "x-api-key": "nobody" } }), 401, "API_KEY_INVALID")
       refused(yield* devnet.call(path, { body: "[" }), 400, "IDEMPOTENCY_KEY_MISSING")
-      refused(yield* devnet.call(path, { body: "[", headers: { "idempotency-key": "a b" } }), 400, "IDEMPOTENCY_KEY_INVALID")
+      refused(
+        yield* devnet.call(path, { body: "[", headers: { "idempotency-key": "a b" } }),
+        400,
+        "IDEMPOTENCY_KEY_INVALID"
+      )
       refused(yield* create(devnet, "["), 400, "INVALID_JSON")
       for (const body of ["[]", "null", "7"]) refused(yield* create(devnet, body), 400, "VALIDATION_ERROR")
       refused(yield* create(devnet, "{\"amount\":1e400}"), 400, "INVALID_AMOUNT_FORMAT", "amount is in usd_millis")
-      refused(yield* create(devnet, "{\"amount_usd\":-1e400}"), 400, "INVALID_AMOUNT_FORMAT", "amount_usd is in dollars")
       refused(
-        yield* create(devnet, "{\"amount\":10,\"metadata\":{\"a\":1e400}}"), 400, "VALIDATION_ERROR",
+        yield* create(devnet, "{\"amount_usd\":-1e400}"),
+        400,
+        "INVALID_AMOUNT_FORMAT",
+        "amount_usd is in dollars"
+      )
+      refused(
+        yield* create(devnet, "{\"amount\":10,\"metadata\":{\"a\":1e400}}"),
+        400,
+        "VALIDATION_ERROR",
         "metadata.a must be any JSON value, its numbers no larger than 1.8e308"
       )
       refused(yield* create(devnet, wrong), 400, "INVALID_AMOUNT_FORMAT")
@@ -116,14 +211,25 @@ layer(invoiceService)("creating an invoice", (it) => {
         description: ["x".repeat(256), 7],
         customer_id: ["", "x".repeat(256)],
         metadata: [
-          [], "x", Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, 1])), { ["k".repeat(65)]: 1 },
+          [],
+          "x",
+          Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, 1])),
+          { ["k".repeat(65)]: 1 },
           { big: "x".repeat(16_384) }
         ],
         expires_in: [59_999, 2_592_000_001, 60_000.5, "60000"],
         customer_email: ["nobody", "a b@example.com", `${"x".repeat(250)}@example.com`],
         invoice_title: ["x".repeat(256)],
         invoice_footer: ["x".repeat(2_001)],
-        payment_return_url: ["http://shop.example", "javascript:alert(1)", "https://u:p@shop.example", "https://x y", "https://", "HTTP://SHOP.EXAMPLE/", "http:\\\\localhost\\"],
+        payment_return_url: [
+          "http://shop.example",
+          "javascript:alert(1)",
+          "https://u:p@shop.example",
+          "https://x y",
+          "https://",
+          "HTTP://SHOP.EXAMPLE/",
+          "http:\\\\localhost\\"
+        ],
         payment_return_url_enabled: ["true"],
         locale: ["english language", ""],
         payment_tolerance_bps: [-1, 10_001, 0.5],
@@ -132,23 +238,42 @@ layer(invoiceService)("creating an invoice", (it) => {
         currency: ["eur", "USD"]
       }
       for (const [name, values] of Object.entries(wrong)) {
-        for (const value of values) refused(yield* create(devnet, { amount: 10, [name]: value }), 400, "VALIDATION_ERROR", name)
+        for (const value of values) {
+          refused(yield* create(devnet, { amount: 10, [name]: value }), 400, "VALIDATION_ERROR", name)
+        }
       }
       refused(yield* create(devnet, { amount: 10, accepted_networks: [] }), 400, "UNSUPPORTED_NETWORK", "it is empty")
-      const kept = { ...Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, n])), constructor: 1, toString: null }
-      assert.deepStrictEqual((yield* newInvoice(devnet, { amount: 10, metadata: kept, unknown: { field: 1 } })).metadata, kept)
-      assert.strictEqual((yield* create(devnet, "{\"amount\":10,\"metadata\":{\"__proto__\":{\"a\":1}}}")).text.includes("{\"__proto__\":{\"a\":1}}"), true)
+      const kept = {
+        ...Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, n])),
+        constructor: 1,
+        toString: null
+      }
+      assert.deepStrictEqual(
+        (yield* newInvoice(devnet, { amount: 10, metadata: kept, unknown: { field: 1 } })).metadata,
+        kept
+      )
+      assert.strictEqual(
+        (yield* create(devnet, "{\"amount\":10,\"metadata\":{\"__proto__\":{\"a\":1}}}")).text.includes(
+          "{\"__proto__\":{\"a\":1}}"
+        ),
+        true
+      )
     }))
 
   it.effect("takes a wallet's call where it says, else where its merchant's calls are, and a key's in its own place only", () =>
     Effect.gen(function*() {
       const { devnet } = yield* merchant
       const wallet = walletOf(devnet.id)
-      const environmentOf = (query = "") => Effect.map(wallet.ok(`${path}${query}`, post({ amount: 10 })), ({ invoice }) => invoice.environment)
+      const environmentOf = (query = "") =>
+        Effect.map(wallet.ok(`${path}${query}`, post({ amount: 10 })), ({ invoice }) => invoice.environment)
       assert.strictEqual(yield* environmentOf(), "devnet")
       assert.strictEqual(yield* environmentOf("?environment=mainnet"), "mainnet")
-      const settings = (query: string, body: object) => wallet.call(`/api/v1/merchant/settings${query}`, { method: "PATCH", body })
-      assert.strictEqual((yield* settings("?environment=mainnet", { late_window_seconds: 60, default_environment: "mainnet" })).status, 200)
+      const settings = (query: string, body: object) =>
+        wallet.call(`/api/v1/merchant/settings${query}`, { method: "PATCH", body })
+      assert.strictEqual(
+        (yield* settings("?environment=mainnet", { late_window_seconds: 60, default_environment: "mainnet" })).status,
+        200
+      )
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* environmentOf(), "mainnet")
       assert.strictEqual(yield* environmentOf("?environment=devnet"), "devnet")
@@ -157,7 +282,9 @@ layer(invoiceService)("creating an invoice", (it) => {
       const { id } = yield* newInvoice(devnet, { amount: 10 })
       refused(yield* wallet.call(`${path}/${id}/cancel`, { method: "POST" }), 404, "INVOICE_NOT_FOUND")
       const writes: ReadonlyArray<readonly [string, Call]> = [
-        [path, post({ amount: 10 })], [`${path}/${id}`, { method: "PATCH", body: {} }], [`${path}/${id}/cancel`, { method: "POST" }],
+        [path, post({ amount: 10 })],
+        [`${path}/${id}`, { method: "PATCH", body: {} }],
+        [`${path}/${id}/cancel`, { method: "POST" }],
         ["/api/v1/merchant/settings", { method: "PATCH", body: {} }]
       ]
       for (const [where, write] of writes) {
@@ -206,7 +333,10 @@ layer(invoiceService)("reading invoices", (it) => {
       const { invoice } = created
       const get = (query: string) => devnet.call(`${path}/${invoice.id}?${query}`)
       assert.deepStrictEqual((yield* get("expand=latest_payment,payments,payment_url")).json, {
-        ...invoice, latest_payment: null, payments: { object: "list", data: [], has_more: false }, payment_url: created.payment_url
+        ...invoice,
+        latest_payment: null,
+        payments: { object: "list", data: [], has_more: false },
+        payment_url: created.payment_url
       })
       for (let part = 1; part <= 3; part++) {
         yield* TestClock.adjust("1 second")
@@ -223,10 +353,15 @@ layer(invoiceService)("reading invoices", (it) => {
       for (const expand of ["all", "payments,", "", "payments,session"]) {
         refused(yield* get(`expand=${expand}`), 400, "VALIDATION_ERROR", "expand must be a comma list of ")
       }
-      for (const limit of ["0", "101", "x"]) refused(yield* get(`expand=payments&payments_limit=${limit}`), 400, "INVALID_LIMIT")
+      for (const limit of ["0", "101", "x"]) {
+        refused(yield* get(`expand=payments&payments_limit=${limit}`), 400, "INVALID_LIMIT")
+      }
       const list = yield* devnet.ok(`${path}?expand=payments,latest_payment,payment_url&payments_limit=2`)
       exactly(InvoiceList, list)
-      assert.deepStrictEqual(list.data[0], (yield* get("expand=payments,latest_payment,payment_url&payments_limit=2")).json)
+      assert.deepStrictEqual(
+        list.data[0],
+        (yield* get("expand=payments,latest_payment,payment_url&payments_limit=2")).json
+      )
       refused(yield* devnet.call(`${path}?expand=payments&payments_limit=11`), 400, "INVALID_LIMIT")
     }))
 
@@ -257,7 +392,9 @@ layer(invoiceService)("reading invoices", (it) => {
       refused(yield* payments(`?starting_after=${invoice.id}`), 400, "INVALID_CURSOR")
       refused(yield* payments("?starting_after=x"), 400, "INVALID_CURSOR")
       refused(yield* payments(`?starting_after=${ids[0]}&ending_before=${ids[1]}`), 400, "INVALID_CURSOR")
-      for (const limit of ["0", "101", "-1", "1.5", ""]) refused(yield* payments(`?limit=${limit}`), 400, "INVALID_LIMIT")
+      for (const limit of ["0", "101", "-1", "1.5", ""]) {
+        refused(yield* payments(`?limit=${limit}`), 400, "INVALID_LIMIT")
+      }
 
       const one = yield* devnet.ok(`/api/v1/invoice-payments/${ids[0]}`)
       exactly(Payment, one)
@@ -266,14 +403,24 @@ layer(invoiceService)("reading invoices", (it) => {
       for (const caller of [commerce, mainnet, stranger]) {
         refused(yield* caller.call(`/api/v1/invoice-payments/${ids[0]}`), 404, "NOT_FOUND")
         refused(yield* caller.call(`${path}/${invoice.id}`), 404, "INVOICE_NOT_FOUND")
-        for (const rest of ["/status", "/payments"]) refused(yield* caller.call(`${path}/${invoice.id}${rest}`), 404, "INVOICE_NOT_FOUND")
+        for (const rest of ["/status", "/payments"]) {
+          refused(yield* caller.call(`${path}/${invoice.id}${rest}`), 404, "INVOICE_NOT_FOUND")
+        }
         refused(yield* caller.call(`${path}/${invoice.id}`, { method: "PATCH", body: {} }), 404, "INVOICE_NOT_FOUND")
         refused(yield* caller.call(`${path}/${invoice.id}/cancel`, { method: "POST" }), 404, "INVOICE_NOT_FOUND")
       }
-      refused(yield* commerce.call(`/api/v1/invoice-payments/${ids[0]}?environment=mainnet`), 403, "ENVIRONMENT_FORBIDDEN")
+      refused(
+        yield* commerce.call(`/api/v1/invoice-payments/${ids[0]}?environment=mainnet`),
+        403,
+        "ENVIRONMENT_FORBIDDEN"
+      )
       assert.strictEqual((yield* mainnet.ok(`/api/v1/invoice-payments/${ids[0]}?environment=devnet`)).id, ids[0])
-      for (const id of ["x", crypto.randomUUID()]) refused(yield* devnet.call(`/api/v1/invoice-payments/${id}`), 404, "NOT_FOUND")
-      for (const id of ["x", "c", crypto.randomUUID()]) refused(yield* devnet.call(`${path}/${id}/status`), 404, "INVOICE_NOT_FOUND")
+      for (const id of ["x", crypto.randomUUID()]) {
+        refused(yield* devnet.call(`/api/v1/invoice-payments/${id}`), 404, "NOT_FOUND")
+      }
+      for (const id of ["x", "c", crypto.randomUUID()]) {
+        refused(yield* devnet.call(`${path}/${id}/status`), 404, "INVOICE_NOT_FOUND")
+      }
     }))
 
   it.effect("an older version of the API sees the payments of its own time, wherever they stand", () =>
@@ -286,8 +433,12 @@ layer(invoiceService)("reading invoices", (it) => {
         const expanded = yield* ok(`${path}/${invoice.id}?expand=latest_payment,payments`)
         const listed = yield* ok(`${path}/${invoice.id}/payments`)
         const shown = [
-          expanded.latest_payment, expanded.payments.data[0], listed.data[0], (yield* ok(`${path}/${invoice.id}/status`)).latest_payment,
-          (yield* ok(`${path}?expand=latest_payment`)).data[0].latest_payment, yield* ok(`/api/v1/invoice-payments/${listed.data[0].id}`)
+          expanded.latest_payment,
+          expanded.payments.data[0],
+          listed.data[0],
+          (yield* ok(`${path}/${invoice.id}/status`)).latest_payment,
+          (yield* ok(`${path}?expand=latest_payment`)).data[0].latest_payment,
+          yield* ok(`/api/v1/invoice-payments/${listed.data[0].id}`)
         ]
         return new Set(shown.map(({ metadata }) => "token" in metadata))
       })
@@ -308,18 +459,36 @@ layer(invoiceService)("reading invoices", (it) => {
       yield* receiveTransfer(made[2], usdc, 1n * cent)
       yield* devnet.ok(`${path}/${made[0].id}/cancel`, { method: "POST" })
       const indexes = (query: string) =>
-        Effect.map(devnet.ok(`${path}${query}`), ({ data }) => data.map(({ id }: any) => made.findIndex((one) => one.id === id)))
-      const second = (after: number) => made[0].created_at + after
+        Effect.map(devnet.ok(`${path}${query}`), ({ data }) =>
+          data.map(({ id }: any) => made.findIndex((one) => one.id === id)))
+      const second = (after: number) =>
+        made[0].created_at + after
       const iso = (after: number) => new Date(second(after) * 1000).toISOString().replace("Z", "")
       const cases: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
-        ["", [4, 3, 2, 1, 0]], ["?status=all", [4, 3, 2, 1, 0]], ["?status=unpaid", [4, 3]], ["?status=paid,underpaid", [2, 1]],
-        ["?status=canceled", [0]], ["?status=expired", []], ["?customer_id=ann", [3, 1]], ["/customer/ann", [3, 1]],
-        ["/customer/ann?status=paid", [1]], ["/customer/nobody", []], ["?invoice_type=commerce", [4]],
-        ["?invoice_type=standard&status=unpaid", [3]], ["?payer_wallet_address=0xpayer", [2, 1]],
-        ["?payer_wallet_network=base", [2, 1]], ["?payer_wallet_network=sui", []], ["?environment=mainnet", []],
-        [`?created_gte=${second(2)}`, [4, 3, 2]], [`?created_lte=${iso(1)}Z`, [1, 0]],
-        [`?created_gte=${iso(1.5 + 3_600)}%2B01:00&created_lte=${iso(2.9)}Z`, [2]], ["?created_gte=1970-01-01", [4, 3, 2, 1, 0]], ["?limit=2", [4, 3]], ["?limit=2&page=2", [2, 1]],
-        [`?limit=2&starting_after=${made[3].id}`, [2, 1]], [`?limit=2&ending_before=${made[1].id}`, [3, 2]]
+        ["", [4, 3, 2, 1, 0]],
+        ["?status=all", [4, 3, 2, 1, 0]],
+        ["?status=unpaid", [4, 3]],
+        ["?status=paid,underpaid", [2, 1]],
+        ["?status=canceled", [0]],
+        ["?status=expired", []],
+        ["?customer_id=ann", [3, 1]],
+        ["/customer/ann", [3, 1]],
+        ["/customer/ann?status=paid", [1]],
+        ["/customer/nobody", []],
+        ["?invoice_type=commerce", [4]],
+        ["?invoice_type=standard&status=unpaid", [3]],
+        ["?payer_wallet_address=0xpayer", [2, 1]],
+        ["?payer_wallet_network=base", [2, 1]],
+        ["?payer_wallet_network=sui", []],
+        ["?environment=mainnet", []],
+        [`?created_gte=${second(2)}`, [4, 3, 2]],
+        [`?created_lte=${iso(1)}Z`, [1, 0]],
+        [`?created_gte=${iso(1.5 + 3_600)}%2B01:00&created_lte=${iso(2.9)}Z`, [2]],
+        ["?created_gte=1970-01-01", [4, 3, 2, 1, 0]],
+        ["?limit=2", [4, 3]],
+        ["?limit=2&page=2", [2, 1]],
+        [`?limit=2&starting_after=${made[3].id}`, [2, 1]],
+        [`?limit=2&ending_before=${made[1].id}`, [3, 2]]
       ]
       for (const [query, expected] of cases) assert.deepStrictEqual(yield* indexes(query), expected, query)
       assert.deepStrictEqual((yield* commerce.ok(path)).data.map(({ id }: any) => id), [made[4].id])
@@ -328,11 +497,22 @@ layer(invoiceService)("reading invoices", (it) => {
       const wrong = {
         INVALID_LIMIT: ["limit=0", "limit=101", "limit=ten"],
         INVALID_PAGE: ["page=0", "page=-1", "page=x", "page=1.5"],
-        INVALID_CURSOR: ["starting_after=x", `starting_after=${made[0].id}&ending_before=${made[0].id}`, `page=1&starting_after=${made[0].id}`],
+        INVALID_CURSOR: [
+          "starting_after=x",
+          `starting_after=${made[0].id}&ending_before=${made[0].id}`,
+          `page=1&starting_after=${made[0].id}`
+        ],
         INVALID_ENVIRONMENT: ["environment=testnet"],
         VALIDATION_ERROR: [
-          "status=open", "status=", "invoice_type=other", "created_gte=yesterday", "created_lte=2026-01-01T00:00:00",
-          "created_gte=-1", "payer_wallet_network=bitcoin", `customer_id=${"x".repeat(256)}`, "expand=everything"
+          "status=open",
+          "status=",
+          "invoice_type=other",
+          "created_gte=yesterday",
+          "created_lte=2026-01-01T00:00:00",
+          "created_gte=-1",
+          "payer_wallet_network=bitcoin",
+          `customer_id=${"x".repeat(256)}`,
+          "expand=everything"
         ]
       }
       for (const [code, queries] of Object.entries(wrong)) {
@@ -342,7 +522,11 @@ layer(invoiceService)("reading invoices", (it) => {
 })
 
 layer(invoiceService)("changing an invoice", (it) => {
-  const patch = (body: unknown, key?: string) => ({ method: "PATCH", body, headers: key === undefined ? {} : { "idempotency-key": key } })
+  const patch = (body: unknown, key?: string) => ({
+    method: "PATCH",
+    body,
+    headers: key === undefined ? {} : { "idempotency-key": key }
+  })
 
   it.effect("sets, replaces and removes metadata by key, and tells it with what was there before", () =>
     Effect.gen(function*() {
@@ -414,7 +598,10 @@ layer(invoiceService)("changing an invoice", (it) => {
     Effect.gen(function*() {
       const { commerce, devnet } = yield* merchant
       const cancel = (caller: Caller, { id }: any, key?: string) =>
-        caller.call(`${path}/${id}/cancel`, { method: "POST", headers: key === undefined ? {} : { "idempotency-key": key } })
+        caller.call(`${path}/${id}/cancel`, {
+          method: "POST",
+          headers: key === undefined ? {} : { "idempotency-key": key }
+        })
       const open = yield* newInvoice(devnet, { amount: 10_000 })
       assert.strictEqual((yield* cancel(devnet, open, "c")).json.status, "canceled")
       assert.strictEqual((yield* cancel(devnet, open, "c")).json.status, "canceled")

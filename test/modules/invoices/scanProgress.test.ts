@@ -1,16 +1,22 @@
 /**
- * Goal: an invoice that was paid in time never expires, whenever its chain could be read and its transfers were handled.
- * Method: any interleaving of blocks, reading, handling and looks of the clock, over the real machine and the real rule
- * of what a block proves; the model is the chain itself.
+ * Goal: an invoice that was paid in time never expires, whenever its chain could be read and its transfers were
+ * handled. Method: any interleaving of blocks, reading, handling and looks of the clock, over the real machine and the
+ * real rule of what a block proves; the model is the chain itself.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
-  type Aggregate, type IncomingTransfer, type Command, type Decision, decide, type InvoiceState, type ScanProgress
+  type Aggregate,
+  type Command,
+  decide,
+  type Decision,
+  type IncomingTransfer,
+  type InvoiceState,
+  type ScanProgress
 } from "../../../modules/invoices/machine.ts"
 import { seenUntilAfterBlock } from "../../../runtime/chains/Confirmations.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
-import { startSeconds, makeRandom, newInvoice } from "../../fixtures/histories.ts"
+import { makeRandom, newInvoice, startSeconds } from "../../fixtures/histories.ts"
 
 const invoice: InvoiceState = newInvoice(makeRandom(1), startSeconds, { type: "standard", amount: usdMillis(50_000n) })
 const { expiresAt } = invoice
@@ -59,7 +65,11 @@ const arrivalIn = ({ time }: Block, place: number): IncomingTransfer => ({
   seenAt: time,
   metadata: {
     quote: { quote_id: null, exchange_rate: "1", rate_source: "fixed", priced_at: time, pricing: "spot" },
-    confirmations: 1, required_confirmations: 1, block_number: place, exception: null, token: null
+    confirmations: 1,
+    required_confirmations: 1,
+    block_number: place,
+    exception: null,
+    token: null
   }
 })
 
@@ -97,7 +107,8 @@ const step = (before: World, { after, kind }: Move): World => {
       if (!block.hasPayment) return next
       const transfer = arrivalIn(block, world.handled)
       return doTo(next, [
-        { _tag: "Observe", transfer }, { _tag: "Confirm", paymentId: transfer.id, confirmations: 1 }
+        { _tag: "Observe", transfer },
+        { _tag: "Confirm", paymentId: transfer.id, confirmations: 1 }
       ])
     }
     case "tick": {
@@ -116,13 +127,18 @@ const finish = (before: World): World => {
 }
 
 describe("expiry and sight", () => {
-  it.effect.prop("a payment in a block up to expires_at is never late, and what nobody paid expires", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      const world = finish(moves.reduce(step, begin))
-      const inTime = world.blocks.some(({ hasPayment, time }) => hasPayment && time <= expiresAt)
-      const ever = world.blocks.some(({ hasPayment }) => hasPayment)
-      if (inTime) assert.notInclude(world.told, "invoice.expired")
-      assert.strictEqual(world.aggregate.invoice.status, ever ? "paid" : "expired")
-      assert.strictEqual(world.aggregate.openExceptions.has("expiry_unseen:"), false)
-    }), { arbitrary: { runs: 4_000 } })
+  it.effect.prop(
+    "a payment in a block up to expires_at is never late, and what nobody paid expires",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        const world = finish(moves.reduce(step, begin))
+        const inTime = world.blocks.some(({ hasPayment, time }) => hasPayment && time <= expiresAt)
+        const ever = world.blocks.some(({ hasPayment }) => hasPayment)
+        if (inTime) assert.notInclude(world.told, "invoice.expired")
+        assert.strictEqual(world.aggregate.invoice.status, ever ? "paid" : "expired")
+        assert.strictEqual(world.aggregate.openExceptions.has("expiry_unseen:"), false)
+      }),
+    { arbitrary: { runs: 4_000 } }
+  )
 })

@@ -5,14 +5,18 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { callerOf, newMerchant, post, invoiceService } from "./InvoiceService.ts"
+import { callerOf, invoiceService, newMerchant, post } from "./InvoiceService.ts"
 
 const path = "/api/v1/invoices"
 
 const none = { count: 0, amount: 0, amount_decimal: "0.000", amount_paid: 0, amount_paid_decimal: "0.000" }
 
-const unpaid = (count: number, amount: number) =>
-  ({ ...none, count, amount, amount_decimal: `${Math.floor(amount / 1000)}.${String(amount % 1000).padStart(3, "0")}` })
+const unpaid = (count: number, amount: number) => ({
+  ...none,
+  count,
+  amount,
+  amount_decimal: `${Math.floor(amount / 1000)}.${String(amount % 1000).padStart(3, "0")}`
+})
 
 layer(invoiceService)("GET /api/v1/invoices/totals", (it) => {
   it.effect("answers exactly the documented body, every status and the keys in order, by every filter", () =>

@@ -14,7 +14,7 @@ import { customers, paidInvoices, payments } from "../../../modules/metrics/rule
 import type { Commit } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import { startSeconds, makeRandom, histories } from "../../fixtures/histories.ts"
+import { histories, makeRandom, startSeconds } from "../../fixtures/histories.ts"
 import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 
 /** `<scope>-<merchant>-<environment>` is a key. */
@@ -22,22 +22,34 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   register((key) => {
     const [scope, merchant, environment] = key.split("-")
     return Effect.succeed({
-      merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion: "2026-01-15"
+      merchantId: Number(merchant),
+      environment,
+      scope,
+      kind: "key",
+      credential: `key_${key}`,
+      apiVersion: "2026-01-15"
     } as never)
   })))
 
 const rollups = [invoiceStates, paidInvoices, payments, customers]
 const routes = Layer.merge(HttpApiBuilder.layer(MetricsApi).pipe(Layer.provide(handlers)), keys)
-const served = apiLayer([MetricsApi], routes, kernel(
-  [{ name: "invoices", migrations, tables, rollups }],
-  settingsLayer({ environments: ["devnet", "mainnet"] })
-))
+const served = apiLayer(
+  [MetricsApi],
+  routes,
+  kernel(
+    [{ name: "invoices", migrations, tables, rollups }],
+    settingsLayer({ environments: ["devnet", "mainnet"] })
+  )
+)
 
 const get = (query: Readonly<Record<string, string | number>>, key = "merchant-1-devnet") =>
-  Effect.flatMap(Api, ({ call }) =>
-    call(`/api/v1/metrics?${new URLSearchParams(query as Readonly<Record<string, string>>)}`, {
-      headers: { "x-api-key": key }
-    }))
+  Effect.flatMap(
+    Api,
+    ({ call }) =>
+      call(`/api/v1/metrics?${new URLSearchParams(query as Readonly<Record<string, string>>)}`, {
+        headers: { "x-api-key": key }
+      })
+  )
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 
@@ -51,9 +63,12 @@ const recount = (all: ReadonlyArray<Aggregate>, { from, to }: Stretch) => {
   const within = (at: number | null | undefined): boolean => at !== null && at !== undefined && at >= from && at < to
   const invoices = all.map(({ invoice }) => invoice)
   const created = invoices.filter(({ createdAt }) => within(createdAt))
-  const every = all.flatMap((aggregate) => aggregate.payments.map((payment) => ({ ...payment, invoice: aggregate.invoice })))
+  const every = all.flatMap((aggregate) =>
+    aggregate.payments.map((payment) => ({ ...payment, invoice: aggregate.invoice }))
+  )
   const counted = every.filter(({ confirmedAt, status }) => isCounted(status) && within(confirmedAt))
-  const sum = (amounts: ReadonlyArray<{ readonly amount: bigint }>) => amounts.reduce((total, { amount }) => total + amount, 0n)
+  const sum = (amounts: ReadonlyArray<{ readonly amount: bigint }>) =>
+    amounts.reduce((total, { amount }) => total + amount, 0n)
   const times = invoices.filter(({ paidAt }) => within(paidAt)).map(({ createdAt, paidAt }) => paidAt! - createdAt)
   return {
     created,
@@ -70,8 +85,11 @@ const recount = (all: ReadonlyArray<Aggregate>, { from, to }: Stretch) => {
         ? null
         : Math.round(created.filter(({ status }) => status === "paid").length / created.length * 1000) / 1000,
       payments: counted.length,
-      payments_late: every.filter(({ invoice, seenAt, status }) => isCounted(status) && within(seenAt) && seenAt > invoice.expiresAt).length,
-      payments_reverted: every.filter(({ metadata, status }) => status === "reverted" && within(metadata.quote?.priced_at)).length,
+      payments_late:
+        every.filter(({ invoice, seenAt, status }) => isCounted(status) && within(seenAt) && seenAt > invoice.expiresAt)
+          .length,
+      payments_reverted:
+        every.filter(({ metadata, status }) => status === "reverted" && within(metadata.quote?.priced_at)).length,
       webhook_attempts: 0,
       webhook_success_ratio: null
     }
@@ -103,7 +121,8 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
         assert.deepStrictEqual([data.from <= from, data.to >= to, data.from % 900, data.to % 900], [true, true, 0, 0])
         const mine = all.filter(({ invoice }) =>
           invoice.merchantId === merchant && invoice.environment === environment &&
-          (scope === "merchant" || invoice.type === "commerce"))
+          (scope === "merchant" || invoice.type === "commerce")
+        )
         const { counted, times, totals } = recount(mine, data)
         const told = `${n} ${JSON.stringify({ merchant, environment, scope, from, to, groupBy })}`
         assert.deepInclude(data.totals, totals, told)
@@ -119,7 +138,11 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
           assert.deepInclude(point, { amount_paid, invoices_created, invoices_paid }, told)
         })
         for (const name of ["invoices_created", "invoices_paid", "amount_paid"]) {
-          assert.strictEqual(data.series.reduce((sum: number, point: any) => sum + point[name], 0), data.totals[name], told)
+          assert.strictEqual(
+            data.series.reduce((sum: number, point: any) => sum + point[name], 0),
+            data.totals[name],
+            told
+          )
         }
 
         const nameOf = ({ invoice, metadata, network }: typeof counted[number]) =>
@@ -169,7 +192,11 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
             webhook_success_ratio: null
           },
           series: [1_577_836_800, 1_577_923_200].map((start) => ({
-            start, invoices_created: 0, invoices_paid: 0, amount_paid: 0, amount_paid_decimal: "0.000"
+            start,
+            invoices_created: 0,
+            invoices_paid: 0,
+            amount_paid: 0,
+            amount_paid_decimal: "0.000"
           })),
           groups: [],
           groups_has_more: false
@@ -180,13 +207,21 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
   it.effect("tells webhook attempts by environment, and a commerce key those of commerce", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const rows = [["devnet", "standard:succeeded", 5], ["devnet", "standard:failed", 1], ["devnet", "commerce:failed", 2],
-        ["mainnet", "standard:failed", 9]] as const
-      yield* Effect.forEach(rows, ([environment, key, count]) =>
-        sql`insert into rollups values (7, ${environment}, 'webhooks.attempts', 86400, 1577836800, ${key}, ${count}, 0, 0)`)
+      const rows = [["devnet", "standard:succeeded", 5], ["devnet", "standard:failed", 1], [
+        "devnet",
+        "commerce:failed",
+        2
+      ], ["mainnet", "standard:failed", 9]] as const
+      yield* Effect.forEach(
+        rows,
+        ([environment, key, count]) =>
+          sql`insert into rollups values (7, ${environment}, 'webhooks.attempts', 86400, 1577836800, ${key}, ${count}, 0, 0)`
+      )
       const attempts = (key: string) =>
-        Effect.map(get({ from: "2020-01-01", to: "2020-01-03" }, key), ({ json }) =>
-          [json.data.totals.webhook_attempts, json.data.totals.webhook_success_ratio])
+        Effect.map(
+          get({ from: "2020-01-01", to: "2020-01-03" }, key),
+          ({ json }) => [json.data.totals.webhook_attempts, json.data.totals.webhook_success_ratio]
+        )
       assert.deepStrictEqual(yield* attempts("merchant-7-devnet"), [8, 0.625])
       assert.deepStrictEqual(yield* attempts("commerce-7-devnet"), [2, 0])
       assert.deepStrictEqual(yield* attempts("merchant-8-devnet"), [0, null])
@@ -198,20 +233,27 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
       yield* sql`insert into rollups select 6, 'devnet', ${customers.sum}, 86400, 1577836800, 'standard:c:' || n, 1, n, 0
         from generate_series(1, 150) n`
       const { json } = yield* get({ from: "2020-01-01", to: "2020-01-03", group_by: "customer" }, "merchant-6-devnet")
-      assert.deepStrictEqual(json.data.groups.map(({ customer }: { customer: string }) => customer), range(100).map((n) => `c:${150 - n}`))
+      assert.deepStrictEqual(
+        json.data.groups.map(({ customer }: { customer: string }) => customer),
+        range(100).map((n) => `c:${150 - n}`)
+      )
       assert.isTrue(json.data.groups_has_more)
     }))
 
   it.effect("refuses what it cannot answer, wrapped and by name", () =>
     Effect.gen(function*() {
       const codeOf = (query: Readonly<Record<string, string | number>>, key?: string) =>
-        Effect.map(get(query, key), ({ json, status, text }) => `${status} ${json.error?.code ?? text} ${json.error?.param}`)
+        Effect.map(get(query, key), ({ json, status, text }) =>
+          `${status} ${json.error?.code ?? text} ${json.error?.param}`)
       assert.strictEqual(yield* codeOf({ interval: "minute" }), "400 VALIDATION_ERROR interval")
       assert.strictEqual(yield* codeOf({ group_by: "status" }), "400 VALIDATION_ERROR group_by")
       assert.strictEqual(yield* codeOf({ timezone: "Nowhere" }), "400 VALIDATION_ERROR timezone")
       assert.strictEqual(yield* codeOf({ from: "0", to: "1766320496" }), "400 VALIDATION_ERROR interval")
       assert.strictEqual(yield* codeOf({ from: "soon" }), "400 VALIDATION_ERROR from")
       assert.strictEqual(yield* codeOf({ environment: "testnet" }), "400 INVALID_ENVIRONMENT environment")
-      assert.strictEqual(yield* codeOf({ environment: "mainnet" }, "commerce-1-devnet"), "403 ENVIRONMENT_FORBIDDEN null")
+      assert.strictEqual(
+        yield* codeOf({ environment: "mainnet" }, "commerce-1-devnet"),
+        "403 ENVIRONMENT_FORBIDDEN null"
+      )
     }))
 })

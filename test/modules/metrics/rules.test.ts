@@ -5,14 +5,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import {
-  computeMetrics,
   binOf,
-  splitSpan,
+  computeMetrics,
   type Interval,
   maximumPoints,
   paidInvoices,
   readMetricsRange,
   secondsOf,
+  splitSpan,
   sumsOf
 } from "../../../modules/metrics/rules.ts"
 import type { Span } from "../../../runtime/Rollups.ts"
@@ -25,14 +25,30 @@ const now = 1_766_320_496
 
 /** Whole and broken hours off UTC, clocks that change by an hour or a half, at night or at midnight, and a lost day. */
 const zones = [
-  "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia",
-  "Africa/Cairo", "America/Sao_Paulo", "Pacific/Chatham", "America/St_Johns", "Africa/Casablanca"
+  "UTC",
+  "Europe/Berlin",
+  "America/New_York",
+  "Asia/Kolkata",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "Pacific/Apia",
+  "Africa/Cairo",
+  "America/Sao_Paulo",
+  "Pacific/Chatham",
+  "America/St_Johns",
+  "Africa/Casablanca"
 ]
 
 /** Names the interval that holds a second, in words that differ from one interval to the next. */
 const namer = (zone: string, interval: Interval) => {
   const format = new Intl.DateTimeFormat("en-CA", {
-    timeZone: zone, hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", timeZoneName: "longOffset"
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    timeZoneName: "longOffset"
   })
   return (at: number): string => {
     const parts = Object.fromEntries(format.formatToParts(at * 1000).map(({ type, value }) => [type, value]))
@@ -56,7 +72,7 @@ describe("a series", () => {
         const name = namer(zone, interval)
         for (const _ of range(12)) {
           // Around each change of the clocks of 2021 to 2026, and anywhere.
-          const from = (1_609_459_200 + roll(6 * 365 * 96) * quarter)
+          const from = 1_609_459_200 + roll(6 * 365 * 96) * quarter
           const span: Span = { from, to: from + (1 + roll(40 * lengths[interval] / quarter)) * quarter }
           const points = splitSpan(span, interval, DateTime.zoneMakeNamedUnsafe(zone))!
           assert.deepStrictEqual([points[0]!.from, points.at(-1)!.to], [span.from, span.to])
@@ -82,7 +98,8 @@ describe("a series", () => {
     if (asked instanceof PublicError) return
     assert.strictEqual(asked.points.length, 30)
     assert.deepStrictEqual([asked.from % 86_400, asked.to - now > 0, asked.to - now <= quarter], [0, true, true])
-    const hours = (count: number) => of({ from: "1766318400", to: String(1_766_318_400 + count * 3_600), interval: "hour" })
+    const hours = (count: number) =>
+      of({ from: "1766318400", to: String(1_766_318_400 + count * 3_600), interval: "hour" })
     const most = hours(maximumPoints)
     assert.strictEqual(most instanceof PublicError ? most.code : most.points.length, maximumPoints)
     const more = hours(maximumPoints + 1)
@@ -125,7 +142,12 @@ describe("a time to pay", () => {
     for (const size of [1, 2, 3, 10, 101]) {
       const times = range(size).map(() => roll(10 ** (1 + roll(6)))).toSorted((a, b) => a - b)
       const sums = times.map((seconds) => ({
-        point: 0, sum: paidInvoices.sum, key: `standard:paid:${binOf(seconds)}`, count: 1, amount: 0n, amountPaid: 0n
+        point: 0,
+        sum: paidInvoices.sum,
+        key: `standard:paid:${binOf(seconds)}`,
+        count: 1,
+        amount: 0n,
+        amountPaid: 0n
       }))
       const { medianSecondsToPay } = computeMetrics(1, sums, sumsOf("a", "b"), undefined)
       const median = times[Math.ceil(size / 2) - 1]!

@@ -1,6 +1,6 @@
 /**
- * Goal: a state that passes by itself never decides for good what becomes of a payor's money.
- * Method: the real invoices, quotes and payments; the journal hands over one transfer, before and after the state passed.
+ * Goal: a state that passes by itself never decides for good what becomes of a payor's money. Method: the real
+ * invoices, quotes and payments; the journal hands over one transfer, before and after the state passed.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,7 +11,17 @@ import { maximumDustPayments } from "../../../modules/payments/rules.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import {
-  callerOf, eventsOf, handOverTransfer, losePrice, newInvoice, newMerchant, openExceptions, post, setAttested, invoiceService, transferTo,
+  callerOf,
+  eventsOf,
+  handOverTransfer,
+  invoiceService,
+  losePrice,
+  newInvoice,
+  newMerchant,
+  openExceptions,
+  post,
+  setAttested,
+  transferTo,
   usualPrices
 } from "../invoices/InvoiceService.ts"
 
@@ -103,7 +113,10 @@ layer(invoiceService)("transfers worth less than a thousandth of a dollar", (it)
         yield* handOverTransfer({ ...dust, status: "confirmed", version: 2 })
       }
       assert.lengthOf(yield* openExceptions(invoice.id), maximumDustPayments)
-      assert.lengthOf((yield* eventsOf(invoice.id)).filter(({ type }) => type === "invoice_payment.created"), maximumDustPayments)
+      assert.lengthOf(
+        (yield* eventsOf(invoice.id)).filter(({ type }) => type === "invoice_payment.created"),
+        maximumDustPayments
+      )
       yield* handOverTransfer(yield* transferTo(invoice, usdc, 10_000_000n))
       const { data } = yield* caller.ok(`/api/v1/invoices/${invoice.id}/payments?limit=100`)
       assert.lengthOf(data, maximumDustPayments + 1)

@@ -14,7 +14,16 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api } from "../../support/Api.ts"
 import {
-  callerOf, choose, ether, handOverTransfer, newMerchant, post, setWallet, invoiceService, transferTo, usualPrices
+  callerOf,
+  choose,
+  ether,
+  handOverTransfer,
+  invoiceService,
+  newMerchant,
+  post,
+  setWallet,
+  transferTo,
+  usualPrices
 } from "../invoices/InvoiceService.ts"
 
 /** An invoice of a new merchant, and what its payor is offered: ids, with the reason of those that cannot be paid. */
@@ -23,8 +32,10 @@ const payor = Effect.gen(function*() {
   const caller = callerOf(yield* newMerchant)
   const { invoice, payment_session_headers: headers } = yield* caller.ok("/api/v1/invoices", post({ amount: 10_000 }))
   const { call } = yield* Api
-  const offered = Effect.map(call("/api/v1/payments/available-tokens", { headers }), ({ json }) =>
-    Object.fromEntries(json.map(({ id, unavailable_reason }: any) => [id, unavailable_reason])))
+  const offered = Effect.map(
+    call("/api/v1/payments/available-tokens", { headers }),
+    ({ json }) => Object.fromEntries(json.map(({ id, unavailable_reason }: any) => [id, unavailable_reason]))
+  )
   return { merchant: caller.id, invoice, offered }
 })
 
@@ -32,7 +43,12 @@ const block = (merchant: number, blocked: ReadonlyArray<number>) =>
   Effect.gen(function*() {
     const policies = yield* TokenPolicies
     yield* policies.change(merchant, "devnet", noCause, {
-      decide: (current) => ({ ...current, version: current.version + 1, policy: "selective", blockedTokens: new Set(blocked) }),
+      decide: (current) => ({
+        ...current,
+        version: current.version + 1,
+        policy: "selective",
+        blockedTokens: new Set(blocked)
+      }),
       reply: () => undefined
     })
     yield* TestClock.adjust("2 seconds")
@@ -65,8 +81,10 @@ layer(invoiceService)("the tokens a payor is offered", (it) => {
     Effect.gen(function*() {
       const { invoice } = yield* payor
       const sql = yield* SqlClient.SqlClient
-      const shown = Effect.flatMap(Effect.flatMap(Invoices, (invoices) => invoices.find(invoice.id)), (found) =>
-        Effect.flatMap(Payments, (payments) => payments.currentRoute(found!)))
+      const shown = Effect.flatMap(
+        Effect.flatMap(Invoices, (invoices) => invoices.find(invoice.id)),
+        (found) => Effect.flatMap(Payments, (payments) => payments.currentRoute(found!))
+      )
       const quotes = Effect.map(sql`SELECT id FROM quotes WHERE invoice_id = ${invoice.id}`, (rows) => rows.length)
       assert.isNull(yield* shown)
       yield* choose(invoice.id, ether)

@@ -22,7 +22,10 @@ describe("coinbase", () => {
       const assets = ["ethereum", "weth", "sui", "usd-coin"]
       const points = yield* source.prices(assets)
       assert.deepStrictEqual(points.map(({ asset }) => asset), ["ethereum", "weth"])
-      assert.sameMembers(server.requests.map(({ path }) => path), ["/products/ETH-USD/ticker", "/products/SUI-USD/ticker"])
+      assert.sameMembers(server.requests.map(({ path }) => path), [
+        "/products/ETH-USD/ticker",
+        "/products/SUI-USD/ticker"
+      ])
       yield* source.prices(assets)
       assert.deepStrictEqual(server.requests.slice(2).map(({ path }) => path), ["/products/ETH-USD/ticker"])
     }))

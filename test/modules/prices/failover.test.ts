@@ -10,7 +10,7 @@ import { plugin as binance } from "../../../modules/prices/binance.ts"
 import { plugin as coinbase } from "../../../modules/prices/coinbase.ts"
 import { plugin as coingecko } from "../../../modules/prices/coingecko.ts"
 import { plugin as kraken } from "../../../modules/prices/kraken.ts"
-import { type PriceUnavailable, Prices, type Spot } from "../../../runtime/Prices.ts"
+import { Prices, type PriceUnavailable, type Spot } from "../../../runtime/Prices.ts"
 import { layerWith } from "../../../runtime/prices/Oracle.ts"
 import { compareRates, isWithin, readRate } from "../../../schemas/Money.ts"
 import type { PriceLayer } from "../../conformance/prices.ts"
@@ -83,7 +83,8 @@ describe("four providers, two of which must agree", () => {
           for (const [other, server] of Object.entries(servers)) if (other !== name) server.fault = "status 500"
         }))
         assert.deepStrictEqual([error.reason, error.retryAfterSeconds], [
-          "Too few price sources answered", 15
+          "Too few price sources answered",
+          15
         ])
       }))
   }

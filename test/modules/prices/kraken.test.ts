@@ -14,8 +14,10 @@ providerConformance("kraken", {
 })
 
 describe("kraken", () => {
-  const running = Effect.flatMap(krakenServer, (server) =>
-    Effect.map(sourceOf(layerOf(server.url)), (source) => ({ server, source })))
+  const running = Effect.flatMap(
+    krakenServer,
+    (server) => Effect.map(sourceOf(layerOf(server.url)), (source) => ({ server, source }))
+  )
 
   it.live("gives no price where the book is crossed, too wide, empty or unreadable, and the others all the same", () =>
     Effect.gen(function*() {

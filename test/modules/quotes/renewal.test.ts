@@ -47,13 +47,16 @@ interface World {
 const instanceLayer = (world: World, instance: Instance) => {
   const kernel = Layer.mergeAll(
     marketLayer(world.market),
-    Layer.effect(TokenCatalog, Effect.map(TokenCatalog, (all) => ({
-      ...all,
-      get: (id: number) => {
-        const token = all.get(id)
-        return token === undefined ? undefined : { ...token, active: world.active }
-      }
-    }))).pipe(Layer.provide(catalogOf(usdc, ether))),
+    Layer.effect(
+      TokenCatalog,
+      Effect.map(TokenCatalog, (all) => ({
+        ...all,
+        get: (id: number) => {
+          const token = all.get(id)
+          return token === undefined ? undefined : { ...token, active: world.active }
+        }
+      }))
+    ).pipe(Layer.provide(catalogOf(usdc, ether))),
     Layer.mock(Sockets, {
       watchedInvoices: () => instance.listened,
       send: (invoiceId, frame) =>
@@ -72,24 +75,33 @@ const instanceLayer = (world: World, instance: Instance) => {
           return Effect.as(afterFind, aggregate)
         })
     }),
-    Layer.effect(Commit, Effect.map(Effect.context<SqlClient.SqlClient>(), (context) =>
-      Commit.of({
-        append: ({ writes }) =>
-          Effect.suspend(() => {
-            if (instance.broken) return Effect.die(new Error("no database"))
-            return insertQuote(writes[0]!).pipe(
-              Effect.provideContext(context),
-              Effect.orDie,
-              Effect.map(() => (instance.commits++, { events: [] }))
-            )
-          })
-      })))
+    Layer.effect(
+      Commit,
+      Effect.map(Effect.context<SqlClient.SqlClient>(), (context) =>
+        Commit.of({
+          append: ({ writes }) =>
+            Effect.suspend(() => {
+              if (instance.broken) return Effect.die(new Error("no database"))
+              return insertQuote(writes[0]!).pipe(
+                Effect.provideContext(context),
+                Effect.orDie,
+                Effect.map(() => (instance.commits++, { events: [] }))
+              )
+            })
+        }))
+    )
   )
   const known = Layer.effectDiscard(Effect.map(QuoteRenewal, ({ startWatch }) => void (instance.greet = startWatch)))
   return known.pipe(Layer.provide(renewal), Layer.provideMerge(quotesLayer), Layer.provide(kernel))
 }
 
-const newInstance = (): Instance => ({ listened: [], told: [], commits: 0, broken: false, greet: () => Effect.succeed(null) })
+const newInstance = (): Instance => ({
+  listened: [],
+  told: [],
+  commits: 0,
+  broken: false,
+  greet: () => Effect.succeed(null)
+})
 
 /** A payor connects: the hub has the connection, and it is greeted. */
 const connect = (instance: Instance) =>
@@ -157,7 +169,13 @@ const underpaidInvoice: Aggregate = {
 const running = <A, E>(
   test: (world: World, one: Instance, two: Instance) => Effect.Effect<A, E, PaymentQuotes | SqlClient.SqlClient>
 ) => {
-  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [], afterFind: Effect.void, active: true }
+  const world: World = {
+    aggregate: openInvoice,
+    market: { text: "2000", down: [] },
+    handlers: [],
+    afterFind: Effect.void,
+    active: true
+  }
   const one = newInstance()
   const two = newInstance()
   const migrated = Layer.effectDiscard(Effect.forEach(Object.values(migrations), (step) => step)).pipe(
@@ -177,287 +195,355 @@ const changed = (world: World) =>
 const objectsOf = ({ told }: Instance) => told.map(({ event }) => event.data.object)
 
 describe("renewal of quotes", () => {
-  it.effect("goes on once the token is active again, as it is after a start", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        world.active = false
-        yield* pass(280)
-        assert.strictEqual(one.commits, 0)
-        world.active = true
-        yield* pass(6)
-        yield* until(() => one.commits === 1)
-        yield* pass(6)
-        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
-      })
-    ), 60_000)
+  it.effect(
+    "goes on once the token is active again, as it is after a start",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          world.active = false
+          yield* pass(280)
+          assert.strictEqual(one.commits, 0)
+          world.active = true
+          yield* pass(6)
+          yield* until(() => one.commits === 1)
+          yield* pass(6)
+          assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+        })
+      ),
+    60_000
+  )
 
-  it.effect("tells a new quote 30 s before the end of the old one, by one commit, with what changed", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        world.market.text = "2500"
-        yield* pass(269)
-        assert.deepStrictEqual([one.told, one.commits], [[], 0])
-        yield* pass(2)
-        yield* until(() => one.told.length > 0)
-        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
-        const { event } = one.told[0]!
-        assert.deepStrictEqual([event.type, event.object, event.livemode, event.pending_webhooks, event.request], [
-          "payment_quote.updated", "event", false, 0, { id: null, idempotency_key: null }
-        ])
-        assert.match(event.id, /^evt_\d+-1$/)
-        const { object, previous_attributes: previous } = event.data
-        assert.deepStrictEqual([object.exchange_rate, object.estimated_token_amount_remaining, object.quote_status], [
-          "2500", "0.019996000000000000", "available"
-        ])
-        assert.strictEqual(previous.exchange_rate, "2000")
-        assert.strictEqual(previous.estimated_token_amount_remaining, "0.024995000000000000")
-        assert.notProperty(previous, "amount_remaining")
-        assert.notProperty(previous, "quote_status")
-        const current = yield* (yield* PaymentQuotes).current(invoiceId)
-        assert.strictEqual(current?.exchange_rate, "2500", "it is the quote shown last")
-        yield* pass(268)
-        assert.strictEqual(one.commits, 1)
-        yield* pass(4)
-        yield* until(() => one.told.length > 1)
-        assert.strictEqual(one.commits, 2)
-      })
-    ), 60_000)
+  it.effect(
+    "tells a new quote 30 s before the end of the old one, by one commit, with what changed",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          world.market.text = "2500"
+          yield* pass(269)
+          assert.deepStrictEqual([one.told, one.commits], [[], 0])
+          yield* pass(2)
+          yield* until(() => one.told.length > 0)
+          assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+          const { event } = one.told[0]!
+          assert.deepStrictEqual([event.type, event.object, event.livemode, event.pending_webhooks, event.request], [
+            "payment_quote.updated",
+            "event",
+            false,
+            0,
+            { id: null, idempotency_key: null }
+          ])
+          assert.match(event.id, /^evt_\d+-1$/)
+          const { object, previous_attributes: previous } = event.data
+          assert.deepStrictEqual([object.exchange_rate, object.estimated_token_amount_remaining, object.quote_status], [
+            "2500",
+            "0.019996000000000000",
+            "available"
+          ])
+          assert.strictEqual(previous.exchange_rate, "2000")
+          assert.strictEqual(previous.estimated_token_amount_remaining, "0.024995000000000000")
+          assert.notProperty(previous, "amount_remaining")
+          assert.notProperty(previous, "quote_status")
+          const current = yield* (yield* PaymentQuotes).current(invoiceId)
+          assert.strictEqual(current?.exchange_rate, "2500", "it is the quote shown last")
+          yield* pass(268)
+          assert.strictEqual(one.commits, 1)
+          yield* pass(4)
+          yield* until(() => one.told.length > 1)
+          assert.strictEqual(one.commits, 2)
+        })
+      ),
+    60_000
+  )
 
-  it.effect("costs nothing while nobody listens, and stops when the last one leaves", () =>
-    running((_, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* pass(280)
-        assert.deepStrictEqual([one.told.length, one.commits], [0, 0])
-        yield* connect(one)
-        yield* pass(2)
-        yield* until(() => one.told.length > 0)
-        assert.strictEqual(one.commits, 1, "a payor who comes late gets a fresh one")
-        one.listened = []
-        yield* pass(300)
-        assert.strictEqual(one.commits, 1)
-      })
-    ), 60_000)
+  it.effect(
+    "costs nothing while nobody listens, and stops when the last one leaves",
+    () =>
+      running((_, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* pass(280)
+          assert.deepStrictEqual([one.told.length, one.commits], [0, 0])
+          yield* connect(one)
+          yield* pass(2)
+          yield* until(() => one.told.length > 0)
+          assert.strictEqual(one.commits, 1, "a payor who comes late gets a fresh one")
+          one.listened = []
+          yield* pass(300)
+          assert.strictEqual(one.commits, 1)
+        })
+      ),
+    60_000
+  )
 
-  it.effect("says once that a price was lost, and once that it is back", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(5)
-        world.market.text = null
-        yield* pass(267)
-        yield* until(() => one.told.length > 0)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => [quote.quote_status, quote.retry_after_seconds]), [
-          ["unavailable", 15]
-        ])
-        yield* pass(40)
-        assert.strictEqual(one.told.length, 1)
-        world.market.text = "2100"
-        yield* pass(17)
-        yield* until(() => one.told.length > 1)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
-        const { object, previous_attributes: previous } = one.told[1]!.event.data
-        assert.deepStrictEqual({ ...object, ...previous }, objectsOf(one)[0], "what was told before, exactly")
-        assert.strictEqual(one.commits, 1)
-      })
-    ), 60_000)
+  it.effect(
+    "says once that a price was lost, and once that it is back",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(5)
+          world.market.text = null
+          yield* pass(267)
+          yield* until(() => one.told.length > 0)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => [quote.quote_status, quote.retry_after_seconds]), [
+            ["unavailable", 15]
+          ])
+          yield* pass(40)
+          assert.strictEqual(one.told.length, 1)
+          world.market.text = "2100"
+          yield* pass(17)
+          yield* until(() => one.told.length > 1)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
+          const { object, previous_attributes: previous } = one.told[1]!.event.data
+          assert.deepStrictEqual({ ...object, ...previous }, objectsOf(one)[0], "what was told before, exactly")
+          assert.strictEqual(one.commits, 1)
+        })
+      ),
+    60_000
+  )
 
-  it.effect("tells what is left after a part was paid at once, and nothing after the rest was", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(10)
-        const { invoice } = openInvoice
-        world.aggregate = {
-          ...openInvoice,
-          invoice: { ...invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
-        }
-        yield* changed(world)
-        yield* pass(2)
-        yield* until(() => one.told.length > 0)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
-        assert.strictEqual(one.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
-        world.aggregate = { ...openInvoice, invoice: { ...invoice, status: "paid", amountPaid: usdMillis(49_990n) } }
-        yield* changed(world)
-        yield* pass(300)
-        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
-      })
-    ), 60_000)
-
-  it.effect("tells at once of a part that is paid while a quote is being renewed", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(10)
-        const { invoice } = openInvoice
-        world.afterFind = Effect.suspend(() => {
+  it.effect(
+    "tells what is left after a part was paid at once, and nothing after the rest was",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(10)
+          const { invoice } = openInvoice
           world.aggregate = {
             ...openInvoice,
             invoice: { ...invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
           }
-          return changed(world)
+          yield* changed(world)
+          yield* pass(2)
+          yield* until(() => one.told.length > 0)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
+          assert.strictEqual(one.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
+          world.aggregate = { ...openInvoice, invoice: { ...invoice, status: "paid", amountPaid: usdMillis(49_990n) } }
+          yield* changed(world)
+          yield* pass(300)
+          assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
         })
-        yield* changed(world)
-        yield* pass(4)
-        yield* until(() => one.told.length > 0)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
-      })
-    ), 60_000)
+      ),
+    60_000
+  )
 
-  it.effect("looks again as soon as a slow renewal ends during which a part was paid, not a second later", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(10)
-        world.afterFind = Effect.suspend(() => {
-          world.aggregate = underpaidInvoice
-          return Effect.andThen(changed(world), Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200))))
+  it.effect(
+    "tells at once of a part that is paid while a quote is being renewed",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(10)
+          const { invoice } = openInvoice
+          world.afterFind = Effect.suspend(() => {
+            world.aggregate = {
+              ...openInvoice,
+              invoice: { ...invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+            }
+            return changed(world)
+          })
+          yield* changed(world)
+          yield* pass(4)
+          yield* until(() => one.told.length > 0)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
         })
-        yield* changed(world)
-        yield* pass(2)
-        // From here on no virtual time passes: a look that waits for the next second is never made.
-        yield* within(3_000, () => one.told.length > 0)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
-      })
-    ), 60_000)
+      ),
+    60_000
+  )
 
-  it.effect("offers nothing that cannot be paid: not in a greeting, nor by a renewal that was under way", () =>
-    running((world, one, two) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(3)
-        const { invoice } = openInvoice
-        const paid: Aggregate = { ...openInvoice, invoice: { ...invoice, status: "paid", amountPaid: usdMillis(49_990n) } }
-        world.market.text = "2500"
-        yield* pass(266)
-        world.afterFind = Effect.suspend(() => {
-          world.aggregate = paid
-          return changed(world)
+  it.effect(
+    "looks again as soon as a slow renewal ends during which a part was paid, not a second later",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(10)
+          world.afterFind = Effect.suspend(() => {
+            world.aggregate = underpaidInvoice
+            return Effect.andThen(
+              changed(world),
+              Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
+            )
+          })
+          yield* changed(world)
+          yield* pass(2)
+          // From here on no virtual time passes: a look that waits for the next second is never made.
+          yield* within(3_000, () => one.told.length > 0)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
         })
-        yield* pass(4)
-        yield* within(3_000, () => one.commits === 1)
-        yield* pass(4)
-        assert.deepStrictEqual(one.told, [], "the renewal has begun before the payment and ends after it")
-        for (const status of ["paid", "expired", "canceled"] as const) {
-          world.aggregate = { ...paid, invoice: { ...paid.invoice, status } }
-          assert.isNull(yield* connect(two), status)
-        }
-        yield* pass(3)
-        world.aggregate = { ...openInvoice, invoice: { ...invoice, expiresAt: start } }
-        assert.isNull(yield* connect(two), "it has ended, though nobody has said so yet")
-        yield* pass(3)
-        assert.deepStrictEqual([...one.told, ...two.told], [])
-        world.aggregate = openInvoice
-        yield* changed(world)
-        yield* pass(3)
-        yield* within(3_000, () => one.told.length > 0 && two.told.length > 0)
-        for (const instance of [one, two]) {
-          assert.deepStrictEqual(objectsOf(instance).map((quote) => quote.quote_status), ["available"], "it is open again")
-          assert.deepStrictEqual(instance.told[0]!.event.data.previous_attributes, {})
-        }
-      })
-    ), 60_000)
+      ),
+    60_000
+  )
 
-  it.effect("misses nothing that happens between the greeting and its first look, on both instances", () =>
-    running((world, one, two) =>
-      Effect.gen(function*() {
-        yield* show
-        assert.strictEqual((yield* connect(one))?.amount_remaining, 49_990)
-        assert.strictEqual((yield* connect(two))?.amount_remaining, 49_990)
-        world.aggregate = {
-          ...openInvoice,
-          invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
-        }
-        two.broken = true
-        yield* pass(2)
-        yield* until(() => one.told.length > 0)
-        two.broken = false
-        yield* pass(7)
-        yield* until(() => two.told.length > 0)
-        for (const instance of [one, two]) {
-          assert.deepStrictEqual(objectsOf(instance).map((quote) => quote.amount_remaining), [29_990])
-          assert.strictEqual(instance.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
-        }
-        assert.deepStrictEqual([one.commits, two.commits], [1, 0])
-      })
-    ), 60_000)
+  it.effect(
+    "offers nothing that cannot be paid: not in a greeting, nor by a renewal that was under way",
+    () =>
+      running((world, one, two) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(3)
+          const { invoice } = openInvoice
+          const paid: Aggregate = {
+            ...openInvoice,
+            invoice: { ...invoice, status: "paid", amountPaid: usdMillis(49_990n) }
+          }
+          world.market.text = "2500"
+          yield* pass(266)
+          world.afterFind = Effect.suspend(() => {
+            world.aggregate = paid
+            return changed(world)
+          })
+          yield* pass(4)
+          yield* within(3_000, () => one.commits === 1)
+          yield* pass(4)
+          assert.deepStrictEqual(one.told, [], "the renewal has begun before the payment and ends after it")
+          for (const status of ["paid", "expired", "canceled"] as const) {
+            world.aggregate = { ...paid, invoice: { ...paid.invoice, status } }
+            assert.isNull(yield* connect(two), status)
+          }
+          yield* pass(3)
+          world.aggregate = { ...openInvoice, invoice: { ...invoice, expiresAt: start } }
+          assert.isNull(yield* connect(two), "it has ended, though nobody has said so yet")
+          yield* pass(3)
+          assert.deepStrictEqual([...one.told, ...two.told], [])
+          world.aggregate = openInvoice
+          yield* changed(world)
+          yield* pass(3)
+          yield* within(3_000, () => one.told.length > 0 && two.told.length > 0)
+          for (const instance of [one, two]) {
+            assert.deepStrictEqual(
+              objectsOf(instance).map((quote) => quote.quote_status),
+              ["available"],
+              "it is open again"
+            )
+            assert.deepStrictEqual(instance.told[0]!.event.data.previous_attributes, {})
+          }
+        })
+      ),
+    60_000
+  )
 
-  it.effect("tells nobody anew what its greeting says, however long the greeting takes", () =>
-    running((_, one) =>
-      Effect.gen(function*() {
-        yield* show
-        one.listened = [invoiceId]
-        yield* pass(3)
-        yield* one.greet(invoiceId)
-        yield* pass(3)
-        assert.deepStrictEqual(one.told, [])
-      })
-    ), 60_000)
+  it.effect(
+    "misses nothing that happens between the greeting and its first look, on both instances",
+    () =>
+      running((world, one, two) =>
+        Effect.gen(function*() {
+          yield* show
+          assert.strictEqual((yield* connect(one))?.amount_remaining, 49_990)
+          assert.strictEqual((yield* connect(two))?.amount_remaining, 49_990)
+          world.aggregate = {
+            ...openInvoice,
+            invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+          }
+          two.broken = true
+          yield* pass(2)
+          yield* until(() => one.told.length > 0)
+          two.broken = false
+          yield* pass(7)
+          yield* until(() => two.told.length > 0)
+          for (const instance of [one, two]) {
+            assert.deepStrictEqual(objectsOf(instance).map((quote) => quote.amount_remaining), [29_990])
+            assert.strictEqual(instance.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
+          }
+          assert.deepStrictEqual([one.commits, two.commits], [1, 0])
+        })
+      ),
+    60_000
+  )
 
-  it.effect("tells a payor who listened before a quote was shown of the first one", () =>
-    running((_, one) =>
-      Effect.gen(function*() {
-        assert.isNull(yield* connect(one))
-        yield* pass(2)
-        const { quote } = yield* show
-        yield* pass(32)
-        yield* until(() => one.told.length > 0)
-        assert.deepStrictEqual(
-          [objectsOf(one)[0].exchange_rate, one.told[0]!.event.data.previous_attributes, one.commits],
-          [quote.exchange_rate, {}, 0]
-        )
-      })
-    ), 60_000)
+  it.effect(
+    "tells nobody anew what its greeting says, however long the greeting takes",
+    () =>
+      running((_, one) =>
+        Effect.gen(function*() {
+          yield* show
+          one.listened = [invoiceId]
+          yield* pass(3)
+          yield* one.greet(invoiceId)
+          yield* pass(3)
+          assert.deepStrictEqual(one.told, [])
+        })
+      ),
+    60_000
+  )
 
-  it.effect("retries a price that was lost when a part was paid, although the old quote has not ended", () =>
-    running((world, one) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* pass(3)
-        world.market.text = null
-        world.aggregate = {
-          ...openInvoice,
-          invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
-        }
-        yield* changed(world)
-        yield* pass(2)
-        yield* until(() => one.told.length > 0)
-        world.market.text = "2000"
-        yield* pass(17)
-        yield* until(() => one.told.length > 1)
-        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
-      })
-    ), 60_000)
+  it.effect(
+    "tells a payor who listened before a quote was shown of the first one",
+    () =>
+      running((_, one) =>
+        Effect.gen(function*() {
+          assert.isNull(yield* connect(one))
+          yield* pass(2)
+          const { quote } = yield* show
+          yield* pass(32)
+          yield* until(() => one.told.length > 0)
+          assert.deepStrictEqual(
+            [objectsOf(one)[0].exchange_rate, one.told[0]!.event.data.previous_attributes, one.commits],
+            [quote.exchange_rate, {}, 0]
+          )
+        })
+      ),
+    60_000
+  )
 
-  it.effect("makes one quote for two payors on two instances, and tells both", () =>
-    running((world, one, two) =>
-      Effect.gen(function*() {
-        yield* show
-        yield* connect(one)
-        yield* connect(two)
-        world.market.text = "2500"
-        // The second instance's turn comes a little later than the first's.
-        two.broken = true
-        yield* pass(271)
-        yield* until(() => one.commits > 0)
-        two.broken = false
-        yield* pass(8)
-        yield* until(() => two.told.length > 0)
-        assert.deepStrictEqual([one.commits, two.commits], [1, 0])
-        assert.deepStrictEqual(objectsOf(one).map(({ exchange_rate }) => exchange_rate), ["2500"])
-        assert.deepStrictEqual(objectsOf(two).map(({ exchange_rate }) => exchange_rate), ["2500"])
-      })
-    ), 60_000)
+  it.effect(
+    "retries a price that was lost when a part was paid, although the old quote has not ended",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* pass(3)
+          world.market.text = null
+          world.aggregate = {
+            ...openInvoice,
+            invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+          }
+          yield* changed(world)
+          yield* pass(2)
+          yield* until(() => one.told.length > 0)
+          world.market.text = "2000"
+          yield* pass(17)
+          yield* until(() => one.told.length > 1)
+          assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
+        })
+      ),
+    60_000
+  )
+
+  it.effect(
+    "makes one quote for two payors on two instances, and tells both",
+    () =>
+      running((world, one, two) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          yield* connect(two)
+          world.market.text = "2500"
+          // The second instance's turn comes a little later than the first's.
+          two.broken = true
+          yield* pass(271)
+          yield* until(() => one.commits > 0)
+          two.broken = false
+          yield* pass(8)
+          yield* until(() => two.told.length > 0)
+          assert.deepStrictEqual([one.commits, two.commits], [1, 0])
+          assert.deepStrictEqual(objectsOf(one).map(({ exchange_rate }) => exchange_rate), ["2500"])
+          assert.deepStrictEqual(objectsOf(two).map(({ exchange_rate }) => exchange_rate), ["2500"])
+        })
+      ),
+    60_000
+  )
 
   it.effect("tries again after a commit that failed", () =>
     running((_, one) =>

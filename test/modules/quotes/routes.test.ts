@@ -11,8 +11,20 @@ import type { JournalEntry } from "../../../runtime/Chains.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import type { Answer, Call } from "../../support/Api.ts"
 import {
-  receiveTransfer, type Caller, callerOf, choose, ether, losePrice, mainnetUsdc, newInvoice, newMerchant, post, reportAgain, setPrice,
-  invoiceService, usualPrices
+  type Caller,
+  callerOf,
+  choose,
+  ether,
+  invoiceService,
+  losePrice,
+  mainnetUsdc,
+  newInvoice,
+  newMerchant,
+  post,
+  receiveTransfer,
+  reportAgain,
+  setPrice,
+  usualPrices
 } from "../invoices/InvoiceService.ts"
 
 const path = "/api/v1/quotes"
@@ -41,7 +53,9 @@ const ofInvoice = (id: string, more: object = {}): Call =>
 const rowsOf = (invoiceId: string) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    return yield* sql<{ id: string; shown: boolean }>`SELECT id, shown FROM quotes WHERE invoice_id = ${invoiceId} ORDER BY id`
+    return yield* sql<
+      { id: string; shown: boolean }
+    >`SELECT id, shown FROM quotes WHERE invoice_id = ${invoiceId} ORDER BY id`
   })
 
 layer(invoiceService)("quotes over HTTP", (it) => {
@@ -55,11 +69,26 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       exactly(IdentifiedQuote, data)
       const now = data.quote_last_updated_at
       assert.deepStrictEqual(data, {
-        id: data.id, object: "payment_quote", invoice_id: invoice.id, network: "base", supported_token_id: usdc.id,
-        settlement_token_id: usdc.id, currency: "usd", amount_remaining: 49_990, amount_remaining_decimal: "49.990",
-        amount_unit: "usd_millis", estimated_token_amount_remaining: "49.990000", exchange_rate: "1",
-        quote_last_updated_at: now, quote_valid_until: now + 300, quote_expires_in_seconds: 300,
-        quote_status: "available", status_code: "ok", message: null, retryable: null, retry_after_seconds: null
+        id: data.id,
+        object: "payment_quote",
+        invoice_id: invoice.id,
+        network: "base",
+        supported_token_id: usdc.id,
+        settlement_token_id: usdc.id,
+        currency: "usd",
+        amount_remaining: 49_990,
+        amount_remaining_decimal: "49.990",
+        amount_unit: "usd_millis",
+        estimated_token_amount_remaining: "49.990000",
+        exchange_rate: "1",
+        quote_last_updated_at: now,
+        quote_valid_until: now + 300,
+        quote_expires_in_seconds: 300,
+        quote_status: "available",
+        status_code: "ok",
+        message: null,
+        retryable: null,
+        retry_after_seconds: null
       })
       assert.match(data.id, /^quo_[0-9a-f-]{36}$/)
       assert.deepStrictEqual((yield* devnet.ok(`${path}/${data.id}`)).data, data)
@@ -160,7 +189,15 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       const lost = (yield* devnet.ok(path, ofInvoice(invoice.id))).data
       exactly(IdentifiedQuote, lost)
       assert.deepStrictEqual(
-        [lost.id, lost.estimated_token_amount_remaining, lost.quote_status, lost.status_code, lost.message, lost.retryable, lost.retry_after_seconds],
+        [
+          lost.id,
+          lost.estimated_token_amount_remaining,
+          lost.quote_status,
+          lost.status_code,
+          lost.message,
+          lost.retryable,
+          lost.retry_after_seconds
+        ],
         [null, null, "unavailable", "quote_unavailable", "Rate data is stale", true, 15]
       )
       assert.deepStrictEqual(yield* rowsOf(invoice.id), [])
@@ -182,7 +219,9 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       assert.strictEqual(data.object, "list")
       for (const each of data.data) exactly(RouteResult, each)
       assert.deepStrictEqual(
-        data.data.map(({ error, network, quote, token_id }: any) => [network, token_id, quote?.exchange_rate ?? null, error?.code ?? null]),
+        data.data.map((
+          { error, network, quote, token_id }: any
+        ) => [network, token_id, quote?.exchange_rate ?? null, error?.code ?? null]),
         [
           ["base", usdc.id, "1", null],
           ["base", 999_999, null, "TOKEN_NOT_ACCEPTED"],
@@ -193,9 +232,12 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       )
       assert.strictEqual(data.data[0].quote.id, data.data[4].quote.id, "a route asked for twice is one quote")
       assert.strictEqual((yield* rowsOf(invoice.id)).length, 2)
-      const of = (count: number) => post({ invoice_id: invoice.id, routes: Array.from({ length: count }, () => routes[0]) })
+      const of = (count: number) =>
+        post({ invoice_id: invoice.id, routes: Array.from({ length: count }, () => routes[0]) })
       assert.strictEqual((yield* devnet.ok(`${path}/batch`, of(50))).data.data.length, 50)
-      for (const count of [0, 51]) refused(yield* devnet.call(`${path}/batch`, of(count)), 400, "VALIDATION_ERROR", "routes")
+      for (const count of [0, 51]) {
+        refused(yield* devnet.call(`${path}/batch`, of(count)), 400, "VALIDATION_ERROR", "routes")
+      }
     }))
 
   it.effect("replay a repeated key byte for byte although prices moved, and refuse it for another body", () =>
@@ -203,10 +245,12 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       usualPrices()
       const { devnet } = yield* merchant
       const invoice = yield* newInvoice(devnet, { amount: 1_000 })
-      for (const [route, body] of [
-        [path, { invoice_id: invoice.id, network: "base", token_id: ether.id }],
-        [`${path}/batch`, { invoice_id: invoice.id, routes: [{ network: "base", token_id: usdc.id }] }]
-      ] as const) {
+      for (
+        const [route, body] of [
+          [path, { invoice_id: invoice.id, network: "base", token_id: ether.id }],
+          [`${path}/batch`, { invoice_id: invoice.id, routes: [{ network: "base", token_id: usdc.id }] }]
+        ] as const
+      ) {
         const first = yield* devnet.call(route, post(body, `key of ${route}`.replaceAll(" ", "-")))
         const rows = yield* rowsOf(invoice.id)
         yield* TestClock.adjust("10 minutes")
@@ -232,9 +276,16 @@ layer(invoiceService)("quotes over HTTP", (it) => {
       assert.deepStrictEqual(json, {
         success: true,
         data: {
-          object: "quote_estimate", network: "base", supported_token_id: ether.id, settlement_token_id: ether.id,
-          currency: "usd", amount: 49_990, amount_decimal: "49.990", amount_unit: "usd_millis",
-          estimated_token_amount: "0.024995000000000000", exchange_rate: "2000",
+          object: "quote_estimate",
+          network: "base",
+          supported_token_id: ether.id,
+          settlement_token_id: ether.id,
+          currency: "usd",
+          amount: 49_990,
+          amount_decimal: "49.990",
+          amount_unit: "usd_millis",
+          estimated_token_amount: "0.024995000000000000",
+          exchange_rate: "2000",
           quote_last_updated_at: json.data.quote_last_updated_at
         }
       })
@@ -298,7 +349,11 @@ layer(invoiceService)("the price of a payment", (it) => {
       const paid = yield* paymentOf(devnet, invoice.id)
       assert.strictEqual(paid.amount, 20_000, "at the quoted $2,000, not the $4,000 of now")
       assert.deepStrictEqual(paid.metadata.quote, {
-        quote_id: quote!.id, exchange_rate: "2000", rate_source: "test", priced_at: quotedAt, pricing: "locked"
+        quote_id: quote!.id,
+        exchange_rate: "2000",
+        rate_source: "test",
+        priced_at: quotedAt,
+        pricing: "locked"
       })
       yield* unmoved(devnet, invoice, entry, paid)
     }))
@@ -310,7 +365,11 @@ layer(invoiceService)("the price of a payment", (it) => {
       const invoice = yield* newInvoice(devnet, { amount: 20_000 })
       const entry = yield* receiveTransfer(invoice, ether, 5_000_000_000_000_000n)
       const paid = yield* paymentOf(devnet, invoice.id)
-      assert.deepStrictEqual([paid.amount, paid.metadata.quote.pricing, paid.metadata.quote.quote_id], [10_000, "spot", null])
+      assert.deepStrictEqual([paid.amount, paid.metadata.quote.pricing, paid.metadata.quote.quote_id], [
+        10_000,
+        "spot",
+        null
+      ])
       yield* unmoved(devnet, invoice, entry, paid)
     }))
 })

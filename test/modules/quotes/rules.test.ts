@@ -5,15 +5,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
-  networkDegraded,
   isReusable,
+  networkDegraded,
+  newQuote,
   noPrice,
   noSettlement,
-  newQuote,
+  quoteEventText,
   quoteObject,
   type QuoteRequest,
   type QuoteRow,
-  quoteEventText,
   routeFault,
   showAgain,
   type SpotPrice,
@@ -28,8 +28,7 @@ import { usdc } from "../../fixtures/tokens.ts"
 
 const now = 1_766_320_496
 const invoiceId = InvoiceId.make("550e8400-e29b-41d4-a716-446655440000")
-const quoteId = (index: number) =>
-  QuoteId.make(`quo_550e8400-e29b-41d4-a716-${index.toString(16).padStart(12, "0")}`)
+const quoteId = (index: number) => QuoteId.make(`quo_550e8400-e29b-41d4-a716-${index.toString(16).padStart(12, "0")}`)
 
 const spotOf = (text: string): SpotPrice => ({ text, rate: readRate(text)!, source: "fixed", at: now - 10 })
 
@@ -88,13 +87,17 @@ describe("valuation", () => {
       })
   )
 
-  it.effect.prop("more tokens are never worth less at one rate", [Extra, Extra, Rate, Decimals], ([a, b, rate, d]) =>
-    Effect.sync(() => {
-      const spot = spotOf(rateOf(rate))
-      const less = valuation([], baseUnits(a), spot, d)!
-      const more = valuation([], baseUnits(a + b), spot, d)!
-      assert.isTrue(less.amount <= more.amount)
-    }))
+  it.effect.prop(
+    "more tokens are never worth less at one rate",
+    [Extra, Extra, Rate, Decimals],
+    ([a, b, rate, d]) =>
+      Effect.sync(() => {
+        const spot = spotOf(rateOf(rate))
+        const less = valuation([], baseUnits(a), spot, d)!
+        const more = valuation([], baseUnits(a + b), spot, d)!
+        assert.isTrue(less.amount <= more.amount)
+      })
+  )
 
   it.effect.prop(
     "takes the newest candidate that is covered, else the newest",
@@ -180,23 +183,40 @@ describe("routes of an invoice", () => {
   it("are refused by the first thing that is wrong with them, and named", () => {
     assert.isNull(routeFault(facts))
     assert.isNull(routeFault({ ...facts, acceptedNetworks: ["solana", "base"] }))
-    assert.deepStrictEqual(routeFault({ ...facts, network: "constructor" }), { code: "UNSUPPORTED_NETWORK", param: "network" })
-    assert.deepStrictEqual(routeFault({ ...facts, acceptedNetworks: ["solana"] }), { code: "UNSUPPORTED_NETWORK", param: "network" })
+    assert.deepStrictEqual(routeFault({ ...facts, network: "constructor" }), {
+      code: "UNSUPPORTED_NETWORK",
+      param: "network"
+    })
+    assert.deepStrictEqual(routeFault({ ...facts, acceptedNetworks: ["solana"] }), {
+      code: "UNSUPPORTED_NETWORK",
+      param: "network"
+    })
     for (const token of [undefined, { ...usdc, active: false }, { ...usdc, environment: "mainnet" as const }]) {
       assert.deepStrictEqual(routeFault({ ...facts, token }), { code: "TOKEN_NOT_ACCEPTED", param: "token_id" })
     }
-    assert.deepStrictEqual(routeFault({ ...facts, network: "solana" }), { code: "TOKEN_NETWORK_MISMATCH", param: "token_id" })
+    assert.deepStrictEqual(routeFault({ ...facts, network: "solana" }), {
+      code: "TOKEN_NETWORK_MISMATCH",
+      param: "token_id"
+    })
   })
 })
 
 describe("the event of a quote", () => {
   it("is numbered, of the listener's version, and tells a payor nothing of the merchant's request", () => {
     const row = quote(0, 49_990n, "1.000000")
-    const text = quoteEventText({ ms: 1_766_320_496_123n, seq: 7n }, "devnet", quoteObject(row, now), { exchange_rate: "2" }, "2026-01-15")
+    const text = quoteEventText({ ms: 1_766_320_496_123n, seq: 7n }, "devnet", quoteObject(row, now), {
+      exchange_rate: "2"
+    }, "2026-01-15")
     const { data, ...envelope } = JSON.parse(text)
     assert.deepStrictEqual(envelope, {
-      id: "evt_1766320496123-7", object: "event", api_version: "2026-01-15", created: 1_766_320_496,
-      type: "payment_quote.updated", livemode: false, pending_webhooks: 0, request: { id: null, idempotency_key: null }
+      id: "evt_1766320496123-7",
+      object: "event",
+      api_version: "2026-01-15",
+      created: 1_766_320_496,
+      type: "payment_quote.updated",
+      livemode: false,
+      pending_webhooks: 0,
+      request: { id: null, idempotency_key: null }
     })
     assert.deepStrictEqual(data, { object: quoteObject(row, now), previous_attributes: { exchange_rate: "2" } })
   })
@@ -207,13 +227,15 @@ describe("quote objects", () => {
 
   it("have exactly the contract's fields in its order, and decode, in every state", () => {
     const row = quote(0, 49_990n, "1.000000")
-    for (const object of [
-      quoteObject(row, now),
-      quoteObject(row, now + 300),
-      unavailableObject(request(49_990n), noPrice("Rate data is stale", 15)),
-      unavailableObject(request(49_990n), networkDegraded),
-      unavailableObject(request(49_990n), noSettlement, TokenId.make(9))
-    ]) {
+    for (
+      const object of [
+        quoteObject(row, now),
+        quoteObject(row, now + 300),
+        unavailableObject(request(49_990n), noPrice("Rate data is stale", 15)),
+        unavailableObject(request(49_990n), networkDegraded),
+        unavailableObject(request(49_990n), noSettlement, TokenId.make(9))
+      ]
+    ) {
       assert.deepStrictEqual(Object.keys(object), fields)
       assert.deepStrictEqual(Schema.decodeUnknownSync(Quote)(JSON.parse(JSON.stringify(object))), object)
     }

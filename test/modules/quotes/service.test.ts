@@ -51,7 +51,10 @@ describe("PaymentQuotes", () => {
         const [row] = yield* quotes.candidates(invoiceId, "base", usdc.id, start)
         assert.strictEqual(row?.id, issued.row?.id)
         assert.deepStrictEqual([row?.tokenAmount, row?.amountRemaining, row?.createdAt, row?.validUntil], [
-          49_990_000n, 49_990n, start, start + 300
+          49_990_000n,
+          49_990n,
+          start,
+          start + 300
         ])
       })
     ))
@@ -128,7 +131,10 @@ describe("PaymentQuotes", () => {
         const { quote, row, write } = yield* quotes.issue(request)
         assert.deepStrictEqual([row, write], [null, null])
         assert.deepStrictEqual([quote.quote_status, quote.status_code, quote.retryable, quote.retry_after_seconds], [
-          "unavailable", "network_degraded", true, 15
+          "unavailable",
+          "network_degraded",
+          true,
+          15
         ])
       })
     ))
@@ -141,10 +147,14 @@ describe("PaymentQuotes", () => {
         assert.deepStrictEqual([row, write], [null, null])
         assert.strictEqual(quote.amount_remaining_decimal, "49.990")
         assert.deepStrictEqual([quote.estimated_token_amount_remaining, quote.quote_status, quote.status_code], [
-          null, "unavailable", "quote_unavailable"
+          null,
+          "unavailable",
+          "quote_unavailable"
         ])
         assert.deepStrictEqual([quote.message, quote.retryable, quote.retry_after_seconds], [
-          "Rate data is stale", true, 15
+          "Rate data is stale",
+          true,
+          15
         ])
       })
     ))
@@ -158,8 +168,7 @@ describe("PaymentQuotes", () => {
         const second = yield* quotes.issue(request)
         yield* commit(second.write)
         const held = (seconds: number) =>
-          Effect.map(quotes.candidates(invoiceId, "base", usdc.id, start + seconds), (rows) =>
-            rows.map(({ id }) => id))
+          Effect.map(quotes.candidates(invoiceId, "base", usdc.id, start + seconds), (rows) => rows.map(({ id }) => id))
         assert.deepStrictEqual(yield* held(-1), [])
         assert.deepStrictEqual(yield* held(0), [first.row?.id])
         assert.deepStrictEqual(yield* held(270), [first.row?.id])

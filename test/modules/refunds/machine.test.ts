@@ -6,27 +6,36 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, nothingToScan, paymentObject } from "../../../modules/invoices/machine.ts"
 import {
-  type RefundContext,
-  reduceRefunds,
+  type Aggregate,
+  type Command,
+  decide as decideInvoice,
+  type Decision,
+  invoiceObject,
+  type InvoiceState,
+  nothingToScan,
+  paymentObject
+} from "../../../modules/invoices/machine.ts"
+import {
+  allocateRefund,
   decide,
   destinationSeconds,
   type Fees,
-  sortDestinations,
+  isActive,
   isOpen,
   isReceived,
-  isActive,
   net,
   newRefund,
   type Payout,
   quoteOf,
   quoteSeconds,
+  reduceRefunds,
   refundableAmount,
   type RefundCommand,
+  type RefundContext,
   refundObject,
   type RefundState,
-  allocateRefund
+  sortDestinations
 } from "../../../modules/refunds/machine.ts"
 import { defaultFees } from "../../../modules/refunds/plugin.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
@@ -143,7 +152,12 @@ const onInvoice = (till: Till, commands: ReadonlyArray<Command>, at = now): Till
   inverts(till.invoice, decision)
   const isGone = decision.changedPayments.some(({ status }) => status === "reverted")
   const left = isGone ? reduceRefunds(till.refunds, decision.next, at) : []
-  for (const refund of left) assert.strictEqual(refund.version, till.refunds.find(({ id }) => id === refund.id)!.version + 1)
+  for (const refund of left) {
+    assert.strictEqual(
+      refund.version,
+      till.refunds.find(({ id }) => id === refund.id)!.version + 1
+    )
+  }
   return {
     invoice: decision.next,
     refunds: till.refunds.map((refund) => left.find(({ id }) => id === refund.id) ?? refund)
@@ -152,8 +166,28 @@ const onInvoice = (till: Till, commands: ReadonlyArray<Command>, at = now): Till
 
 const Moves = Schema.Array(Schema.Struct({
   kind: Schema.Literals([
-    "observe", "observe", "confirm", "confirm", "revert", "settle", "tick", "open", "open", "late", "custom", "direct",
-    "approve", "submit", "succeed", "fail", "retry", "cancel", "expire", "begin", "pay", "pay"
+    "observe",
+    "observe",
+    "confirm",
+    "confirm",
+    "revert",
+    "settle",
+    "tick",
+    "open",
+    "open",
+    "late",
+    "custom",
+    "direct",
+    "approve",
+    "submit",
+    "succeed",
+    "fail",
+    "retry",
+    "cancel",
+    "expire",
+    "begin",
+    "pay",
+    "pay"
   ]),
   which: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })),
   amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 30_000 }))
@@ -163,7 +197,10 @@ type Move = typeof Moves.Type[number]
 const commandOf = ({ kind, which }: Move): RefundCommand | null => {
   switch (kind) {
     case "direct":
-      return { _tag: "SetDestination", destination: { network: which === 0 ? "ethereum" : "base", address: `0x${which}`, memo: null } }
+      return {
+        _tag: "SetDestination",
+        destination: { network: which === 0 ? "ethereum" : "base", address: `0x${which}`, memo: null }
+      }
     case "approve":
       return { _tag: "Approve" }
     case "submit":
@@ -210,8 +247,14 @@ const moved = (till: Till, move: Move, index: number): Till => {
         _tag: "Settle",
         paymentId,
         settlement: {
-          status: "settled", stage: "final", progress: "settled", settledAmount: payment.amount, settledAt: now, id: null,
-          txHash: null, network: "base"
+          status: "settled",
+          stage: "final",
+          progress: "settled",
+          settledAmount: payment.amount,
+          settledAt: now,
+          id: null,
+          txHash: null,
+          network: "base"
         }
       }])
     }
@@ -227,7 +270,11 @@ const moved = (till: Till, move: Move, index: number): Till => {
       }, about(till, now + index))
       if (fresh === null || isPublicError(fresh)) return till
       const after = { ...till, refunds: [...till.refunds, fresh] }
-      assert.isAtMost(Number(given(after) + promised(after)), Number(received(after)), "opened beyond what was received")
+      assert.isAtMost(
+        Number(given(after) + promised(after)),
+        Number(received(after)),
+        "opened beyond what was received"
+      )
       return after
     }
     default: {
@@ -245,7 +292,11 @@ const moved = (till: Till, move: Move, index: number): Till => {
       assert.strictEqual(next.version, refund.version + 1)
       const after = { ...till, refunds: till.refunds.map((each) => (each.id === next.id ? next : each)) }
       if (next.status === "processing" && refund.status !== "processing") {
-        assert.isAtMost(Number(given(after) + promised(after)), Number(received(after)), "to be paid beyond what was received")
+        assert.isAtMost(
+          Number(given(after) + promised(after)),
+          Number(received(after)),
+          "to be paid beyond what was received"
+        )
       }
       return commands.length === 0 ? after : onInvoice(after, commands, at)
     }
@@ -264,36 +315,52 @@ const steps: Readonly<Record<RefundState["status"], ReadonlyArray<RefundState["s
 }
 
 describe("refunds, any history", () => {
-  it.effect.prop("never come to more than was received, and no amount is given back twice or lost", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      let till = empty
-      for (const [index, move] of oneByOne(moves).entries()) {
-        const before = till
-        till = moved(till, move, index)
-        assert.strictEqual(given(till), paidOut(till), "what payments gave is what was paid out")
-        for (const payment of till.invoice.payments) assert.isTrue(payment.refunded <= payment.amount)
-        if (paidOut(till) > paidOut(before) && !till.invoice.payments.some(({ status }) => status === "reverted")) {
-          assert.isAtMost(Number(given(till) + promised(till)), Number(received(till)), "paid beyond what was received")
+  it.effect.prop(
+    "never come to more than was received, and no amount is given back twice or lost",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        let till = empty
+        for (const [index, move] of oneByOne(moves).entries()) {
+          const before = till
+          till = moved(till, move, index)
+          assert.strictEqual(given(till), paidOut(till), "what payments gave is what was paid out")
+          for (const payment of till.invoice.payments) assert.isTrue(payment.refunded <= payment.amount)
+          if (paidOut(till) > paidOut(before) && !till.invoice.payments.some(({ status }) => status === "reverted")) {
+            assert.isAtMost(
+              Number(given(till) + promised(till)),
+              Number(received(till)),
+              "paid beyond what was received"
+            )
+          }
+          for (const refund of before.refunds) {
+            const after = till.refunds.find(({ id }) => id === refund.id)!
+            if (after.status !== refund.status) assert.include(steps[refund.status], after.status)
+            if (!isOpen(refund)) assert.strictEqual(after, refund)
+            assert.isTrue(after.amount <= refund.amount && after.fee < after.amount)
+            assert.isTrue(isActive(after) || after.txHash === null)
+          }
         }
-        for (const refund of before.refunds) {
-          const after = till.refunds.find(({ id }) => id === refund.id)!
-          if (after.status !== refund.status) assert.include(steps[refund.status], after.status)
-          if (!isOpen(refund)) assert.strictEqual(after, refund)
-          assert.isTrue(after.amount <= refund.amount && after.fee < after.amount)
-          assert.isTrue(isActive(after) || after.txHash === null)
-        }
-      }
-    }), { arbitrary: { runs: 400 } })
+      }),
+    { arbitrary: { runs: 400 } }
+  )
 
-  it.effect.prop("a payment that goes takes with it what was promised of it, unless that is sent", [Moves], ([moves]) =>
-    Effect.sync(() => {
-      let till = empty
-      for (const [index, move] of oneByOne(moves).entries()) {
-        till = moved(till, move, index)
-        const waits = till.refunds.every((refund) => !isOpen(refund) || (refund.txHash === null && refund.status !== "failed"))
-        if (waits) assert.isTrue(promised(till) === 0n || given(till) + promised(till) <= received(till))
-      }
-    }), { arbitrary: { runs: 400 } })
+  it.effect.prop(
+    "a payment that goes takes with it what was promised of it, unless that is sent",
+    [Moves],
+    ([moves]) =>
+      Effect.sync(() => {
+        let till = empty
+        for (const [index, move] of oneByOne(moves).entries()) {
+          till = moved(till, move, index)
+          const waits = till.refunds.every((refund) =>
+            !isOpen(refund) || (refund.txHash === null && refund.status !== "failed")
+          )
+          if (waits) assert.isTrue(promised(till) === 0n || given(till) + promised(till) <= received(till))
+        }
+      }),
+    { arbitrary: { runs: 400 } }
+  )
 
   it.effect.prop("are spread over payments the oldest first, to the last thousandth", [
     Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 30_000 }))).check(Schema.isMaxLength(6)),
@@ -301,7 +368,8 @@ describe("refunds, any history", () => {
   ], ([amounts, wanted]) =>
     Effect.sync(() => {
       const payments = [0, 2, 1, 3].slice(0, amounts.length).reduce(
-        (till, index) => onInvoice(till, [observe(index), { _tag: "Confirm", paymentId: paymentIds[index]!, confirmations: 1 }]),
+        (till, index) =>
+          onInvoice(till, [observe(index), { _tag: "Confirm", paymentId: paymentIds[index]!, confirmations: 1 }]),
         empty
       ).invoice.payments
       const all = sum(payments, ({ amount }) => amount)
@@ -319,12 +387,23 @@ describe("refunds, any history", () => {
 const paid = (...indexes: ReadonlyArray<number>): Till =>
   indexes.reduce(
     (till, index) =>
-      onInvoice(till, [observe(index), { _tag: "Confirm", paymentId: paymentIds[index]!, confirmations: 1 }], now + index),
+      onInvoice(
+        till,
+        [observe(index), { _tag: "Confirm", paymentId: paymentIds[index]!, confirmations: 1 }],
+        now + index
+      ),
     empty
   )
 
 const refundOf = (till: Till, more: Partial<Parameters<typeof newRefund>[1]> = {}): RefundState => {
-  const fresh = newRefund("re_1", { amount: "remaining", reason: "other", feeFree: false, source: "all", quote: null, ...more }, about(till))
+  const fresh = newRefund("re_1", {
+    amount: "remaining",
+    reason: "other",
+    feeFree: false,
+    source: "all",
+    quote: null,
+    ...more
+  }, about(till))
   assert.isFalse(isPublicError(fresh) || fresh === null)
   return fresh as RefundState
 }
@@ -360,20 +439,32 @@ describe("a refund", () => {
     const done = after(till, sent, { _tag: "Succeed", txHash: "0xa" })
     has(done, { status: "succeeded", txHash: "0xa", version: 5 })
     assert.strictEqual(after(till, done, { _tag: "Succeed", txHash: "0xa" }), done, "told again, it is the same")
-    assert.strictEqual(codeOf(till, done, { _tag: "Succeed", txHash: "0xb" }), "INVALID_TRANSITION", "one payout is enough")
+    assert.strictEqual(
+      codeOf(till, done, { _tag: "Succeed", txHash: "0xb" }),
+      "INVALID_TRANSITION",
+      "one payout is enough"
+    )
   })
 
   it("that failed is worked out anew, may go elsewhere, and is not canceled any more", () => {
     const till = paid(0)
-    const begun = after(till, after(till, refundOf(till), { _tag: "SetDestination", destination: base }), { _tag: "Approve" })
-    const failed = after(till, after(till, begun, { _tag: "Submit", txHash: "0xa" }), { _tag: "Fail", code: "out_of_gas" })
+    const begun = after(till, after(till, refundOf(till), { _tag: "SetDestination", destination: base }), {
+      _tag: "Approve"
+    })
+    const failed = after(till, after(till, begun, { _tag: "Submit", txHash: "0xa" }), {
+      _tag: "Fail",
+      code: "out_of_gas"
+    })
     has(failed, { status: "failed", failureCode: "out_of_gas" })
     assert.strictEqual(codeOf(till, failed, { _tag: "Cancel" }), "REFUND_NOT_CANCELABLE")
     const elsewhere = after(till, failed, { _tag: "SetDestination", destination: ethereum })
     has(elsewhere, { status: "failed", fee: 2_000n })
     assert.strictEqual(codeOf(till, elsewhere, { _tag: "Retry" }, null), "QUOTE_UNAVAILABLE")
     has(after(till, elsewhere, { _tag: "Retry" }), {
-      status: "processing", txHash: null, failureCode: null, tokenAmount: baseUnits(5_000_000n)
+      status: "processing",
+      txHash: null,
+      failureCode: null,
+      tokenAmount: baseUnits(5_000_000n)
     })
   })
 
@@ -408,7 +499,13 @@ describe("a refund", () => {
 
   it("costs what was quoted while that holds, and nothing where it is free", () => {
     const till = paid(0)
-    const ask = { amount: usdMillis(7_000n), feeFree: false, fees: { ...fees, base: usdMillis(5n) }, network: "base", symbol: "USDC" } as const
+    const ask = {
+      amount: usdMillis(7_000n),
+      feeFree: false,
+      fees: { ...fees, base: usdMillis(5n) },
+      network: "base",
+      symbol: "USDC"
+    } as const
     const quote = quoteOf(ask, now)!
     Schema.decodeUnknownSync(RefundQuote)(quote)
     has(quote, { fee: 5, net_amount: 6_995, valid_until: now + quoteSeconds })
@@ -416,8 +513,14 @@ describe("a refund", () => {
     assert.strictEqual(after(till, refundOf(till), set, now + quoteSeconds).fee, 5n)
     assert.strictEqual(after(till, refundOf(till), set, now + quoteSeconds + 1).fee, 20n)
     assert.strictEqual(after(till, refundOf(till, { quote }), { _tag: "SetDestination", destination: base }).fee, 5n)
-    assert.strictEqual(after(till, refundOf(till, { quote }), { _tag: "SetDestination", destination: ethereum }).fee, 2_000n)
-    assert.strictEqual(after(till, refundOf(till, { feeFree: true }), { _tag: "SetDestination", destination: ethereum }).fee, 0n)
+    assert.strictEqual(
+      after(till, refundOf(till, { quote }), { _tag: "SetDestination", destination: ethereum }).fee,
+      2_000n
+    )
+    assert.strictEqual(
+      after(till, refundOf(till, { feeFree: true }), { _tag: "SetDestination", destination: ethereum }).fee,
+      0n
+    )
     assert.isNull(quoteOf({ ...ask, amount: usdMillis(5n) }, now))
   })
 
@@ -433,7 +536,8 @@ describe("a refund", () => {
     const waiting = after(till, refundOf(till), { _tag: "SetDestination", destination: base })
     const begun = after(till, waiting, { _tag: "Approve" })
     const sent = after(till, begun, { _tag: "Submit", txHash: "0xa" })
-    const gone = (refund: RefundState) => onInvoice({ ...till, refunds: [refund] }, [{ _tag: "Revert", paymentId: paymentIds[2]! }]).refunds[0]!
+    const gone = (refund: RefundState) =>
+      onInvoice({ ...till, refunds: [refund] }, [{ _tag: "Revert", paymentId: paymentIds[2]! }]).refunds[0]!
     has(gone(waiting), { status: "pending_approval", amount: 7_000n })
     has(gone(begun), { status: "failed", failureCode: "payment_reverted", amount: 7_000n })
     assert.strictEqual(gone(sent), sent)
@@ -444,17 +548,29 @@ describe("a refund", () => {
 
   it("on the wire has the contract's fields", () => {
     const till = paid(0)
-    const begun = after(till, after(till, refundOf(till), { _tag: "SetDestination", destination: base }), { _tag: "Approve" })
+    const begun = after(till, after(till, refundOf(till), { _tag: "SetDestination", destination: base }), {
+      _tag: "Approve"
+    })
     const object = refundObject({ ...begun, id: "re_550e8400-e29b-41d4-a716-446655440000" }, till.invoice.invoice)
     assert.deepStrictEqual(Object.keys(Schema.decodeUnknownSync(Refund)(object)), Object.keys(object))
     has(object, {
-      amount: 7_000, fee: 20, net_amount: 6_980, net_amount_decimal: "6.980", token_amount: "6.980000", token_symbol: "USDC", network: "base"
+      amount: 7_000,
+      fee: 20,
+      net_amount: 6_980,
+      net_amount_decimal: "6.980",
+      token_amount: "6.980000",
+      token_symbol: "USDC",
+      network: "base"
     })
   })
 
   it("of a payor who named several networks goes to one that was paid on, else where it costs least", () => {
     const all = [ethereum, { network: "sui", address: "0x1", memo: null } as const, base]
-    assert.deepStrictEqual(sortDestinations(all, paid(0).invoice.payments, fees).map(({ network }) => network), ["base", "sui", "ethereum"])
+    assert.deepStrictEqual(sortDestinations(all, paid(0).invoice.payments, fees).map(({ network }) => network), [
+      "base",
+      "sui",
+      "ethereum"
+    ])
     assert.deepStrictEqual(sortDestinations(all, [], fees).map(({ network }) => network), ["base", "sui", "ethereum"])
   })
 })
@@ -477,9 +593,17 @@ describe("an invoice", () => {
     assert.strictEqual(till.invoice.invoice.status, "underpaid")
     const part = onInvoice(till, [{ _tag: "Refund", paymentId: paymentIds[0]!, amount: usdMillis(7_000n) }])
     assert.strictEqual(part.invoice.invoice.status, "underpaid")
-    const whole = decideInvoice(part.invoice, [{ _tag: "Refund", paymentId: paymentIds[2]!, amount: usdMillis(21_000n) }], now) as Decision
+    const whole = decideInvoice(part.invoice, [{
+      _tag: "Refund",
+      paymentId: paymentIds[2]!,
+      amount: usdMillis(21_000n)
+    }], now) as Decision
     inverts(part.invoice, whole)
-    assert.deepStrictEqual(whole.events.map(({ type }) => type), ["invoice_payment.refunded", "invoice.updated", "invoice.canceled"])
+    assert.deepStrictEqual(whole.events.map(({ type }) => type), [
+      "invoice_payment.refunded",
+      "invoice.updated",
+      "invoice.canceled"
+    ])
     assert.strictEqual(whole.next.invoice.status, "canceled")
   })
 })

@@ -1,13 +1,14 @@
 /**
  * Goal: a refund lands in its invoice's own commit or not at all, however many ask at once, and its money is paid once.
- * Method: invoices, payments and refunds over the real commit log; transfers, prices and time come when the test says so.
+ * Method: invoices, payments and refunds over the real commit log; transfers, prices and time come when the test says
+ * so.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { PayorDetails } from "../../../modules/payments/plugin.ts"
-import { type RefundRequest, type RefundCommand, Refunds, type RefundState } from "../../../modules/refunds/plugin.ts"
+import { type RefundCommand, type RefundRequest, Refunds, type RefundState } from "../../../modules/refunds/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -15,7 +16,19 @@ import { isPublicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  receiveTransfer, callerOf, choose, ether, eventsOf, losePrice, newInvoice, newMerchant, reportAgain, runDue, setPrice, invoiceService, usualPrices
+  callerOf,
+  choose,
+  ether,
+  eventsOf,
+  invoiceService,
+  losePrice,
+  newInvoice,
+  newMerchant,
+  receiveTransfer,
+  reportAgain,
+  runDue,
+  setPrice,
+  usualPrices
 } from "../invoices/InvoiceService.ts"
 
 /** Base units of a test dollar. */
@@ -38,8 +51,12 @@ const remaining: RefundRequest = { amount: "remaining", reason: "other", destina
 const openBy = (invoices: Context.Service.Shape<typeof Invoices>, invoiceId: string, ask: RefundRequest) =>
   Effect.gen(function*() {
     const refunds = yield* Refunds
-    const { facts } = yield* invoices.change(invoiceId, noCause, (current, now) =>
-      Effect.map(refunds.open(current, ask, now), (opened) => opened === null ? { commands: [] } : { ...opened }))
+    const { facts } = yield* invoices.change(
+      invoiceId,
+      noCause,
+      (current, now) =>
+        Effect.map(refunds.open(current, ask, now), (opened) => opened === null ? { commands: [] } : { ...opened })
+    )
     return facts.flatMap((each) => each._tag === "Refund" ? [(each as { readonly refund?: RefundState }).refund!] : [])
   })
 
@@ -90,7 +107,11 @@ layer(invoiceService)("refunds", (it) => {
       const current = (yield* (yield* Invoices).find(invoice.id))!.invoice
       yield* (yield* PayorDetails).saveRefundAddress(current, { ...destination, address: address.toLowerCase() })
       const begun = yield* stored(waiting.id)
-      assert.deepInclude({ ...begun, amount: begun.amount.toString() }, { status: "processing", amount: "7000", destination })
+      assert.deepInclude({ ...begun, amount: begun.amount.toString() }, {
+        status: "processing",
+        amount: "7000",
+        destination
+      })
       assert.strictEqual(begun.tokenAmount, 6_980_000n)
 
       yield* command(begun.id, { _tag: "Submit", txHash: "0xpay" })
@@ -98,7 +119,10 @@ layer(invoiceService)("refunds", (it) => {
       yield* command(begun.id, { _tag: "Succeed", txHash: "0xpay" })
       const told = (yield* eventsOf(invoice.id)).slice(-4)
       assert.deepStrictEqual(told.map(({ type }) => type), [
-        "invoice_payment.refunded", "invoice_payment.refunded", "invoice.updated", "invoice.canceled"
+        "invoice_payment.refunded",
+        "invoice_payment.refunded",
+        "invoice.updated",
+        "invoice.canceled"
       ])
       for (const { data } of told.slice(0, 2)) {
         assert.include(data.object, { settlement_status: "refunded", settled_amount: 0 })
@@ -174,12 +198,14 @@ layer(invoiceService)("refunds", (it) => {
       assert.strictEqual(yield* codeOf(open(invoice.id, { ...remaining, destination: bad })), "WALLET_ADDRESS_INVALID")
       assert.deepStrictEqual(yield* (yield* Refunds).ofInvoice(invoice.merchant_id, invoice.id), [])
       const waiting = yield* open(invoice.id, remaining)
-      for (const [where, code] of [
-        [bad, "WALLET_ADDRESS_INVALID"],
-        [{ ...destination, address: usdc.address! }, "WALLET_ADDRESS_INVALID"],
-        [{ ...destination, memo: "7" }, "VALIDATION_ERROR"],
-        [{ network: "sui", address: `0x${"a".repeat(64)}`, memo: null }, "UNSUPPORTED_NETWORK"]
-      ] as const) {
+      for (
+        const [where, code] of [
+          [bad, "WALLET_ADDRESS_INVALID"],
+          [{ ...destination, address: usdc.address! }, "WALLET_ADDRESS_INVALID"],
+          [{ ...destination, memo: "7" }, "VALIDATION_ERROR"],
+          [{ network: "sui", address: `0x${"a".repeat(64)}`, memo: null }, "UNSUPPORTED_NETWORK"]
+        ] as const
+      ) {
         assert.strictEqual(yield* codeOf(command(waiting.id, { _tag: "SetDestination", destination: where })), code)
       }
       assert.strictEqual((yield* stored(waiting.id)).version, 1, "nothing of it was written")

@@ -29,10 +29,13 @@ const routes = Layer.mergeAll(
 const served = apiLayer(
   [SettingsApi],
   routes as never,
-  Layer.mergeAll(Keys.layer, Merchants.layer).pipe(Layer.provideMerge(Actors.layer), Layer.provideMerge(kernel(
-    [{ name: "auth", migrations: authMigrations, tables: authTables }, { name: "settings", migrations, tables }],
-    settingsLayer({ environments: ["devnet", "mainnet"] })
-  )))
+  Layer.mergeAll(Keys.layer, Merchants.layer).pipe(
+    Layer.provideMerge(Actors.layer),
+    Layer.provideMerge(kernel(
+      [{ name: "auth", migrations: authMigrations, tables: authTables }, { name: "settings", migrations, tables }],
+      settingsLayer({ environments: ["devnet", "mainnet"] })
+    ))
+  )
 ) as unknown as Layer.Layer<Api | Keys | MerchantSettings | SqlClient.SqlClient>
 
 const path = "/api/v1/merchant/settings"
@@ -65,8 +68,11 @@ const newMerchant = Effect.gen(function*() {
   const { call } = yield* Api
   const { id } = yield* keys.createMerchant("Demo Store", "billing@example.com")
   const caller = (scope: KeyScope, environment: Environment) =>
-    Effect.map(keys.create({ merchantId: id, name: "k", scope, environment, expiresAt: null }), ({ key }) =>
-      (more: Call = {}, query = "") => call(`${path}${query}`, { ...more, headers: { "x-api-key": key, ...more.headers } }))
+    Effect.map(
+      keys.create({ merchantId: id, name: "k", scope, environment, expiresAt: null }),
+      ({ key }) => (more: Call = {}, query = "") =>
+        call(`${path}${query}`, { ...more, headers: { "x-api-key": key, ...more.headers } })
+    )
   return {
     id,
     devnet: yield* caller("merchant", "devnet"),
@@ -75,7 +81,11 @@ const newMerchant = Effect.gen(function*() {
   }
 })
 
-const patch = (body: unknown, headers: Readonly<Record<string, string>> = {}): Call => ({ method: "PATCH", body, headers })
+const patch = (body: unknown, headers: Readonly<Record<string, string>> = {}): Call => ({
+  method: "PATCH",
+  body,
+  headers
+})
 
 const refused = (answer: Answer, status: number, code: string, says = "") => {
   assert.deepStrictEqual([answer.status, answer.json.code], [status, code], answer.text)
@@ -83,7 +93,8 @@ const refused = (answer: Answer, status: number, code: string, says = "") => {
   assert.include(answer.json.error, says)
 }
 
-const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+const png =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 /** URLs and origins that are fine; the filters of their schemas say no to nearly all random text. */
 const look = {
@@ -91,7 +102,9 @@ const look = {
   logo_uri: Schema.Literals(["https://cdn.example/logo.png", "https://shop.example/a?b=c#d", png]),
   accent: Schema.Literals(["#000000", "#0b7a43"]),
   support_email: Schema.Literals(["help@shop.example"]),
-  frame_ancestors: Schema.Array(Schema.Literals(["https://shop.example", "https://a.example:8443"])).check(Schema.isMaxLength(3)),
+  frame_ancestors: Schema.Array(Schema.Literals(["https://shop.example", "https://a.example:8443"])).check(
+    Schema.isMaxLength(3)
+  ),
   default_locale: Schema.Literals(["de", "pt-BR"]),
   allow_restart: Schema.Boolean
 }
@@ -114,7 +127,9 @@ const after = (settings: any, change: any): any => {
   for (const [name, value] of Object.entries<any>(change)) {
     if (name !== "branding") next[name] = value ?? (defaults as any)[name]
     else if (value === null) next.branding = structuredClone(defaults.branding)
-    else for (const [part, chosen] of Object.entries<any>(value)) next.branding[part] = chosen ?? (defaults.branding as any)[part]
+    else {for (const [part, chosen] of Object.entries<any>(value)) {
+        next.branding[part] = chosen ?? (defaults.branding as any)[part]
+      }}
   }
   return next
 }
@@ -122,7 +137,9 @@ const after = (settings: any, change: any): any => {
 describe("the guide on states and events", () => {
   it("names every setting that decides about invoices, with its default", () => {
     const guide = readFileSync(new URL("../../../modules/docs/guides/states.md", import.meta.url), "utf8")
-    const rows = guide.split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split("|").map((cell) => cell.trim()))
+    const rows = guide.split("\n").filter((line) => line.startsWith("| `")).map((line) =>
+      line.split("|").map((cell) => cell.trim())
+    )
     const { branding: _branding, default_environment: _environment, ...policies } = defaults
     for (const [name, value] of Object.entries(policies)) {
       const [, names = "", shown = ""] = rows.find(([, first]) => first?.includes(`\`${name}\``)) ?? []
@@ -144,27 +161,34 @@ layer(served)("merchant settings", (it) => {
       assert.deepStrictEqual(yield* (yield* MerchantSettings).get(id, "mainnet"), defaults as never)
     }))
 
-  it.effect.prop("read back as the model has them, after any history of changes in both environments", [History], ([history]) =>
-    Effect.gen(function*() {
-      const merchant = yield* newMerchant
-      const model: Record<Environment, any> = { devnet: defaults, mainnet: defaults }
-      for (const [environment, change] of history) {
-        const moved = change.default_environment === null ? "devnet" : change.default_environment
-        if (environment === "devnet" && (moved ?? model.devnet.default_environment) !== model.devnet.default_environment) {
-          refused(yield* merchant.devnet(patch(change)), 403, "ENVIRONMENT_FORBIDDEN", "default_environment")
-          continue
+  it.effect.prop(
+    "read back as the model has them, after any history of changes in both environments",
+    [History],
+    ([history]) =>
+      Effect.gen(function*() {
+        const merchant = yield* newMerchant
+        const model: Record<Environment, any> = { devnet: defaults, mainnet: defaults }
+        for (const [environment, change] of history) {
+          const moved = change.default_environment === null ? "devnet" : change.default_environment
+          if (
+            environment === "devnet" && (moved ?? model.devnet.default_environment) !== model.devnet.default_environment
+          ) {
+            refused(yield* merchant.devnet(patch(change)), 403, "ENVIRONMENT_FORBIDDEN", "default_environment")
+            continue
+          }
+          model[environment] = after(model[environment], change)
+          const other = environment === "devnet" ? "mainnet" : "devnet"
+          model[other] = { ...model[other], default_environment: model[environment].default_environment }
+          const answer = yield* merchant[environment](patch(change))
+          assert.strictEqual(answer.status, 200, answer.text)
+          assert.deepStrictEqual(answer.json, model[environment])
+          for (const one of ["devnet", "mainnet"] as const) {
+            assert.deepStrictEqual((yield* merchant[one]()).json, model[one])
+          }
         }
-        model[environment] = after(model[environment], change)
-        const other = environment === "devnet" ? "mainnet" : "devnet"
-        model[other] = { ...model[other], default_environment: model[environment].default_environment }
-        const answer = yield* merchant[environment](patch(change))
-        assert.strictEqual(answer.status, 200, answer.text)
-        assert.deepStrictEqual(answer.json, model[environment])
-        for (const one of ["devnet", "mainnet"] as const) {
-          assert.deepStrictEqual((yield* merchant[one]()).json, model[one])
-        }
-      }
-    }), { arbitrary: { runs: 40 } })
+      }),
+    { arbitrary: { runs: 40 } }
+  )
 
   it.effect("belong to one merchant and one environment, and are shown across environments when named", () =>
     Effect.gen(function*() {
@@ -211,11 +235,37 @@ layer(served)("merchant settings", (it) => {
         [{ branding: { support_email: "nobody" } }, "branding.support_email"],
         [{ branding: { default_locale: "english language" } }, "branding.default_locale"],
         [{ branding: { allow_restart: "yes" } }, "branding.allow_restart"],
-        ...["http://shop.example/l.png", "https://u:p@shop.example/", "https://", "javascript:alert(1)", "//x.example", "https://x.example/\"onload=", "data:image/png;base64,AA", `${png}=`, png.replace("png", "svg+xml"), png.replace("png", "jpeg"), `${png.slice(0, -8)}${"A".repeat(16_384)}`]
+        ...[
+          "http://shop.example/l.png",
+          "https://u:p@shop.example/",
+          "https://",
+          "javascript:alert(1)",
+          "//x.example",
+          "https://x.example/\"onload=",
+          "data:image/png;base64,AA",
+          `${png}=`,
+          png.replace("png", "svg+xml"),
+          png.replace("png", "jpeg"),
+          `${png.slice(0, -8)}${"A".repeat(16_384)}`
+        ]
           .map((logo_uri) => [{ branding: { logo_uri } }, "branding.logo_uri"] as const),
-        ...["http://shop.example", "https://shop.example/", "https://*.example", "https://a.example; script-src *", "https://SHOP.example", "https://shop.example:443", "'self'", "https://a,b"]
-          .map((origin) => [{ branding: { frame_ancestors: ["https://ok.example", origin] } }, "branding.frame_ancestors.1"] as const),
-        [{ branding: { frame_ancestors: Array.from({ length: 11 }, (_, n) => `https://s${n}.example`) } }, "branding.frame_ancestors"]
+        ...[
+          "http://shop.example",
+          "https://shop.example/",
+          "https://*.example",
+          "https://a.example; script-src *",
+          "https://SHOP.example",
+          "https://shop.example:443",
+          "'self'",
+          "https://a,b"
+        ]
+          .map((origin) =>
+            [{ branding: { frame_ancestors: ["https://ok.example", origin] } }, "branding.frame_ancestors.1"] as const
+          ),
+        [
+          { branding: { frame_ancestors: Array.from({ length: 11 }, (_, n) => `https://s${n}.example`) } },
+          "branding.frame_ancestors"
+        ]
       ]
       for (const [body, param] of wrong) {
         refused(yield* devnet(patch({ late_window_seconds: 1, ...body })), 400, "VALIDATION_ERROR", param)
@@ -230,9 +280,15 @@ layer(served)("merchant settings", (it) => {
     Effect.gen(function*() {
       const { devnet, mainnet } = yield* newMerchant
       const changes = [
-        { payment_tolerance_bps: 7 }, { payment_tolerance_amount: 8 }, { overpay_tolerance_amount: 9 },
-        { late_window_seconds: 11 }, { underpaid_grace_seconds: 12 }, { branding: { accent: "#111111" } },
-        { branding: { default_locale: "fr" } }, { default_environment: "mainnet" }, { confirmation_policy: "final" }
+        { payment_tolerance_bps: 7 },
+        { payment_tolerance_amount: 8 },
+        { overpay_tolerance_amount: 9 },
+        { late_window_seconds: 11 },
+        { underpaid_grace_seconds: 12 },
+        { branding: { accent: "#111111" } },
+        { branding: { default_locale: "fr" } },
+        { default_environment: "mainnet" },
+        { confirmation_policy: "final" }
       ]
       const answers = yield* Effect.all(
         changes.map((change) => "default_environment" in change ? mainnet(patch(change)) : devnet(patch(change))),

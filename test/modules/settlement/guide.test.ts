@@ -3,8 +3,19 @@
  * Method: the guide's Markdown is read as data; each report and refund is made to a payment in each status.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Aggregate, type Command, type Decision, decide, type PaymentState } from "../../../modules/invoices/machine.ts"
-import { maximumRetries, applyReports, retryAfterSeconds, type SettlementReport } from "../../../modules/settlement/rules.ts"
+import {
+  type Aggregate,
+  type Command,
+  decide,
+  type Decision,
+  type PaymentState
+} from "../../../modules/invoices/machine.ts"
+import {
+  applyReports,
+  maximumRetries,
+  retryAfterSeconds,
+  type SettlementReport
+} from "../../../modules/settlement/rules.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { SettlementProgress, SettlementStage, SettlementStatus } from "../../../schemas/Payment.ts"
 import { arrival, guide, now, rowsOf, unpaid } from "../../fixtures/guides.ts"
@@ -28,13 +39,22 @@ describe("the guide on settlement", () => {
     ], now) as Decision
     const [payment] = paid.next.payments as [PaymentState]
     const inStatus = (status: SettlementStatus): Aggregate => {
-      const progress = status === "pending" ? "queued" : status === "processing" ? "submitted"
-        : status === "failed" || status === "manual" ? "failed" : "settled"
+      const progress = status === "pending" ? "queued" : status === "processing" ?
+        "submitted"
+        : status === "failed" || status === "manual"
+        ? "failed"
+        : "settled"
       const refunded = usdMillis(status === "refunded" ? 50_000n : status === "partially_refunded" ? 1n : 0n)
       const settledAmount = progress === "settled" ? usdMillis(50_000n - refunded) : null
       const settlement = {
-        status, progress, settledAmount, stage: progress === "settled" ? "final" : "sweep",
-        settledAt: null, id: null, txHash: null, network: null
+        status,
+        progress,
+        settledAmount,
+        stage: progress === "settled" ? "final" : "sweep",
+        settledAt: null,
+        id: null,
+        txHash: null,
+        network: null
       } as const
       return { ...paid.next, payments: [{ ...payment, settlement, refunded }] }
     }
@@ -55,7 +75,8 @@ describe("the guide on settlement", () => {
         ? [1_000n, 50_000n].map((amount) => [{ _tag: "Refund", paymentId: one.id, amount: usdMillis(amount) }])
         : []
       const after = [...made, ...refunds].map((commands) =>
-        (decide(before, commands, now) as Decision).next.payments[0]!.settlement!.status)
+        (decide(before, commands, now) as Decision).next.payments[0]!.settlement!.status
+      )
       assert.sameMembers([...new Set(after)].filter((each) => each !== status), list(next), status)
     }
   })

@@ -1,32 +1,32 @@
 /**
- * Goal: whatever the chain, the driver and the operator tell, in whatever order, a payment's settlement follows the table
- * of the contract, is told once with what moved it, and never says more than is true.
- * Method: properties over random facts through both machines, as the hook joins them; then the table word by word.
+ * Goal: whatever the chain, the driver and the operator tell, in whatever order, a payment's settlement follows the
+ * table of the contract, is told once with what moved it, and never says more than is true. Method: properties over
+ * random facts through both machines, as the hook joins them; then the table word by word.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
   type Aggregate,
-  type IncomingTransfer,
   type Command,
-  type Decision,
   decide,
+  type Decision,
+  type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
   paymentObject,
   type PaymentState
 } from "../../../modules/invoices/machine.ts"
 import {
-  applyDriverAnswer,
   affectedPayments,
+  applyDriverAnswer,
+  applyReports,
   type DriverPolicy,
-  updateSettlement,
   maximumRetries,
   type ReportResult,
-  applyReports,
   retryAfterSeconds,
   type SettlementReport,
-  type SettlementState
+  type SettlementState,
+  updateSettlement
 } from "../../../modules/settlement/rules.ts"
 import { type EventDraft, previousAttributes } from "../../../schemas/Event.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
@@ -69,10 +69,34 @@ const invoice: InvoiceState = {
 }
 
 const drivers: Readonly<Record<"direct" | "auto" | "waiting" | "manual", DriverPolicy>> = {
-  direct: { name: "direct", firstStage: "awaiting_confirmation", firstCheckSeconds: () => 0, nextCheckSeconds: () => 5, retriesFailures: true },
-  auto: { name: "auto", firstStage: "sweep", firstCheckSeconds: () => 0, nextCheckSeconds: () => 5, retriesFailures: true },
-  waiting: { name: "waiting", firstStage: "sweep", firstCheckSeconds: null, nextCheckSeconds: () => 5, retriesFailures: true },
-  manual: { name: "manual", firstStage: "sweep", firstCheckSeconds: null, nextCheckSeconds: () => 5, retriesFailures: false }
+  direct: {
+    name: "direct",
+    firstStage: "awaiting_confirmation",
+    firstCheckSeconds: () => 0,
+    nextCheckSeconds: () => 5,
+    retriesFailures: true
+  },
+  auto: {
+    name: "auto",
+    firstStage: "sweep",
+    firstCheckSeconds: () => 0,
+    nextCheckSeconds: () => 5,
+    retriesFailures: true
+  },
+  waiting: {
+    name: "waiting",
+    firstStage: "sweep",
+    firstCheckSeconds: null,
+    nextCheckSeconds: () => 5,
+    retriesFailures: true
+  },
+  manual: {
+    name: "manual",
+    firstStage: "sweep",
+    firstCheckSeconds: null,
+    nextCheckSeconds: () => 5,
+    retriesFailures: false
+  }
 }
 
 const arrival = (index: number, amount = 50_000n): IncomingTransfer => ({
@@ -119,7 +143,8 @@ const turn = (world: World, driver: DriverPolicy, { commands, facts }: ReportRes
       driver,
       facts,
       at
-    ))
+    )
+  )
   const all = [...commands, ...beside.flatMap((one) => one.commands)]
   const { events, next, exceptions } = decide(world.state, all, at) as Decision
   const wrote = beside.flatMap(({ rows }) => rows)
@@ -136,14 +161,25 @@ const turn = (world: World, driver: DriverPolicy, { commands, facts }: ReportRes
 const moves = (world: World, driver: DriverPolicy, commands: ReadonlyArray<Command>, at = now) =>
   turn(world, driver, { commands, facts: [] }, at)
 
-const tells = (world: World, driver: DriverPolicy, paymentId: string, report: SettlementReport, at = now): Turn | string => {
+const tells = (
+  world: World,
+  driver: DriverPolicy,
+  paymentId: string,
+  report: SettlementReport,
+  at = now
+): Turn | string => {
   const taken = applyReports(world.state, [{ paymentId, report }], at)
   return "code" in taken ? taken.code : turn(world, driver, taken, at)
 }
 
 /** The clock comes to a payment, and its driver says what it says. */
-const clockComes = (world: World, driver: DriverPolicy, paymentId: string, said: SettlementReport | undefined, at: number) =>
-  turn(world, driver, applyDriverAnswer(world.state, paymentId, said, at), at)
+const clockComes = (
+  world: World,
+  driver: DriverPolicy,
+  paymentId: string,
+  said: SettlementReport | undefined,
+  at: number
+) => turn(world, driver, applyDriverAnswer(world.state, paymentId, said, at), at)
 
 const told = (answer: Turn | string): Turn => {
   assert.isObject(answer, `refused: ${String(answer)}`)
@@ -166,8 +202,22 @@ const failed: SettlementReport = { _tag: "Failed", reason: "no gas" }
 
 const Move = Schema.Struct({
   kind: Schema.Literals([
-    "observe", "confirm", "revert", "giveUp", "refund", "clock", "clockSettles", "clockFails",
-    "submitted", "confirming", "settled", "straight", "failed", "review", "abandon", "retry"
+    "observe",
+    "confirm",
+    "revert",
+    "giveUp",
+    "refund",
+    "clock",
+    "clockSettles",
+    "clockFails",
+    "submitted",
+    "confirming",
+    "settled",
+    "straight",
+    "failed",
+    "review",
+    "abandon",
+    "retry"
   ]),
   payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
   stage: Schema.Literals(["sweep", "convert", "transfer"]),
@@ -221,7 +271,11 @@ const commandOf = ({ amount, kind, payment }: typeof Move.Type): Command | undef
 }
 
 /** Plays moves, those that belong together in one change, and shows every turn. */
-const play = (driver: DriverPolicy, all: ReadonlyArray<typeof Move.Type>, see: (before: World, after: Turn) => void) => {
+const play = (
+  driver: DriverPolicy,
+  all: ReadonlyArray<typeof Move.Type>,
+  see: (before: World, after: Turn) => void
+) => {
   let world: World = start
   let commands: ReadonlyArray<Command> = []
   const flush = () => {
@@ -282,8 +336,12 @@ const belongs = ({ settlement }: PaymentState): boolean => {
 }
 
 describe("settlement, any history", () => {
-  it.effect.prop("status, stage and progress are those of the table, and one follows the other as it says", [Driver, Moves], ([
-    name, all
+  it.effect.prop("status, stage and progress are those of the table, and one follows the other as it says", [
+    Driver,
+    Moves
+  ], ([
+    name,
+    all
   ]) =>
     Effect.sync(() =>
       play(drivers[name], all, (before, after) => {
@@ -298,15 +356,23 @@ describe("settlement, any history", () => {
             assert.include(reachable[from]!, to)
           }
         }
-      })))
+      })
+    ))
 
-  it.effect.prop("a payment that is not on its chain has settled nothing, so sums over payments are right", [Driver, Moves], ([
-    name, all
+  it.effect.prop("a payment that is not on its chain has settled nothing, so sums over payments are right", [
+    Driver,
+    Moves
+  ], ([
+    name,
+    all
   ]) =>
     Effect.sync(() =>
       play(drivers[name], all, (before, { state }) => {
         for (const payment of state.payments) {
-          const { settled_amount, settled_at, settlement, settlement_status } = paymentObject(state.invoice, payment) as any
+          const { settled_amount, settled_at, settlement, settlement_status } = paymentObject(
+            state.invoice,
+            payment
+          ) as any
           if (payment.status === "reverted") {
             assert.include([null, 0], settled_amount)
             assert.isNull(settled_at)
@@ -321,41 +387,55 @@ describe("settlement, any history", () => {
             assert.strictEqual(settled_amount, Number(was.settlement.settledAmount))
           }
         }
-      })))
-
-  it.effect.prop("previous attributes lead back from every event to the one before it", [Driver, Moves], ([name, all]) =>
-    Effect.sync(() => {
-      const known = new Map<string, object>([[invoice.id, invoiceObject(invoice)]])
-      play(drivers[name], all, (_, { events, state }) => {
-        const before = new Map(known)
-        const isFirst = new Set<string>()
-        for (const { object, previousAttributes: previous, type } of events) {
-          const id = object.id as string
-          if (type === "invoice_payment.created") assert.deepStrictEqual(previous, {})
-          // The specific events of an invoice share the previous attributes of their `invoice.updated`.
-          else assert.deepStrictEqual({ ...object, ...previous }, type.startsWith("invoice.") ? before.get(id) : known.get(id))
-          if (type === "invoice_payment.updated") assert.isNotEmpty(previous)
-          if (type === "invoice.updated" && isFirst.has(id)) before.set(id, object)
-          isFirst.add(id)
-          known.set(id, object)
-        }
-        for (const payment of state.payments) {
-          assert.deepStrictEqual(known.get(payment.id), paymentObject(state.invoice, payment))
-        }
       })
-    }))
+    ))
 
-  it.effect.prop("what is settled never exceeds what came, less what was given back", [Driver, Moves], ([name, all]) =>
-    Effect.sync(() =>
-      play(drivers[name], all, (_, { state }) => {
-        for (const { amount, refunded, settlement } of state.payments) {
-          assert.isTrue(refunded <= amount)
-          if (settlement?.settledAmount != null) assert.isTrue(settlement.settledAmount <= amount - refunded)
-        }
-      })))
+  it.effect.prop(
+    "previous attributes lead back from every event to the one before it",
+    [Driver, Moves],
+    ([name, all]) =>
+      Effect.sync(() => {
+        const known = new Map<string, object>([[invoice.id, invoiceObject(invoice)]])
+        play(drivers[name], all, (_, { events, state }) => {
+          const before = new Map(known)
+          const isFirst = new Set<string>()
+          for (const { object, previousAttributes: previous, type } of events) {
+            const id = object.id as string
+            if (type === "invoice_payment.created") assert.deepStrictEqual(previous, {})
+            // The specific events of an invoice share the previous attributes of their `invoice.updated`.
+            else {assert.deepStrictEqual(
+                { ...object, ...previous },
+                type.startsWith("invoice.") ? before.get(id) : known.get(id)
+              )}
+            if (type === "invoice_payment.updated") assert.isNotEmpty(previous)
+            if (type === "invoice.updated" && isFirst.has(id)) before.set(id, object)
+            isFirst.add(id)
+            known.set(id, object)
+          }
+          for (const payment of state.payments) {
+            assert.deepStrictEqual(known.get(payment.id), paymentObject(state.invoice, payment))
+          }
+        })
+      })
+  )
+
+  it.effect.prop(
+    "what is settled never exceeds what came, less what was given back",
+    [Driver, Moves],
+    ([name, all]) =>
+      Effect.sync(() =>
+        play(drivers[name], all, (_, { state }) => {
+          for (const { amount, refunded, settlement } of state.payments) {
+            assert.isTrue(refunded <= amount)
+            if (settlement?.settledAmount != null) assert.isTrue(settlement.settledAmount <= amount - refunded)
+          }
+        })
+      )
+  )
 
   it.effect.prop("no more than 5 automatic retries are made, and what waits for nobody is over or an operator's", [
-    Driver, Moves
+    Driver,
+    Moves
   ], ([name, all]) =>
     Effect.sync(() => {
       const driver = drivers[name]
@@ -363,9 +443,12 @@ describe("settlement, any history", () => {
         for (const [id, row] of rows) {
           const { settlement, status } = state.payments.find((payment) => payment.id === id)!
           assert.isAtMost(row.retries, maximumRetries)
-          assert.strictEqual(row.isOpen, isCounted(status) || status === "manual_retry"
-            ? settlement?.progress !== "settled" && settlement?.status !== "refunded" && settlement !== null
-            : false)
+          assert.strictEqual(
+            row.isOpen,
+            isCounted(status) || status === "manual_retry"
+              ? settlement?.progress !== "settled" && settlement?.status !== "refunded" && settlement !== null
+              : false
+          )
           if (!row.isOpen) assert.isNull(row.dueAt)
           if (settlement?.status === "manual") {
             assert.isTrue(state.openExceptions.has(`settlement_failed:${id}`))
@@ -379,7 +462,11 @@ describe("settlement, the contract word by word", () => {
   it("a payment that comes to count is told as confirmed and pending by one event", () => {
     for (const driver of [drivers.direct, drivers.manual]) {
       const { events } = moves(moves(start, driver, [observe]), driver, [confirm])
-      assert.deepStrictEqual(events.map(({ type }) => type), ["invoice_payment.updated", "invoice.updated", "invoice.paid"])
+      assert.deepStrictEqual(events.map(({ type }) => type), [
+        "invoice_payment.updated",
+        "invoice.updated",
+        "invoice.paid"
+      ])
       const [{ object, previousAttributes: previous }] = events as [EventDraft]
       assert.include(object, { status: "confirmed", settlement_status: "pending", settled_amount: null })
       assert.deepInclude(object["settlement"], { stage: driver.firstStage, status: "queued", settlement_tx_hash: null })
@@ -394,7 +481,12 @@ describe("settlement, the contract word by word", () => {
         const report: SettlementReport = { _tag, stage, txHash: `0x${stage}`, network: "base" }
         const next = told(tells(world, drivers.waiting, one.id, report))
         assert.deepStrictEqual(next.events.map(({ type }) => type), ["invoice_payment.updated"])
-        assert.include(settlementOf(next) as object, { status: "processing", stage, progress: _tag.toLowerCase(), txHash: `0x${stage}` })
+        assert.include(settlementOf(next) as object, {
+          status: "processing",
+          stage,
+          progress: _tag.toLowerCase(),
+          txHash: `0x${stage}`
+        })
         const again = told(tells(next, drivers.waiting, one.id, report))
         assert.deepStrictEqual(again.events, [])
         world = again
@@ -404,15 +496,29 @@ describe("settlement, the contract word by word", () => {
       tells(world, drivers.waiting, one.id, { _tag: "Submitted", stage: "sweep", txHash: "0xother", network: null }),
       "INVALID_TRANSITION"
     )
-    const late = told(tells(world, drivers.waiting, one.id, { _tag: "Submitted", stage: "transfer", txHash: "0xtransfer", network: "base" }))
+    const late = told(
+      tells(world, drivers.waiting, one.id, {
+        _tag: "Submitted",
+        stage: "transfer",
+        txHash: "0xtransfer",
+        network: "base"
+      })
+    )
     assert.deepStrictEqual(late.events, [])
     const end = told(tells(world, drivers.waiting, one.id, settled, now + 9))
     assert.include(settlementOf(end) as object, {
-      status: "settled", stage: "final", progress: "settled", settledAmount: 50_000n, settledAt: now + 9, txHash: "0xsettle"
+      status: "settled",
+      stage: "final",
+      progress: "settled",
+      settledAmount: 50_000n,
+      settledAt: now + 9,
+      txHash: "0xsettle"
     })
     assert.include(rowOf(end), { isOpen: false, dueAt: null })
     assert.deepStrictEqual(told(tells(end, drivers.waiting, one.id, settled)).events, [])
-    for (const report of [failed, { _tag: "Retry" }, { ...settled, txHash: "0xtwice" }] as ReadonlyArray<SettlementReport>) {
+    for (
+      const report of [failed, { _tag: "Retry" }, { ...settled, txHash: "0xtwice" }] as ReadonlyArray<SettlementReport>
+    ) {
       assert.strictEqual(tells(end, drivers.waiting, one.id, report), "INVALID_TRANSITION")
     }
   })
@@ -456,7 +562,12 @@ describe("settlement, the contract word by word", () => {
   })
 
   it("giving up keeps what is shown, opens an exception, stops the retries and is told to whoever waits", () => {
-    for (const [report, status] of [[failed, "failed"], [{ _tag: "Review", reason: "?" }, "manual"], [null, "failed"]] as const) {
+    for (
+      const [report, status] of [[failed, "failed"], [{ _tag: "Review", reason: "?" }, "manual"], [
+        null,
+        "failed"
+      ]] as const
+    ) {
       const before = report === null
         ? counted(drivers.waiting)
         : told(tells(counted(drivers.waiting), drivers.waiting, one.id, report))
@@ -483,17 +594,29 @@ describe("settlement, the contract word by word", () => {
   it("what was settled is told as failed when the payor's transfer is taken back, and what was forwarded as settled when it returns", () => {
     const shown = ({ state }: Parameters<typeof settlementOf>[0]) => paymentObject(state.invoice, state.payments[0]!)
     const lost = { settlement_status: "failed", settled_amount: 0, settled_amount_decimal: "0.000", settled_at: null }
-    const forwarded = told(tells(counted(drivers.manual), drivers.manual, one.id, { ...settled, amount: usdMillis(49_000n) }))
+    const forwarded = told(
+      tells(counted(drivers.manual), drivers.manual, one.id, { ...settled, amount: usdMillis(49_000n) })
+    )
     const gone = moves(forwarded, drivers.manual, [revert])
     assert.deepInclude(shown(gone), lost)
-    assert.deepInclude(shown(gone)["settlement"], { summary_status: "failed", status: "failed", settlement_tx_hash: settled.txHash })
+    assert.deepInclude(shown(gone)["settlement"], {
+      summary_status: "failed",
+      status: "failed",
+      settlement_tx_hash: settled.txHash
+    })
     const back = moves(gone, drivers.manual, [observe, confirm])
     assert.deepInclude(shown(back), { settlement_status: "settled", settled_amount: 49_000 })
     const direct = told(tells(counted(drivers.direct), drivers.direct, one.id, straight))
     const taken = moves(direct, drivers.direct, [revert])
     assert.deepInclude(shown(taken), lost)
-    assert.deepInclude(shown(moves(taken, drivers.direct, [observe])), { settlement_status: null, settled_amount: null })
-    assert.deepInclude(shown(moves(taken, drivers.direct, [observe, confirm])), { settlement_status: "pending", settled_amount: null })
+    assert.deepInclude(shown(moves(taken, drivers.direct, [observe])), {
+      settlement_status: null,
+      settled_amount: null
+    })
+    assert.deepInclude(shown(moves(taken, drivers.direct, [observe, confirm])), {
+      settlement_status: "pending",
+      settled_amount: null
+    })
   })
 
   it("a refund of a part leaves the rest to be settled, one of all of it ends the settlement", () => {
@@ -501,22 +624,35 @@ describe("settlement, the contract word by word", () => {
     const part = moves(counted(drivers.manual), drivers.manual, [refund(20_000n)])
     assert.strictEqual(settlementOf(part)?.status, "partially_refunded")
     const end = told(tells(part, drivers.manual, one.id, settled))
-    assert.include(settlementOf(end) as object, { status: "partially_refunded", stage: "final", progress: "settled", settledAmount: 30_000n })
+    assert.include(settlementOf(end) as object, {
+      status: "partially_refunded",
+      stage: "final",
+      progress: "settled",
+      settledAmount: 30_000n
+    })
     const whole = moves(counted(drivers.manual), drivers.manual, [refund(50_000n)])
     assert.strictEqual(settlementOf(whole)?.status, "refunded")
     assert.include(rowOf(whole), { isOpen: false })
     assert.strictEqual(tells(whole, drivers.manual, one.id, settled), "INVALID_TRANSITION")
-    const dear = told(tells(counted(drivers.manual), drivers.manual, one.id, { ...settled, amount: usdMillis(49_000n) }))
+    const dear = told(
+      tells(counted(drivers.manual), drivers.manual, one.id, { ...settled, amount: usdMillis(49_000n) })
+    )
     assert.strictEqual(settlementOf(moves(dear, drivers.manual, [refund(1_000n)]))?.settledAmount, 48_000n)
   })
 
   it("refuses an amount that cannot be, a payment of another invoice, and one that does not count", () => {
     const world = counted(drivers.manual)
     for (const amount of [0n, 50_001n]) {
-      assert.strictEqual(tells(world, drivers.manual, one.id, { ...settled, amount: usdMillis(amount) }), "VALIDATION_ERROR")
+      assert.strictEqual(
+        tells(world, drivers.manual, one.id, { ...settled, amount: usdMillis(amount) }),
+        "VALIDATION_ERROR"
+      )
     }
     assert.strictEqual(tells(world, drivers.manual, arrival(9).id, settled), "NOT_FOUND")
-    assert.strictEqual(tells(moves(start, drivers.manual, [observe]), drivers.manual, one.id, settled), "INVALID_TRANSITION")
+    assert.strictEqual(
+      tells(moves(start, drivers.manual, [observe]), drivers.manual, one.id, settled),
+      "INVALID_TRANSITION"
+    )
   })
 
   it("several reports of one change are one event, from the state before all of them", () => {

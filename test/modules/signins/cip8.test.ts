@@ -18,8 +18,8 @@ import {
   coseKey,
   keyHashOf,
   keysOf,
-  type SignedProof,
   signData,
+  type SignedProof,
   stakeHash
 } from "../../support/SignInWallets.ts"
 
@@ -94,7 +94,8 @@ describe("cip8", () => {
 
   /** From the tests of that verifier: proofs of real wallets. */
   const stakeProof: SignedProof = {
-    signature: "84582aa201276761646472657373581de118987c1612069d4080a0eb247820cb987fea81bddeaafdd41f996281a166686173686564f4" +
+    signature:
+      "84582aa201276761646472657373581de118987c1612069d4080a0eb247820cb987fea81bddeaafdd41f996281a166686173686564f4" +
       "58264175677573746120416461204b696e672c20436f756e74657373206f66204c6f76656c61636558401712458b19f606b322982f6290c78529" +
       "a235b56c0f1cec4f24b12a8660b40cd37f4c5440a465754089c462ed4b0d613bffaee3d1833516569fda4852f42a4a0f",
     publicKey: "a4010103272006215820b89526fd6bf4ba737c55ea90670d16a27f8de6cc1982349b3b676705a2f420c6",
@@ -104,7 +105,8 @@ describe("cip8", () => {
   const paymentAddress =
     "addr1qxtu4w2rq2mdguw4fkms2ge4m070nq8cmlyjfhghwlh8sjscnp7pvysxn4qgpg8ty3uzpjuc0l4gr0w74t7ag8uev2qseuyw6u"
   const paymentProof: SignedProof = {
-    signature: "845846a20127676164647265737358390197cab94302b6d471d54db7052335dbfcf980f8dfc924dd1777ee784a18987c1612069d4080a0" +
+    signature:
+      "845846a20127676164647265737358390197cab94302b6d471d54db7052335dbfcf980f8dfc924dd1777ee784a18987c1612069d4080a0" +
       "eb247820cb987fea81bddeaafdd41f996281a166686173686564f44b48656c6c6f20576f726c645840b65cb33e107a692605a479811a8405e44e" +
       "eac5217c6ef92b79c221c2309305ec2db927fb75a7d197602e1eb2e663dae227aa7c0510b6484f5591b2b4bd47b70d",
     publicKey: "a4010103272006215820472be3f30b51ead6d020e0d370774861e242ca23eaca2f4eff4ddb8eaa3abefd",
@@ -141,7 +143,9 @@ describe("cip8", () => {
   it.effect("keeps the networks apart", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "cardano")
-      for (const [kind, chainId] of [["base", "preprod"], ["test base", "mainnet"], ["test base", "preprod"]] as const) {
+      for (
+        const [kind, chainId] of [["base", "preprod"], ["test base", "mainnet"], ["test base", "preprod"]] as const
+      ) {
         const wallet = cardanoWallet(kind)(1)
         const challenge = challengeOf(driver, "cardano", wallet.address, { chainId })
         const message = driver.message(challenge)
@@ -169,7 +173,9 @@ describe("cip8", () => {
         "an address as text": signData(1, enterprise, message, { header: [[1, -8], ["address", challenge.address]] }),
         "another address": signData(1, cardanoKinds.base(hash)[1], message),
         "a key of another type": signData(1, enterprise, message, { key: [[1, 2], [3, -8], [-1, 6], [-2, publicKey]] }),
-        "a key of another curve": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 4], [-2, publicKey]] }),
+        "a key of another curve": signData(1, enterprise, message, {
+          key: [[1, 1], [3, -8], [-1, 4], [-2, publicKey]]
+        }),
         "a key without bytes": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 6]] }),
         "a short key": signData(1, enterprise, message, { key: coseKey(publicKey.slice(1)) }),
         "no key": { ...good, publicKey: null },

@@ -1,7 +1,7 @@
 /**
- * Goal: EVM wallets sign in by EIP-4361, with a key or through their contract, and a signature counts once as one thing.
- * Method: the conformance suite with viem's accounts; `siwe`, viem and ethers judge text and signature; a contract wallet
- * on anvil decides for itself, and viem asks it the same.
+ * Goal: EVM wallets sign in by EIP-4361, with a key or through their contract, and a signature counts once as one
+ * thing. Method: the conformance suite with viem's accounts; `siwe`, viem and ethers judge text and signature; a
+ * contract wallet on anvil decides for itself, and viem asks it the same.
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"

@@ -93,8 +93,10 @@ describe("suimessage", () => {
         "Multisig accounts cannot sign in: use an account held by one key."
       )
       for (const [flag, name] of [[5, "zkLogin"], [6, "Passkey"]] as const) {
-        const refused = yield* attempt(keys.toSuiAddress(), () =>
-          Promise.resolve(Buffer.from([flag, ...new Uint8Array(200)]).toString("base64")))
+        const refused = yield* attempt(
+          keys.toSuiAddress(),
+          () => Promise.resolve(Buffer.from([flag, ...new Uint8Array(200)]).toString("base64"))
+        )
         assert.include(refused._tag === "Failure" ? refused.failure.message : "", `${name} accounts cannot sign in`)
       }
     }))

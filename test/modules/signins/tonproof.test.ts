@@ -1,7 +1,6 @@
 /**
- * Goal: TON wallets sign in by `ton_proof`, whichever of their contracts they run.
- * Method: the conformance suite with tweetnacl's keys and the contracts' published codes; a proof that a wallet app made;
- * `@ton/core` judges addresses.
+ * Goal: TON wallets sign in by `ton_proof`, whichever of their contracts they run. Method: the conformance suite with
+ * tweetnacl's keys and the contracts' published codes; a proof that a wallet app made; `@ton/core` judges addresses.
  */
 import { Address, contractAddress } from "@ton/core"
 import { sha256_sync } from "@ton/crypto"
@@ -10,13 +9,7 @@ import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { plugin } from "../../../modules/signins/tonproof.ts"
 import type { Challenge, SignInDriver, SignInProof } from "../../../runtime/SignIns.ts"
-import {
-  challengeOf,
-  driverOf,
-  nonceOf,
-  signInConformance,
-  testSeconds
-} from "../../conformance/signins.ts"
+import { challengeOf, driverOf, nonceOf, signInConformance, testSeconds } from "../../conformance/signins.ts"
 import {
   keysOf,
   type SignedProof,
@@ -168,7 +161,10 @@ describe("tonproof", () => {
   it.effect("says so where a contract's key cannot be known, or may not sign", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin("v2r2")
-      assert.include(yield* judge(challenge, tonProof("v2r2", 1, challenge), driver) ?? "", "sign in with a v3, v4 or v5")
+      assert.include(
+        yield* judge(challenge, tonProof("v2r2", 1, challenge), driver) ?? "",
+        "sign in with a v3, v4 or v5"
+      )
       const mute = tonState("v5r1", keysOf(1).publicKey, { mayKeySign: false })
       const muted = challengeOf(driver, "ton", contractAddress(0, mute).toRawString())
       const good = tonProof("v5r1", 1, muted, { address: contractAddress(0, mute) })
@@ -179,12 +175,16 @@ describe("tonproof", () => {
 
   const Hash = Schema.Uint8Array
 
-  it.effect.prop("spells addresses as @ton/core does", [Hash, Schema.Literals([0, -1])], ([bytes, workchain]) =>
-    Effect.gen(function*() {
-      const driver = yield* driverOf(plugin, "ton")
-      const address = new Address(workchain, sha256_sync(Buffer.from(bytes)))
-      const expected = address.toString({ bounceable: false, urlSafe: true, testOnly: false })
-      assert.strictEqual(driver.canonicalAddress(address.toString()), expected)
-      assert.strictEqual(driver.canonicalAddress(address.toRawString()), expected)
-    }))
+  it.effect.prop(
+    "spells addresses as @ton/core does",
+    [Hash, Schema.Literals([0, -1])],
+    ([bytes, workchain]) =>
+      Effect.gen(function*() {
+        const driver = yield* driverOf(plugin, "ton")
+        const address = new Address(workchain, sha256_sync(Buffer.from(bytes)))
+        const expected = address.toString({ bounceable: false, urlSafe: true, testOnly: false })
+        assert.strictEqual(driver.canonicalAddress(address.toString()), expected)
+        assert.strictEqual(driver.canonicalAddress(address.toRawString()), expected)
+      })
+  )
 })

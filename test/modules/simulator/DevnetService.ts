@@ -1,4 +1,7 @@
-/** A whole devnet in this process, with its simulated chains at hand: what a test asks over HTTP, it can also make happen. */
+/**
+ * A whole devnet in this process, with its simulated chains at hand: what a test asks over HTTP, it can also make
+ * happen.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
@@ -22,7 +25,7 @@ import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { configOf, exchange, type TestResponse, rpcToken, type TestRequest } from "../../support/Service.ts"
+import { configOf, exchange, rpcToken, type TestRequest, type TestResponse } from "../../support/Service.ts"
 
 /** Services that a test makes things happen with. */
 type Behind = Chains | Invoices | Orders | Payments | Refunds | Retailers | Settlements | SimulatedChain | TokenCatalog
@@ -33,28 +36,31 @@ export class DevnetService extends Context.Service<DevnetService, {
   readonly services: Context.Context<Behind>
 }>()("test/DevnetService") {
   /** Blocks come only with transfers. */
-  static readonly layer = Layer.effect(DevnetService, Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const folder = yield* fs.makeTempDirectoryScoped()
-    const database = yield* freshDatabase
-    const config = {
-      ...configOf({ database: database.url, chains: [{ use: "simulated", options: { blockMillis: 3_600_000 } }] }),
-      http: { port: 0 },
-      rpc: { port: 0, token: rpcToken },
-      data: { directory: `${folder}/data` },
-      telemetry: { logs: "json", level: "error" }
-    }
-    const file = `${folder}/config.json`
-    yield* fs.writeFileString(file, JSON.stringify(config))
-    const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
-    const { internalUrl, url: base } = Context.get(context, ServiceInfo)
-    return DevnetService.of({
-      internalUrl,
-      call: (path, sent) => exchange(base, path, sent),
-      // The boot says only that it runs; what it runs is all there.
-      services: context as unknown as Context.Context<Behind>
+  static readonly layer = Layer.effect(
+    DevnetService,
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const database = yield* freshDatabase
+      const config = {
+        ...configOf({ database: database.url, chains: [{ use: "simulated", options: { blockMillis: 3_600_000 } }] }),
+        http: { port: 0 },
+        rpc: { port: 0, token: rpcToken },
+        data: { directory: `${folder}/data` },
+        telemetry: { logs: "json", level: "error" }
+      }
+      const file = `${folder}/config.json`
+      yield* fs.writeFileString(file, JSON.stringify(config))
+      const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
+      const { internalUrl, url: base } = Context.get(context, ServiceInfo)
+      return DevnetService.of({
+        internalUrl,
+        call: (path, sent) => exchange(base, path, sent),
+        // The boot says only that it runs; what it runs is all there.
+        services: context as unknown as Context.Context<Behind>
+      })
     })
-  })).pipe(Layer.provide(NodeServices.layer), Layer.orDie)
+  ).pipe(Layer.provide(NodeServices.layer), Layer.orDie)
 }
 
 /** A merchant with a key of each scope. */
@@ -131,12 +137,25 @@ export const newOrder = Effect.fnUntraced(function*(
         walletAddress: null,
         walletNetwork: null,
         items: [{
-          retailer: "amazon", productId: "B08N5WRWNW", title: "Item", imageUrl: null, quantity: 1, unitAmount: amount
+          retailer: "amazon",
+          productId: "B08N5WRWNW",
+          title: "Item",
+          imageUrl: null,
+          quantity: 1,
+          unitAmount: amount
         }],
         shipping: { id: "standard", name: "Standard", amount: zero, estimatedDays: "5-7" },
         address: {
-          firstName: "A", lastName: "B", streetAddress: "1 Main St", addressLine2: null, city: "Miami", state: "FL",
-          zipCode: "33101", country: "US", phone: "+13055550100", email: "a@b.example"
+          firstName: "A",
+          lastName: "B",
+          streetAddress: "1 Main St",
+          addressLine2: null,
+          city: "Miami",
+          state: "FL",
+          zipCode: "33101",
+          country: "US",
+          phone: "+13055550100",
+          email: "a@b.example"
         },
         amounts: { subtotal: amount, shipping: zero, tax: zero, fees: zero, total: amount },
         refundDestination: null,

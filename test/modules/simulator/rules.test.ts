@@ -9,7 +9,10 @@ import { allowedTransitions, orderTransitions, payoutTxHash, simulatedUnits } fr
 import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
 import { type OrderStatus, type OrderSubstatus, orderSubstatuses } from "../../../schemas/Order.ts"
 
-/** `<status>` or `<status>/<substatus>` that each step is allowed from; `owed`: only while something is to be given back. */
+/**
+ * `<status>` or `<status>/<substatus>` that each step is allowed from; `owed`: only while something is to be given
+ * back.
+ */
 const table: Readonly<Record<(typeof orderTransitions)[number], ReadonlyArray<string>>> = {
   payment_confirmed: ["pending_payment"],
   payment_settled: ["processing/AWAITING_SETTLEMENT"],
@@ -29,19 +32,27 @@ const rowsOf = (first: string): ReadonlyArray<ReadonlyArray<string>> => {
   const lines = guide.split("\n")
   const start = lines.findIndex((line) => line.startsWith(`| ${first} |`))
   const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"))
-  return lines.slice(start + 2, end).map((line) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim()))
+  return lines.slice(start + 2, end).map((line) =>
+    line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim())
+  )
 }
 
 describe("steps of an order", () => {
   it("are allowed from where the table says", () => {
     const places = Object.entries(orderSubstatuses).flatMap(([status, all]) =>
-      all.map((substatus) => [status as OrderStatus, substatus as OrderSubstatus] as const))
+      all.map((substatus) => [status as OrderStatus, substatus as OrderSubstatus] as const)
+    )
     assert.lengthOf(places, 20)
     for (const [status, substatus] of places) {
       for (const isOwed of [false, true]) {
         const names = [status, `${status}/${substatus}`, ...(isOwed ? [`${status} owed`] : [])]
         assert.sameMembers(
-          [...allowedTransitions({ status, substatus, received: usdMillis(5n), refunded: usdMillis(isOwed ? 4n : 5n) })],
+          [...allowedTransitions({
+            status,
+            substatus,
+            received: usdMillis(5n),
+            refunded: usdMillis(isOwed ? 4n : 5n)
+          })],
           orderTransitions.filter((each) => table[each].some((from) => names.includes(from))),
           `${status}/${substatus}, ${isOwed ? "something" : "nothing"} owed`
         )

@@ -10,22 +10,42 @@ import { Context, Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { type OrderFact, orderObject, Orders } from "../../../modules/commerce/plugin.ts"
-import { invoiceObject, Invoices, isPayable, nothingToScan, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
+import {
+  invoiceObject,
+  Invoices,
+  isPayable,
+  nothingToScan,
+  paymentObject,
+  type PaymentState
+} from "../../../modules/invoices/plugin.ts"
 import { Payments } from "../../../modules/payments/plugin.ts"
 import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
 import { type RetailerReport, Retailers } from "../../../modules/retail/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../../../modules/settlement/plugin.ts"
-import { allowedTransitions, type OrderTransition, orderTransitions, payoutTxHash, shipmentOf } from "../../../modules/simulator/rules.ts"
+import {
+  allowedTransitions,
+  type OrderTransition,
+  orderTransitions,
+  payoutTxHash,
+  shipmentOf
+} from "../../../modules/simulator/rules.ts"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
-import { baseUnits, tokenAmountUp, readRate, usdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, readRate, tokenAmountUp, usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { isCounted, unlistedPlayToken } from "../../../schemas/Payment.ts"
 import { seededRandom } from "../../support/Crash.ts"
 import { until } from "../../support/Service.ts"
-import { okData, newOrder, newDevnetMerchant, DevnetService, type DevnetMerchant, assertRefused } from "./DevnetService.ts"
+import {
+  assertRefused,
+  type DevnetMerchant,
+  DevnetService,
+  newDevnetMerchant,
+  newOrder,
+  okData
+} from "./DevnetService.ts"
 
 const runs = Number(process.env["SIMULATOR_RUNS"] ?? 2)
 const seed = Number(process.env["SIMULATOR_SEED"] ?? randomInt(2 ** 31))
@@ -35,12 +55,31 @@ const networks = ["base", "ethereum", "optimism", "arbitrum", "avalanche"] as co
 
 type Act =
   | { readonly action: "pay"; readonly amount: number; readonly isSeenOnly: boolean }
-  | { readonly action: "confirm" | "reorg" | "drop" | "duplicate" | "wrong_token" | "settle" | "fail_settlement" | "expire" }
+  | {
+    readonly action:
+      | "confirm"
+      | "reorg"
+      | "drop"
+      | "duplicate"
+      | "wrong_token"
+      | "settle"
+      | "fail_settlement"
+      | "expire"
+  }
 
 const wrongAmount = 3_000
 const amounts = [1_000, 4_000, 10_000, 12_000] as const
 const others = [
-  "confirm", "reorg", "drop", "duplicate", "wrong_token", "settle", "fail_settlement", "settle", "confirm", "expire"
+  "confirm",
+  "reorg",
+  "drop",
+  "duplicate",
+  "wrong_token",
+  "settle",
+  "fail_settlement",
+  "settle",
+  "confirm",
+  "expire"
 ] as const
 
 /** A history that a seed gives: about a third of it are payments. */
@@ -52,7 +91,22 @@ const historyOf = (random: () => number): ReadonlyArray<Act> => {
       : { action: one(others) })
 }
 
-const names = new Set(["id", "invoice_id", "order_id", "commerce_order_id", "payer_tx_hash", "tx_hash", "settlement_tx_hash", "shipment_id", "provider_order_id", "refund_id", "quote_id", "block_number", "tracking_number", "carrier_tracking_url"])
+const names = new Set([
+  "id",
+  "invoice_id",
+  "order_id",
+  "commerce_order_id",
+  "payer_tx_hash",
+  "tx_hash",
+  "settlement_tx_hash",
+  "shipment_id",
+  "provider_order_id",
+  "refund_id",
+  "quote_id",
+  "block_number",
+  "tracking_number",
+  "carrier_tracking_url"
+])
 const times = /(_at|^timestamp|^valid_until)$/
 
 /** What is left of an object without names and times: that there is one is kept. */
@@ -84,8 +138,13 @@ interface Road {
 }
 
 const usdcOn = (network: Network) =>
-  Effect.map(DevnetService, ({ services }) =>
-    Context.get(services, TokenCatalog).list("devnet").find((token) => token.network === network && token.symbol === "USDC")!)
+  Effect.map(
+    DevnetService,
+    ({ services }) =>
+      Context.get(services, TokenCatalog).list("devnet").find((token) =>
+        token.network === network && token.symbol === "USDC"
+      )!
+  )
 
 const newInvoice = Effect.fnUntraced(function*(player: DevnetMerchant, network: Network, tokenId: number) {
   const { services, call } = yield* DevnetService
@@ -106,7 +165,13 @@ const simulated = Effect.fnUntraced(function*(player: DevnetMerchant, network: N
   const invoiceId = yield* newInvoice(player, network, tokenId)
   const go = Effect.fnUntraced(function*(one: Act) {
     const body = one.action === "pay"
-      ? { action: "pay", amount: one.amount, network, token_id: tokenId, ...(one.isSeenOnly ? { confirmations: 0 } : {}) }
+      ? {
+        action: "pay",
+        amount: one.amount,
+        network,
+        token_id: tokenId,
+        ...(one.isSeenOnly ? { confirmations: 0 } : {})
+      }
       : { action: one.action, ...(one.action === "wrong_token" ? { amount: wrongAmount } : {}) }
     const found = yield* play.call(`/api/v1/devnet/invoices/${invoiceId}/simulate`, {
       headers: { "x-api-key": player.merchant },
@@ -127,7 +192,15 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
   const invoiceId = yield* newInvoice(player, network, token.id)
   const target = (yield* chains.target(invoiceId, "evm"))!
   /** Transactions in the order they were sent, with how many blocks were made since each of them. */
-  let sent: ReadonlyArray<{ readonly txHash: string; readonly isMined: boolean; readonly units: bigint; readonly token: string | null; readonly depth: number }> = []
+  let sent: ReadonlyArray<
+    {
+      readonly txHash: string
+      readonly isMined: boolean
+      readonly units: bigint
+      readonly token: string | null
+      readonly depth: number
+    }
+  > = []
 
   const journal = chains.transfers(invoiceId)
   const statusOf = (txHash: string, wanted: (entry: JournalEntry) => boolean) =>
@@ -139,12 +212,19 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
 
   /** The contract of a token that nobody lists is asked what it is beside the handling of its transfer. */
   const isNamed = (txHash: string) =>
-    until(`the token of ${txHash}`, invoices.find(invoiceId), (found) =>
-      found!.payments.find((payment) => payment.txHash === txHash)?.metadata.token?.symbol != null)
+    until(
+      `the token of ${txHash}`,
+      invoices.find(invoiceId),
+      (found) => found!.payments.find((payment) => payment.txHash === txHash)?.metadata.token?.symbol != null
+    )
 
   const mine = Effect.fnUntraced(function*(units: bigint, tokenAddress: string | null, txHash?: string) {
     const made = yield* chain.transfer({
-      network, to: target.matchKey, tokenAddress, amount: baseUnits(units), ...(txHash === undefined ? {} : { txHash })
+      network,
+      to: target.matchKey,
+      tokenAddress,
+      amount: baseUnits(units),
+      ...(txHash === undefined ? {} : { txHash })
     })
     yield* statusOf(made.txHash, ({ status }) => status === "confirmed")
     if (tokenAddress === unlistedPlayToken.address) yield* isNamed(made.txHash)
@@ -160,8 +240,17 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
     const txHash = `0x${(yield* uuidV7).replaceAll("-", "").repeat(2)}`
     const observedAt = Math.floor(Date.now() / 1000)
     yield* Effect.orDie(chains.report({
-      txHash, index: 1, kind: "direct", matchKey: target.matchKey, tokenAddress, amount: baseUnits(units),
-      from: `0x${"51".repeat(20)}`, network, environment: "devnet", point: { height: 0n, hash: txHash }, time: observedAt
+      txHash,
+      index: 1,
+      kind: "direct",
+      matchKey: target.matchKey,
+      tokenAddress,
+      amount: baseUnits(units),
+      from: `0x${"51".repeat(20)}`,
+      network,
+      environment: "devnet",
+      point: { height: 0n, hash: txHash },
+      time: observedAt
     }))
     yield* statusOf(txHash, ({ status }) => status === "seen")
     sent = [...sent, { txHash, isMined: false, units, token: tokenAddress, depth: 0 }]
@@ -209,14 +298,24 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
         return
       }
       case "settle":
-        return yield* settle(({ id, network: on }) => ({ _tag: "Settled", txHash: payoutTxHash(id), network: on, amount: null }))
+        return yield* settle(({ id, network: on }) => ({
+          _tag: "Settled",
+          txHash: payoutTxHash(id),
+          network: on,
+          amount: null
+        }))
       case "fail_settlement":
         return yield* settle(() => ({ _tag: "Failed", reason: "The simulator says so" }))
       case "expire": {
         const { invoice } = (yield* invoices.find(invoiceId))!
         if (invoice.status !== "unpaid" && invoice.status !== "underpaid") return
-        yield* Effect.orDie(invoices.change(invoiceId, noCause, () =>
-          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }] })))
+        yield* Effect.orDie(
+          invoices.change(
+            invoiceId,
+            noCause,
+            () => Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }] })
+          )
+        )
         return
       }
     }
@@ -233,13 +332,16 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
 const payorWallet = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 /** What an order shows, and its invoice. */
-const shownOrder = Effect.fnUntraced(function*(player: DevnetMerchant, { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string }) {
-  const { services } = yield* DevnetService
-  const order = (yield* Context.get(services, Orders).get(player.id, orderId))!
-  // A chain tells of a payment twice, seen and deep; a call of the simulator is one commit, which an order sees the end of.
-  const timeline = order.timeline.filter(({ substatus }) => substatus !== "PAYMENT_CONFIRMING")
-  return { order: bare(orderObject({ ...order, timeline })), ...yield* shown(invoiceId) }
-})
+const shownOrder = Effect.fnUntraced(
+  function*(player: DevnetMerchant, { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string }) {
+    const { services } = yield* DevnetService
+    const order = (yield* Context.get(services, Orders).get(player.id, orderId))!
+    // A chain tells of a payment twice, seen and deep; a call of the simulator is one commit, which an order sees the
+    // end of.
+    const timeline = order.timeline.filter(({ substatus }) => substatus !== "PAYMENT_CONFIRMING")
+    return { order: bare(orderObject({ ...order, timeline })), ...yield* shown(invoiceId) }
+  }
+)
 
 const step = (player: DevnetMerchant, orderId: string, transition: OrderTransition) =>
   Effect.flatMap(DevnetService, ({ call }) =>
@@ -273,10 +375,16 @@ const happen = Effect.fnUntraced(function*(
       const token = yield* usdcOn("base")
       const { target, tokenAmount } = yield* Context.get(services, Payments).route(current, "base", token.id)
       const { txHash } = yield* Context.get(services, SimulatedChain).transfer({
-        network: "base", to: target.matchKey, tokenAddress: token.address, amount: tokenAmount!
+        network: "base",
+        to: target.matchKey,
+        tokenAddress: token.address,
+        amount: tokenAmount!
       })
-      return yield* until(txHash, Context.get(services, Chains).transfers(invoiceId), (all) =>
-        all.some((each) => each.txHash === txHash && each.handledStatus === "confirmed"))
+      return yield* until(
+        txHash,
+        Context.get(services, Chains).transfers(invoiceId),
+        (all) => all.some((each) => each.txHash === txHash && each.handledStatus === "confirmed")
+      )
     }
     case "payment_settled":
       return yield* report(({ id, network }) => ({ _tag: "Settled", txHash: payoutTxHash(id), network, amount: null }))
@@ -313,20 +421,24 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const random = seededRandom(seed)
       const histories = Array.from({ length: runs * networks.length }, () => historyOf(random))
       for (let run = 0; run < runs; run++) {
-        yield* Effect.forEach(networks, Effect.fnUntraced(function*(network, at) {
-          const history = histories[run * networks.length + at]!
-          const asked = yield* simulated(player, network)
-          const happened = yield* real(player, network)
-          for (const [step, one] of history.entries()) {
-            if (!happened.can(one)) continue
-            yield* Effect.all([asked.go(one), happened.go(one)], { concurrency: 2 })
-            assert.deepStrictEqual(
-              yield* shown(asked.invoiceId),
-              yield* shown(happened.invoiceId),
-              `seed ${seed}, after step ${step} of ${JSON.stringify(history)}`
-            )
-          }
-        }), { concurrency: "unbounded", discard: true })
+        yield* Effect.forEach(
+          networks,
+          Effect.fnUntraced(function*(network, at) {
+            const history = histories[run * networks.length + at]!
+            const asked = yield* simulated(player, network)
+            const happened = yield* real(player, network)
+            for (const [step, one] of history.entries()) {
+              if (!happened.can(one)) continue
+              yield* Effect.all([asked.go(one), happened.go(one)], { concurrency: 2 })
+              assert.deepStrictEqual(
+                yield* shown(asked.invoiceId),
+                yield* shown(happened.invoiceId),
+                `seed ${seed}, after step ${step} of ${JSON.stringify(history)}`
+              )
+            }
+          }),
+          { concurrency: "unbounded", discard: true }
+        )
       }
     }))
 
@@ -352,7 +464,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           // A wish to cancel comes from the merchant, on both roads.
           if (order.substatus === "AWAITING_TRACKING" && random() < 0.4) {
             for (const { orderId } of [asked, happened]) {
-              yield* orders.change(player.id, orderId, noCause, [{ _tag: "CancelRequested", reason: null, destination: null }])
+              yield* orders.change(player.id, orderId, noCause, [{
+                _tag: "CancelRequested",
+                reason: null,
+                destination: null
+              }])
             }
             continue
           }
@@ -364,13 +480,17 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           assert.deepStrictEqual(yield* shownOrder(player, asked), yield* shownOrder(player, happened), about)
           const now = (yield* orders.get(player.id, asked.orderId))!
           assert.deepStrictEqual(data.allowed_transitions, allowedTransitions(now), about)
-          const events: ReadonlyArray<any> = okData(yield* play.call(
-            `/api/v1/events?limit=100&invoice_id=${asked.invoiceId}`,
-            { headers: { "x-api-key": player.merchant } }
-          )).data
-          const orderEvents = (okData(yield* play.call(`/api/v1/events?limit=100&type=commerce.order.updated`, {
-            headers: { "x-api-key": player.merchant }
-          })).data as ReadonlyArray<any>).filter(({ data: { object } }) => object.id === asked.orderId)
+          const events: ReadonlyArray<any> = okData(
+            yield* play.call(
+              `/api/v1/events?limit=100&invoice_id=${asked.invoiceId}`,
+              { headers: { "x-api-key": player.merchant } }
+            )
+          ).data
+          const orderEvents = (okData(
+            yield* play.call(`/api/v1/events?limit=100&type=commerce.order.updated`, {
+              headers: { "x-api-key": player.merchant }
+            })
+          ).data as ReadonlyArray<any>).filter(({ data: { object } }) => object.id === asked.orderId)
           const told = [...events, ...orderEvents].filter(({ id }) => data.event_ids.includes(id))
           assert.sameMembers([...new Set(told.map(({ id }) => id))], data.event_ids, about)
           const updates = orderEvents.filter(({ id }) => data.event_ids.includes(id))
@@ -393,7 +513,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         return found.toSorted((a, b) => a.status - b.status)
       })
       const invoiceOf = (invoice: string) =>
-        Effect.map(call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }), ({ json }) => json)
+        Effect.map(
+          call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }),
+          ({ json }) => json
+        )
 
       for (const action of ["pay", "overpay", "late"]) {
         const id = yield* newInvoice(player, "base", usdc.id)
@@ -403,7 +526,9 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         assert.include(yield* invoiceOf(id), { status: "paid", amount_paid: action === "overpay" ? 11_000 : 10_000 })
       }
       const parted = yield* newInvoice(player, "base", usdc.id)
-      const parts = (yield* together(parted, { action: "partial" }, 3)).map((part) => okData(part).invoice_payment.amount)
+      const parts = (yield* together(parted, { action: "partial" }, 3)).map((part) =>
+        okData(part).invoice_payment.amount
+      )
       assert.deepStrictEqual(parts.toSorted((a: number, b: number) => b - a), [5_000, 2_500, 1_250])
       assert.include(yield* invoiceOf(parted), { status: "underpaid", amount_paid: 8_750 })
 
@@ -419,7 +544,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
 
       const { invoiceId, orderId } = yield* newOrder(player)
       const steps = yield* Effect.all(
-        [step(player, orderId, "payment_confirmed"), act(invoiceId, { action: "partial" }), act(invoiceId, { action: "pay" })],
+        [
+          step(player, orderId, "payment_confirmed"),
+          act(invoiceId, { action: "partial" }),
+          act(invoiceId, { action: "pay" })
+        ],
         { concurrency: 3 }
       )
       assert.isTrue(steps.some(({ status }) => status === 200))
@@ -435,7 +564,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const simulate = (body: object) => call(`/api/v1/devnet/invoices/${id}/simulate`, { headers, body })
       const sent = okData(yield* simulate({ action: "wrong_token", amount: 3_000 }))
       const token = { id: null, address: unlistedPlayToken.address, symbol: "UNLISTED", decimals: 18 }
-      assert.deepInclude(sent.invoice_payment, { status: "rejected", payer_amount_token: "3.000000000000000000", amount: 0 })
+      assert.deepInclude(sent.invoice_payment, {
+        status: "rejected",
+        payer_amount_token: "3.000000000000000000",
+        amount: 0
+      })
       assert.deepStrictEqual(sent.invoice_payment.metadata.token, token)
       const told = yield* call(`/api/v1/events?limit=100`, { headers })
       const last = told.json.data.data.find(({ data }: any) => data.object.id === sent.invoice_payment.id)
@@ -450,7 +583,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const player = yield* newDevnetMerchant
       const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
       const pay = (amount: number) =>
-        call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": player.merchant }, body: { action: "pay", amount } })
+        call(`/api/v1/devnet/invoices/${id}/simulate`, {
+          headers: { "x-api-key": player.merchant },
+          body: { action: "pay", amount }
+        })
       for (const amount of [10_000_000_000_001, 1e15]) {
         const { message, param } = assertRefused(yield* pay(amount), 400, "VALIDATION_ERROR")
         assert.strictEqual(param, "amount")
@@ -478,7 +614,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.lengthOf(seenOnly.event_ids, 1)
       const deep = okData(yield* act(mine, id, { action: "confirm" }))
       assert.include(deep.invoice, { status: "paid" })
-      assert.deepInclude(deep.invoice_payment, { id: seenOnly.invoice_payment.id, status: "confirmed", settlement_status: "pending" })
+      assert.deepInclude(deep.invoice_payment, {
+        id: seenOnly.invoice_payment.id,
+        status: "confirmed",
+        settlement_status: "pending"
+      })
       const dropped = okData(yield* act(mine, id, { action: "drop" }))
       assert.include(dropped.invoice, { status: "unpaid", amount_paid: 0 })
       assert.include(dropped.invoice_payment, { status: "reverted" })
@@ -518,7 +658,9 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const slow = yield* create(mine)
       assert.include(okData(yield* pay(mine, slow)).invoice_payment, { status: "pending" })
       yield* fault("ok")
-      assert.include(okData(yield* ask(mine, `invoices/${slow}/simulate`, { action: "confirm" })).invoice, { status: "paid" })
+      assert.include(okData(yield* ask(mine, `invoices/${slow}/simulate`, { action: "confirm" })).invoice, {
+        status: "paid"
+      })
 
       const [ending, staying] = [yield* create(mine), yield* create(other)]
       const before = Math.floor(Date.now() / 1000)
@@ -526,8 +668,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.strictEqual(moved.ahead_seconds, 172_800)
       assert.isAtLeast(moved.now, before + 172_800)
       const status = (player: DevnetMerchant, invoice: string) =>
-        Effect.map(call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }), ({ json }) => json.status)
-      yield* until("the end of the invoice", status(mine, ending), (found) => found === "expired")
+        Effect.map(call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }), ({ json }) =>
+          json.status)
+      yield* until("the end of the invoice", status(mine, ending), (found) =>
+        found === "expired")
       assert.strictEqual(yield* status(other, staying), "unpaid")
     }))
 
@@ -544,10 +688,16 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assertRefused(yield* ask(mine.commerce, "nonsense"), 404, "ORDER_NOT_FOUND")
       const real = yield* newOrder(mine, 5_000n, "mainnet")
       assertRefused(yield* ask(mine.commerce, real.orderId), 404, "ORDER_NOT_FOUND")
-      for (const body of [
-        {}, { transition_to: "lost" }, { transition_to: null }, { transition_to: "shipped", tracking: "1Z" },
-        { transition_to: "shipped", tracking: { carrier: "" } }, { transition_to: "placed", wallet_network: "moon" }
-      ]) assertRefused(yield* ask(mine.commerce, ids.orderId, body), 400, "VALIDATION_ERROR")
+      for (
+        const body of [
+          {},
+          { transition_to: "lost" },
+          { transition_to: null },
+          { transition_to: "shipped", tracking: "1Z" },
+          { transition_to: "shipped", tracking: { carrier: "" } },
+          { transition_to: "placed", wallet_network: "moon" }
+        ]
+      ) assertRefused(yield* ask(mine.commerce, ids.orderId, body), 400, "VALIDATION_ERROR")
       assertRefused(
         yield* ask(mine.commerce, ids.orderId, { transition_to: "payment_confirmed", wallet_address: "0x123" }),
         400,
@@ -559,9 +709,15 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       okData(yield* ask(mine.commerce, ids.orderId, { transitionTo: "payment_confirmed" }))
       okData(yield* ask(mine.commerce, ids.orderId, { transition_to: "failed" }))
       for (const body of [{}, { walletAddress: "0x123" }]) {
-        assertRefused(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", ...body }), 400, "REFUND_DESTINATION_REQUIRED")
+        assertRefused(
+          yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", ...body }),
+          400,
+          "REFUND_DESTINATION_REQUIRED"
+        )
       }
-      const refundedTo = okData(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", walletAddress: payorWallet }))
+      const refundedTo = okData(
+        yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", walletAddress: payorWallet })
+      )
       assert.include(refundedTo.order, { status: "failed", substatus: "SETTLEMENT_FAILED", refund_status: "REFUNDED" })
       assert.include(refundedTo.order.refund, { destination_wallet_address: payorWallet, destination_network: "bsc" })
       assert.deepStrictEqual(refundedTo.allowed_transitions, [])

@@ -1,6 +1,6 @@
 /**
- * A shop as its merchant sees it, without a socket: the real router, commit log, carts and checkout as far as the address;
- * what the retailer sells, and whether it answers, is up to the test.
+ * A shop as its merchant sees it, without a socket: the real router, commit log, carts and checkout as far as the
+ * address; what the retailer sells, and whether it answers, is up to the test.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -10,7 +10,7 @@ import { PayorSessions } from "../../../modules/auth/plugin.ts"
 import { Orders } from "../../../modules/commerce/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
-import { type PostalAddress, plugin as retail, Retailers, RetailerUnavailable } from "../../../modules/retail/plugin.ts"
+import { plugin as retail, type PostalAddress, Retailers, RetailerUnavailable } from "../../../modules/retail/plugin.ts"
 import { StorefrontApi } from "../../../modules/storefront/api.ts"
 import { migrations, tables } from "../../../modules/storefront/migrations.ts"
 import { plugin } from "../../../modules/storefront/plugin.ts"
@@ -43,7 +43,9 @@ export const resetCatalogue = () => {
 resetCatalogue()
 
 const answered = <A>(make: () => A) =>
-  Effect.suspend(() => catalogue.isSilent ? Effect.fail(new RetailerUnavailable({ reason: "down" })) : Effect.succeed(make()))
+  Effect.suspend(() =>
+    catalogue.isSilent ? Effect.fail(new RetailerUnavailable({ reason: "down" })) : Effect.succeed(make())
+  )
 
 const retailer = Layer.effectDiscard(Effect.gen(function*() {
   yield* (yield* Retailers).register({
@@ -54,7 +56,13 @@ const retailer = Layer.effectDiscard(Effect.gen(function*() {
         items: items.flatMap((item) => {
           const price = catalogue.products.get(item.productId)
           return typeof price === "bigint"
-            ? [{ ...item, retailer: "amazon" as const, title: `The ${item.productId}`, imageUrl: null, unitAmount: usdMillis(price) }]
+            ? [{
+              ...item,
+              retailer: "amazon" as const,
+              title: `The ${item.productId}`,
+              imageUrl: null,
+              unitAmount: usdMillis(price)
+            }]
             : []
         }),
         refused: items.flatMap((item) => {
@@ -63,7 +71,12 @@ const retailer = Layer.effectDiscard(Effect.gen(function*() {
             ? [{ retailer: item.retailer, productId: item.productId, fault, message: "Not today" }]
             : []
         }),
-        shipping: catalogue.shipping.map(([id, amount]) => ({ id, name: id, amount: usdMillis(amount), estimatedDays: "5-7" })),
+        shipping: catalogue.shipping.map(([id, amount]) => ({
+          id,
+          name: id,
+          amount: usdMillis(amount),
+          estimatedDays: "5-7"
+        })),
         tax: usdMillis(catalogue.tax),
         fees: usdMillis(catalogue.fees)
       })),
@@ -71,7 +84,8 @@ const retailer = Layer.effectDiscard(Effect.gen(function*() {
       answered(() =>
         address.zipCode === catalogue.unknownZip
           ? { _tag: "Invalid", fields: { zip_code: "Nobody lives there" } }
-          : { _tag: "Valid", address: { ...address, city: address.city.toUpperCase() } }),
+          : { _tag: "Valid", address: { ...address, city: address.city.toUpperCase() } }
+      ),
     place: () => Effect.succeed([]),
     track: () => Effect.succeed([]),
     cancel: () => Effect.succeed([])
@@ -83,14 +97,27 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
   const { register, registerBearer } = yield* Credentials
   yield* register((key) => {
     const [merchant, scope, environment] = key.split(" ")
-    return Effect.succeed(scope === undefined ? null : {
-      merchantId: Number.parseInt(merchant!, 10), scope, environment, kind: "key", credential: key, apiVersion: "2026-11-01"
-    } as never)
+    return Effect.succeed(
+      scope === undefined ? null : {
+        merchantId: Number.parseInt(merchant!, 10),
+        scope,
+        environment,
+        kind: "key",
+        credential: key,
+        apiVersion: "2026-11-01"
+      } as never
+    )
   })
   yield* registerBearer((token) =>
     Effect.succeed({
-      merchantId: Number.parseInt(token, 10), scope: "merchant", environment: "devnet", kind: "wallet", credential: token, apiVersion: "2026-11-01"
-    } as never))
+      merchantId: Number.parseInt(token, 10),
+      scope: "merchant",
+      environment: "devnet",
+      kind: "wallet",
+      credential: token,
+      apiVersion: "2026-11-01"
+    } as never)
+  )
 }))
 
 export const storefront = apiLayer(
@@ -98,7 +125,13 @@ export const storefront = apiLayer(
   Layer.mergeAll(callers, retailer, plugin.layer(undefined as never)).pipe(
     Layer.provideMerge(retail.layer(undefined as never))
   ) as never,
-  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {} as never), Layer.mock(Invoices, {}), Layer.mock(Refunds, {})).pipe(Layer.provideMerge(kernel(
+  Layer.mergeAll(
+    Actors.layer,
+    PayorSessions.layer,
+    Layer.mock(Orders, {} as never),
+    Layer.mock(Invoices, {}),
+    Layer.mock(Refunds, {})
+  ).pipe(Layer.provideMerge(kernel(
     [{ name: "storefront", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
@@ -146,7 +179,10 @@ export const assertRefused = (answer: Answer, status: number, code: string) => {
   return answer.json.error
 }
 
-export const withIdempotencyKey = (body: unknown, key: string = randomUUID()): Call => ({ body, headers: { "idempotency-key": key } })
+export const withIdempotencyKey = (body: unknown, key: string = randomUUID()): Call => ({
+  body,
+  headers: { "idempotency-key": key }
+})
 
 export const postalAddress = {
   first_name: "Ada",

@@ -5,8 +5,27 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
-  addItem, type CartItem, type CartState, customerKey, emptyCart, emptyQuotation, estimateFault, isStillOffered, itemKey, itemsObject, applyOverrides,
-  pricesOf, pricingObject, pricingOf, quotationOf, readCustomer, readPostalAddress, setQuantity, screenItems, shippingOption, valueFault
+  addItem,
+  applyOverrides,
+  type CartItem,
+  type CartState,
+  customerKey,
+  emptyCart,
+  emptyQuotation,
+  estimateFault,
+  isStillOffered,
+  itemKey,
+  itemsObject,
+  pricesOf,
+  pricingObject,
+  pricingOf,
+  quotationOf,
+  readCustomer,
+  readPostalAddress,
+  screenItems,
+  setQuantity,
+  shippingOption,
+  valueFault
 } from "../../../modules/storefront/rules.ts"
 import { withoutAliases } from "../../../schemas/Alias.ts"
 import { readPrice, usdMillis } from "../../../schemas/Money.ts"
@@ -15,7 +34,8 @@ import type { Offer } from "../../../modules/retail/plugin.ts"
 import { postalAddress } from "./Storefront.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-const upTo = <S extends Schema.Top>(maximum: number, schema: S) => Schema.Array(schema).check(Schema.isMaxLength(maximum))
+const upTo = <S extends Schema.Top>(maximum: number, schema: S) =>
+  Schema.Array(schema).check(Schema.isMaxLength(maximum))
 
 const productId = Schema.Literals(["B1", "B2", "B3", "B4"])
 const someRetailer = Schema.Literals(["amazon", "walmart", "bazaar"])
@@ -35,21 +55,37 @@ const Answered = Schema.Struct({
 })
 
 const offerOf = ({ fees, items, refused, shipping, tax, ways }: typeof Answered.Type): Offer => ({
-  items: items.map(({ price, ...item }) => ({ ...item, title: "T", imageUrl: null, unitAmount: usdMillis(BigInt(price)) })),
+  items: items.map(({ price, ...item }) => ({
+    ...item,
+    title: "T",
+    imageUrl: null,
+    unitAmount: usdMillis(BigInt(price))
+  })),
   refused: refused.map((item) => ({ ...item, message: "No" })),
-  shipping: ["standard", "express"].slice(0, ways).map((id) => ({ id, name: id, amount: usdMillis(BigInt(shipping)), estimatedDays: "1" })),
+  shipping: ["standard", "express"].slice(0, ways).map((id) => ({
+    id,
+    name: id,
+    amount: usdMillis(BigInt(shipping)),
+    estimatedDays: "1"
+  })),
   tax: usdMillis(BigInt(tax)),
   fees: usdMillis(BigInt(fees))
 })
 
 describe("an offer", () => {
-  it.prop("sells or refuses each wanted item once, in its wanted quantity, and sums up to its parts", [Wanted, Answered], ([asked, answer]) => {
+  it.prop("sells or refuses each wanted item once, in its wanted quantity, and sums up to its parts", [
+    Wanted,
+    Answered
+  ], ([asked, answer]) => {
     const wish = screenItems(asked)
     const quotation = quotationOf(wish, offerOf(answer))
     const names = [...quotation.items, ...quotation.refused].map(itemKey)
     assert.deepStrictEqual(names.toSorted(), [...new Set(asked.map(itemKey))].toSorted())
     for (const item of quotation.items) {
-      const pieces = asked.filter((each) => itemKey(each) === itemKey(item)).reduce((sum, { quantity }) => sum + quantity, 0)
+      const pieces = asked.filter((each) => itemKey(each) === itemKey(item)).reduce(
+        (sum, { quantity }) => sum + quantity,
+        0
+      )
       assert.strictEqual(item.quantity, pieces)
       assert.isAtMost(pieces, 99)
       assert.isTrue(item.unitAmount > 0n)
@@ -57,32 +93,47 @@ describe("an offer", () => {
     if (quotation.items.length > 0) assert.isDefined(shippingOption(quotation, null))
     const pricing = pricingObject(pricingOf(quotation, quotation.shipping[0]))
     const lines = itemsObject(quotation, new Map()).valid_items
-    assert.strictEqual(pricing.subtotal, lines.reduce((sum, { quantity, unit_amount }) => sum + quantity * unit_amount, 0))
+    assert.strictEqual(
+      pricing.subtotal,
+      lines.reduce((sum, { quantity, unit_amount }) => sum + quantity * unit_amount, 0)
+    )
     assert.strictEqual(pricing.total, pricing.subtotal + pricing.shipping + pricing.tax + pricing.fees)
     assert.strictEqual(pricing.total_decimal, (pricing.total / 1000).toFixed(3))
     const fault = valueFault(quotation, pricingOf(quotation, quotation.shipping[0]))
     assert.strictEqual(fault === null, lines.length > 0 && pricing.total >= 10 && pricing.total <= 2_500_000)
   })
 
-  it.prop("is ordered only while the retailer sells all of it for no more than was shown", [Wanted, Answered, Answered], ([asked, first, second]) => {
-    const shown = quotationOf(screenItems(asked), offerOf(first))
-    const [option] = shown.shipping
-    if (option === undefined) return
-    assert.isTrue(isStillOffered(shown, quotationOf(screenItems(shown.items), offerOf(first)), option))
-    const now = quotationOf(screenItems(shown.items), offerOf(second))
-    if (!isStillOffered(shown, now, option)) return
-    assert.deepStrictEqual(now.items.map(itemKey), shown.items.map(itemKey))
-    assert.isTrue(pricingOf(now, shippingOption(now, option.id)).total <= pricingOf(shown, option).total)
-    assert.isDefined(shippingOption(now, option.id))
-  })
+  it.prop(
+    "is ordered only while the retailer sells all of it for no more than was shown",
+    [Wanted, Answered, Answered],
+    ([asked, first, second]) => {
+      const shown = quotationOf(screenItems(asked), offerOf(first))
+      const [option] = shown.shipping
+      if (option === undefined) return
+      assert.isTrue(isStillOffered(shown, quotationOf(screenItems(shown.items), offerOf(first)), option))
+      const now = quotationOf(screenItems(shown.items), offerOf(second))
+      if (!isStillOffered(shown, now, option)) return
+      assert.deepStrictEqual(now.items.map(itemKey), shown.items.map(itemKey))
+      assert.isTrue(pricingOf(now, shippingOption(now, option.id)).total <= pricingOf(shown, option).total)
+      assert.isDefined(shippingOption(now, option.id))
+    }
+  )
 
   it("holds at a lower price, and ends at a higher one", () => {
     const [cheap, dear] = [1_000n, 1_001n].map((price) =>
       quotationOf(screenItems([{ productId: "B1", retailer: "amazon", quantity: 1 }]), {
         ...emptyQuotation,
-        items: [{ productId: "B1", retailer: "amazon", quantity: 1, title: "T", imageUrl: null, unitAmount: usdMillis(price) }],
+        items: [{
+          productId: "B1",
+          retailer: "amazon",
+          quantity: 1,
+          title: "T",
+          imageUrl: null,
+          unitAmount: usdMillis(price)
+        }],
         shipping: [{ id: "standard", name: "S", amount: usdMillis(1n), estimatedDays: "1" }]
-      }))
+      })
+    )
     assert.isTrue(isStillOffered(dear!, cheap!, dear!.shipping[0]!))
     assert.isFalse(isStillOffered(cheap!, dear!, cheap!.shipping[0]!))
     assert.isTrue(itemsObject(dear!, pricesOf(cheap!.items)).valid_items[0]!.price_changed)
@@ -90,18 +141,34 @@ describe("an offer", () => {
 })
 
 const empty: CartState = {
-  merchantId: 1, environment: "devnet", version: 0, customer: { id: "a", wallet: null }, items: [], createdAt: 0, updatedAt: 0
+  merchantId: 1,
+  environment: "devnet",
+  version: 0,
+  customer: { id: "a", wallet: null },
+  items: [],
+  createdAt: 0,
+  updatedAt: 0
 }
 
 const newItem = (id: string, productId: string, quantity: number): CartItem => ({
-  id, productId, retailer: "amazon", title: "T", unitAmount: usdMillis(10n), quantity, imageUrl: null, productUrl: null
+  id,
+  productId,
+  retailer: "amazon",
+  title: "T",
+  unitAmount: usdMillis(10n),
+  quantity,
+  imageUrl: null,
+  productUrl: null
 })
 
-const Changes = upTo(150, Schema.Struct({
-  what: Schema.Literals(["add", "put", "resize", "empty"]),
-  product: between(0, 60),
-  quantity: between(0, 99)
-}))
+const Changes = upTo(
+  150,
+  Schema.Struct({
+    what: Schema.Literals(["add", "put", "resize", "empty"]),
+    product: between(0, 60),
+    quantity: between(0, 99)
+  })
+)
 
 describe("a cart", () => {
   it.prop("keeps to its limits and loses no piece through any changes", [Changes], ([changes]) => {
@@ -118,7 +185,12 @@ describe("a cart", () => {
         model.set(name, (model.get(name) ?? 0) + quantity)
         cart = next.cart
       } else if (what === "resize") {
-        const next = setQuantity(cart, cart.items.find((item) => item.productId === name)?.id ?? "none", quantity, index)
+        const next = setQuantity(
+          cart,
+          cart.items.find((item) => item.productId === name)?.id ?? "none",
+          quantity,
+          index
+        )
         assert.strictEqual(next !== null, model.has(name))
         if (next === null) return
         if (quantity === 0) model.delete(name)
@@ -138,7 +210,14 @@ describe("a cart", () => {
     const quantities = (...overrides: Parameters<typeof applyOverrides>[1]) =>
       applyOverrides(items, overrides)?.map(({ productId, quantity }) => `${productId} ${quantity}`)
     assert.deepStrictEqual(quantities(), ["P1 1", "P2 2"])
-    assert.deepStrictEqual(quantities({ productId: "P1", retailer: null, quantity: 5 }, { productId: "P2", retailer: "amazon", quantity: 0 }), ["P1 5"])
+    assert.deepStrictEqual(
+      quantities({ productId: "P1", retailer: null, quantity: 5 }, {
+        productId: "P2",
+        retailer: "amazon",
+        quantity: 0
+      }),
+      ["P1 5"]
+    )
     assert.isUndefined(quantities({ productId: "P1", retailer: "ebay", quantity: 5 }))
     assert.isUndefined(quantities({ productId: "P3", retailer: null, quantity: 0 }))
   })
@@ -146,39 +225,80 @@ describe("a cart", () => {
 
 describe("reading", () => {
   it("a price is exact, or refused", () => {
-    for (const [sent, millis] of [[9.99, 9_990n], ["9.99", 9_990n], [0, 0n], [0.1, 100n], ["1000000", 1_000_000_000n], [1e3, 1_000_000n]] as const) {
+    for (
+      const [sent, millis] of [[9.99, 9_990n], ["9.99", 9_990n], [0, 0n], [0.1, 100n], ["1000000", 1_000_000_000n], [
+        1e3,
+        1_000_000n
+      ]] as const
+    ) {
       assert.strictEqual(readPrice(sent), usdMillis(millis))
     }
-    for (const wrong of [-1, 0.0001, "1.2345", "", " 1", "1e400", "0x10", 1_000_000.001, Number.NaN, Number.POSITIVE_INFINITY, "٣"]) {
+    for (
+      const wrong of [
+        -1,
+        0.0001,
+        "1.2345",
+        "",
+        " 1",
+        "1e400",
+        "0x10",
+        1_000_000.001,
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        "٣"
+      ]
+    ) {
       assert.isUndefined(readPrice(wrong), String(wrong))
     }
   })
 
   it("a customer is one name for one customer", () => {
     const wallet = { wallet_address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", wallet_network: "base" } as const
-    const keys = [{ customer_id: "a" }, { customer_id: "a", ...wallet }, wallet, { ...wallet, wallet_network: "bsc" }, { customer_id: "wallet:base:0x" }]
+    const keys = [{ customer_id: "a" }, { customer_id: "a", ...wallet }, wallet, { ...wallet, wallet_network: "bsc" }, {
+      customer_id: "wallet:base:0x"
+    }]
       .map((sent) => readCustomer(sent as never, "devnet"))
       .map((customer) => typeof customer === "string" ? customer : customerKey(customer))
     assert.deepStrictEqual(keys, [
-      "customer:a", "customer:a", "wallet:base:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-      "wallet:bsc:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "customer:wallet:base:0x"
+      "customer:a",
+      "customer:a",
+      "wallet:base:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+      "wallet:bsc:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+      "customer:wallet:base:0x"
     ])
   })
 
-  it.prop("an address is every field or a fault of it, whatever is sent", [upTo(10, Schema.Tuple([between(0, 9), Schema.Json]))], ([changes]) => {
+  it.prop("an address is every field or a fault of it, whatever is sent", [
+    upTo(10, Schema.Tuple([between(0, 9), Schema.Json]))
+  ], ([changes]) => {
     const names = ["address_line2", ...Object.keys(postalAddress)]
-    const read = readPostalAddress({ ...postalAddress, ...Object.fromEntries(changes.map(([at, value]) => [names[at]!, value])) })
+    const read = readPostalAddress({
+      ...postalAddress,
+      ...Object.fromEntries(changes.map(([at, value]) => [names[at]!, value]))
+    })
     if ("fields" in read) assert.isNotEmpty(Object.keys(read.fields))
-    else for (const value of Object.values(read)) assert.isTrue(value === null || (value === value.trim() && value !== ""))
+    else {for (const value of Object.values(read)) {
+        assert.isTrue(value === null || (value === value.trim() && value !== ""))
+      }}
   })
 
   it("an address loses the spaces around it", () => {
-    assert.deepInclude(readPostalAddress({ ...postalAddress, first_name: " Ada " }), { firstName: "Ada", country: "US", addressLine2: null })
+    assert.deepInclude(readPostalAddress({ ...postalAddress, first_name: " Ada " }), {
+      firstName: "Ada",
+      country: "US",
+      addressLine2: null
+    })
   })
 
   it("an alias stands for its field, and a field by its own name wins", () => {
     assert.deepStrictEqual(
-      withoutAliases({ estimateId: "a", estimate_id: "b", items: [{ productId: "P" }], metadata: { productId: "kept" }, constructor: "c" }),
+      withoutAliases({
+        estimateId: "a",
+        estimate_id: "b",
+        items: [{ productId: "P" }],
+        metadata: { productId: "kept" },
+        constructor: "c"
+      }),
       { estimate_id: "b", items: [{ product_id: "P" }], metadata: { productId: "kept" }, constructor: "c" }
     )
   })

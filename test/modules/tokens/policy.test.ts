@@ -1,7 +1,7 @@
 /** What a merchant accepts, and the search that shows it: through the real door and commit log. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { TokenSearchPage, TokensApi } from "../../../modules/tokens/api.ts"
+import { TokensApi, TokenSearchPage } from "../../../modules/tokens/api.ts"
 import { TokenPolicies } from "../../../modules/tokens/actor.ts"
 import { block, blockedFilter, choosePolicy, defaultPolicy, isBlocked } from "../../../modules/tokens/rules.ts"
 import { migrations, tables } from "../../../modules/tokens/migrations.ts"
@@ -28,7 +28,10 @@ const served = apiLayer(
     kernel([{ name: "tokens", migrations, tables }], settingsLayer({ environments: ["devnet", "mainnet"] })),
     Actors.layer,
     Layer.mock(Prices, { latest: () => null }),
-    Layer.succeed(Chains, { driver: (_: string, environment: string) => environment === "devnet" ? {} : undefined } as never),
+    Layer.succeed(
+      Chains,
+      { driver: (_: string, environment: string) => environment === "devnet" ? {} : undefined } as never
+    ),
     catalogOf(ether, inactive, usdc, mainnetEther)
   )
 ) as unknown as Layer.Layer<Api | TokenPolicies>
@@ -135,7 +138,10 @@ layer(served)("a merchant's acceptance policy", (it) => {
   it.effect("is written by a key in its own environment only, by a wallet where it says, by a commerce key nowhere", () =>
     Effect.gen(function*() {
       refused(yield* put("7", { acceptance_policy: "selective", environment: "mainnet" }), 403, "ENVIRONMENT_FORBIDDEN")
-      assert.strictEqual(ok(yield* put("7w", { acceptance_policy: "selective", environment: "mainnet" })).environment, "mainnet")
+      assert.strictEqual(
+        ok(yield* put("7w", { acceptance_policy: "selective", environment: "mainnet" })).environment,
+        "mainnet"
+      )
       assert.strictEqual(ok(yield* ask("7m", "/policy")).acceptance_policy, "selective")
       for (const what of ["", "/search", "/policy"]) refused(yield* ask("7c", what), 403, "SCOPE_MISMATCH")
       refused(yield* put("7c", { acceptance_policy: "selective" }), 403, "SCOPE_MISMATCH")
@@ -144,8 +150,10 @@ layer(served)("a merchant's acceptance policy", (it) => {
 
   it.effect("refuses unknown tokens, the other environment's and ids that are none, all alike", () =>
     Effect.gen(function*() {
-      const answers = yield* Effect.forEach(["99", "3", "0", "-1", "abc", "1.5", "9007199254740993"], (id) =>
-        ask("8", `/${id}/block`, { blocked: true }))
+      const answers = yield* Effect.forEach(
+        ["99", "3", "0", "-1", "abc", "1.5", "9007199254740993"],
+        (id) => ask("8", `/${id}/block`, { blocked: true })
+      )
       for (const answer of answers) refused(answer, 404, "TOKEN_NOT_FOUND")
       refused(yield* put("8", { acceptance_policy: "accept_some" }), 400, "VALIDATION_ERROR")
       refused(yield* put("8", {}), 400, "VALIDATION_ERROR")
@@ -159,11 +167,26 @@ layer(served)("GET /api/v1/merchant/tokens/search", (it) => {
       const page = ok(yield* ask("1", "/search?search=usd"))
       Schema.decodeUnknownSync(TokenSearchPage, { onExcessProperty: "error" })(page)
       assert.deepStrictEqual(page, {
-        acceptance_policy: "accept_all", environment: "devnet", total: 1, limit: 50, offset: 0,
+        acceptance_policy: "accept_all",
+        environment: "devnet",
+        total: 1,
+        limit: 50,
+        offset: 0,
         tokens: [{
-          id: 1, token_symbol: "USDC", token_name: "USD Coin", network: "base", network_environment: "devnet",
-          is_blocked: false, price: null, token_address: usdc.address, token_decimals: 6, token_type: "erc20",
-          requires_memo: false, photo_uri: "/assets/tokens/usdc.svg", supports_stable_settlement: true, is_active: true,
+          id: 1,
+          token_symbol: "USDC",
+          token_name: "USD Coin",
+          network: "base",
+          network_environment: "devnet",
+          is_blocked: false,
+          price: null,
+          token_address: usdc.address,
+          token_decimals: 6,
+          token_type: "erc20",
+          requires_memo: false,
+          photo_uri: "/assets/tokens/usdc.svg",
+          supports_stable_settlement: true,
+          is_active: true,
           is_monitored: true
         }]
       })
@@ -177,13 +200,25 @@ layer(served)("GET /api/v1/merchant/tokens/search", (it) => {
   it.effect("filters by each input, alone and together", () =>
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
-        ["is_active=false", [4]], ["is_active=true", [2, 1]], ["supports_stable_settlement=true", [1]],
-        ["supports_stable_settlement=false&is_active=true", [2]], ["token_type=native", [2, 4]], ["token_type=spl", []],
-        ["network=base", [2, 4, 1]], ["network=sui", []], ["search=ETHER&is_active=true", [2]], ["search=", [2, 4, 1]],
-        ["search=0x036cbd", [1]], ["search=%25", []], ["search=_", []], ["search=%5C", []],
+        ["is_active=false", [4]],
+        ["is_active=true", [2, 1]],
+        ["supports_stable_settlement=true", [1]],
+        ["supports_stable_settlement=false&is_active=true", [2]],
+        ["token_type=native", [2, 4]],
+        ["token_type=spl", []],
+        ["network=base", [2, 4, 1]],
+        ["network=sui", []],
+        ["search=ETHER&is_active=true", [2]],
+        ["search=", [2, 4, 1]],
+        ["search=0x036cbd", [1]],
+        ["search=%25", []],
+        ["search=_", []],
+        ["search=%5C", []],
         ["search=%27%20UNION%20SELECT", []]
       ]
-      for (const [query, ids] of cases) assert.deepStrictEqual(idsOf(ok(yield* ask("1", `/search?${query}`))), ids, query)
+      for (const [query, ids] of cases) {
+        assert.deepStrictEqual(idsOf(ok(yield* ask("1", `/search?${query}`))), ids, query)
+      }
     }))
 
   it.effect("heeds blocked under selective only", () =>
@@ -210,8 +245,15 @@ layer(served)("GET /api/v1/merchant/tokens/search", (it) => {
         INVALID_LIMIT: ["limit=0", "limit=201", "limit=-1", "limit=abc", "limit=1.5", "limit=", "limit=1&limit=2"],
         INVALID_OFFSET: ["offset=-1", "offset=abc", "offset=9223372036854775808", "offset=", "offset=0&offset=1"],
         VALIDATION_ERROR: [
-          "environment=testnet", "network=bitcoin", "token_type=erc721", "is_active=1", "is_active=TRUE", "blocked=",
-          "supports_stable_settlement=yes", `search=${"a".repeat(257)}`, "search=%00"
+          "environment=testnet",
+          "network=bitcoin",
+          "token_type=erc721",
+          "is_active=1",
+          "is_active=TRUE",
+          "blocked=",
+          "supports_stable_settlement=yes",
+          `search=${"a".repeat(257)}`,
+          "search=%00"
         ]
       }
       for (const [code, queries] of Object.entries(refusals)) {
@@ -223,18 +265,23 @@ layer(served)("GET /api/v1/merchant/tokens/search", (it) => {
 describe("blocked", () => {
   const Ids = Schema.Array(Schema.Literals([1, 2, 3, 4, 5]))
 
-  it.prop("follows the policy's table for every policy, list, token and filter", [AcceptancePolicy, Ids], ([policy, ids]) => {
-    const state = choosePolicy(block(defaultPolicy(1, "devnet"), ids, true), policy)
-    for (const id of [1, 2, 3, 4, 5]) {
-      const blocked = { accept_all: false, accept_none: true, selective: (ids as ReadonlyArray<number>).includes(id) }[policy]
-      assert.strictEqual(isBlocked(state, id), blocked)
-      assert.isNull(blockedFilter(state, null))
-      for (const asked of [true, false]) {
-        const keep = blockedFilter(state, asked)
-        assert.strictEqual(keep === null || keep(id), blocked === asked, `${policy} ${id} ${asked}`)
+  it.prop(
+    "follows the policy's table for every policy, list, token and filter",
+    [AcceptancePolicy, Ids],
+    ([policy, ids]) => {
+      const state = choosePolicy(block(defaultPolicy(1, "devnet"), ids, true), policy)
+      for (const id of [1, 2, 3, 4, 5]) {
+        const blocked =
+          { accept_all: false, accept_none: true, selective: (ids as ReadonlyArray<number>).includes(id) }[policy]
+        assert.strictEqual(isBlocked(state, id), blocked)
+        assert.isNull(blockedFilter(state, null))
+        for (const asked of [true, false]) {
+          const keep = blockedFilter(state, asked)
+          assert.strictEqual(keep === null || keep(id), blocked === asked, `${policy} ${id} ${asked}`)
+        }
       }
     }
-  })
+  )
 
   it.prop("is undone by releasing what was blocked, and what changes nothing is the same state", [Ids], ([ids]) => {
     const before = defaultPolicy(1, "devnet")

@@ -17,7 +17,11 @@ import { until } from "../../support/Service.ts"
 
 const usdc = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 const entry = {
-  chainId: 1, address: "0x6B175474E89094C44Da98b954EedeAC495271d0F", symbol: "DAI", name: "Dai Stablecoin", decimals: 18,
+  chainId: 1,
+  address: "0x6B175474E89094C44Da98b954EedeAC495271d0F",
+  symbol: "DAI",
+  name: "Dai Stablecoin",
+  decimals: 18,
   logoURI: "https://evil.example/track.png"
 }
 const document = (...tokens: ReadonlyArray<unknown>) =>
@@ -42,7 +46,9 @@ tokenSourceConformance(
 tokenSourceConformance(
   "http",
   Effect.map(
-    httpServer((_, response) => response.end(document(entry, { ...entry, chainId: 8453 }, { ...entry, symbol: "\u202eX" }))),
+    httpServer((_, response) =>
+      response.end(document(entry, { ...entry, chainId: 8453 }, { ...entry, symbol: "\u202eX" }))
+    ),
     (url) => ({
       layer: layerOf(`${url}/list.json`),
       known: [
@@ -61,37 +67,74 @@ const read = (...tokens: ReadonlyArray<unknown>) => {
 describe("a published token list", () => {
   it("becomes inactive tokens without price, links or say over pictures", () => {
     const wanted: TokenListing = {
-      network: "ethereum", environment: "mainnet", symbol: "DAI", name: "Dai Stablecoin", address: entry.address, decimals: 18,
-      type: "erc20", requiresMemo: false, asset: null, stable: false, active: false, photoUri: "/assets/tokens/dai.svg"
+      network: "ethereum",
+      environment: "mainnet",
+      symbol: "DAI",
+      name: "Dai Stablecoin",
+      address: entry.address,
+      decimals: 18,
+      type: "erc20",
+      requiresMemo: false,
+      asset: null,
+      stable: false,
+      active: false,
+      photoUri: "/assets/tokens/dai.svg"
     }
-    assert.deepStrictEqual(read({ ...entry, address: entry.address.toLowerCase() }), { listings: [wanted], skippedCount: 0 })
+    assert.deepStrictEqual(read({ ...entry, address: entry.address.toLowerCase() }), {
+      listings: [wanted],
+      skippedCount: 0
+    })
     const priced = readList(document(entry), {
-      ...options, active: true, assets: { [`1:${entry.address.toLowerCase()}`]: "dai" }
+      ...options,
+      active: true,
+      assets: { [`1:${entry.address.toLowerCase()}`]: "dai" }
     })
     assert.deepStrictEqual(priced, { listings: [{ ...wanted, active: true, asset: "dai" }], skippedCount: 0 })
   })
 
   it("loses the entries that cannot be believed, counts them, and keeps the others", () => {
     const bad: ReadonlyArray<unknown> = [
-      null, 7, [], {}, { ...entry, chainId: "1" }, { ...entry, decimals: 255 }, { ...entry, decimals: -1 },
-      { ...entry, decimals: 1.5 }, { ...entry, address: `${entry.address.slice(0, -1)}f` },
-      { ...entry, address: `0x${"0".repeat(40)}` }, { ...entry, address: "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE" },
-      { ...entry, symbol: "USDС" }, { ...entry, symbol: "US\u200bDC" }, { ...entry, symbol: "\u202eCDSU" },
-      { ...entry, symbol: "" }, { ...entry, symbol: "A".repeat(33) }, { ...entry, symbol: "A\u0000" },
-      { ...entry, symbol: "../../etc" }, { ...entry, name: "Dаi" }, { ...entry, name: "Dai\n" }, { ...entry, name: " Dai" },
-      { ...entry, name: "D".repeat(101) }, { ...entry, symbol: "TWICE" }
+      null,
+      7,
+      [],
+      {},
+      { ...entry, chainId: "1" },
+      { ...entry, decimals: 255 },
+      { ...entry, decimals: -1 },
+      { ...entry, decimals: 1.5 },
+      { ...entry, address: `${entry.address.slice(0, -1)}f` },
+      { ...entry, address: `0x${"0".repeat(40)}` },
+      { ...entry, address: "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE" },
+      { ...entry, symbol: "USDС" },
+      { ...entry, symbol: "US\u200bDC" },
+      { ...entry, symbol: "\u202eCDSU" },
+      { ...entry, symbol: "" },
+      { ...entry, symbol: "A".repeat(33) },
+      { ...entry, symbol: "A\u0000" },
+      { ...entry, symbol: "../../etc" },
+      { ...entry, name: "Dаi" },
+      { ...entry, name: "Dai\n" },
+      { ...entry, name: " Dai" },
+      { ...entry, name: "D".repeat(101) },
+      { ...entry, symbol: "TWICE" }
     ]
     const { listings, skippedCount } = read(entry, ...bad)
     assert.deepStrictEqual(listings.map(({ symbol }) => symbol), ["DAI"])
     assert.strictEqual(skippedCount, bad.length)
-    assert.deepStrictEqual(read({ ...entry, chainId: 137 }), { listings: [], skippedCount: 0 }, "another chain is no fault")
+    assert.deepStrictEqual(
+      read({ ...entry, chainId: 137 }),
+      { listings: [], skippedCount: 0 },
+      "another chain is no fault"
+    )
   })
 
   it("keeps to the networks and environments asked for", () => {
     const all = document(entry, { ...entry, chainId: 8453 }, { ...entry, chainId: 84532 })
     const networksOf = (more: object) => {
       const list = readList(all, { ...options, ...more })
-      return typeof list === "string" ? list : list.listings.map(({ environment, network }) => `${network} ${environment}`)
+      return typeof list === "string"
+        ? list
+        : list.listings.map(({ environment, network }) => `${network} ${environment}`)
     }
     assert.deepStrictEqual(networksOf({ networks: ["base"] }), ["base mainnet", "base devnet"])
     assert.deepStrictEqual(networksOf({ environments: ["devnet"] }), ["base devnet"])
@@ -99,8 +142,14 @@ describe("a published token list", () => {
 
   it("is refused whole when it is none, or too long", () => {
     const texts = [
-      "", "[]", "{}", "<html>", document().replace("tokens", "token"), document().replace("\"List\"", "7"),
-      JSON.stringify({ ...JSON.parse(document()), version: "1.0.0" }), document(...Array.from({ length: 10_001 }, () => entry))
+      "",
+      "[]",
+      "{}",
+      "<html>",
+      document().replace("tokens", "token"),
+      document().replace("\"List\"", "7"),
+      JSON.stringify({ ...JSON.parse(document()), version: "1.0.0" }),
+      document(...Array.from({ length: 10_001 }, () => entry))
     ]
     for (const text of texts) assert.isString(readList(text, options), text.slice(0, 60))
   })
@@ -109,9 +158,15 @@ describe("a published token list", () => {
     const accepted = (...lists: ReadonlyArray<object>) => Exit.isSuccess(decode({ lists }))
     assert.isTrue(accepted(options, { ...options, name: "other", url: "http://127.0.0.1:8000/x" }))
     const wrong = [
-      { url: "http://lists.example/x" }, { url: "https://user:pass@lists.example/x" }, { url: "file:///etc/passwd" },
-      { url: "https://lists.example/x#y" }, { url: "lists.example" }, { name: "Upper" }, { refreshSeconds: 59 },
-      { assets: { dai: "dai" } }, { networks: [] }
+      { url: "http://lists.example/x" },
+      { url: "https://user:pass@lists.example/x" },
+      { url: "file:///etc/passwd" },
+      { url: "https://lists.example/x#y" },
+      { url: "lists.example" },
+      { name: "Upper" },
+      { refreshSeconds: 59 },
+      { assets: { dai: "dai" } },
+      { networks: [] }
     ]
     for (const change of wrong) assert.isFalse(accepted({ ...options, ...change }), JSON.stringify(change))
     assert.isFalse(accepted(options, options))
@@ -126,7 +181,8 @@ const provider = (answer: (request: HttpClientRequest.HttpClientRequest) => Resp
     Effect.sync(() => {
       asked.push(request)
       return HttpClientResponse.fromWeb(request, answer(request))
-    }))
+    })
+  )
   return { asked, client: Layer.succeed(HttpClient.HttpClient, client) }
 }
 
@@ -189,8 +245,14 @@ describe("the http token source", () => {
       const honest = bundled.layer({}) as SourceLayer
       yield* Layer.build(Layer.provide(honest, [known, client]))
       const before = catalog.find("ethereum", "mainnet", usdc)
-      yield* Layer.build(Layer.provide(plugin.layer({ lists: [{ ...options, active: true }] } as never) as SourceLayer, [known, client]))
-      yield* until("the list", Effect.sync(() => catalog.list("mainnet")), (all) => all.some(({ symbol }) => symbol === "DAI"))
+      yield* Layer.build(
+        Layer.provide(plugin.layer({ lists: [{ ...options, active: true }] } as never) as SourceLayer, [known, client])
+      )
+      yield* until(
+        "the list",
+        Effect.sync(() => catalog.list("mainnet")),
+        (all) => all.some(({ symbol }) => symbol === "DAI")
+      )
       assert.deepStrictEqual(catalog.find("ethereum", "mainnet", usdc), before)
       assert.strictEqual(before?.symbol, "USDC")
     }).pipe(Effect.provide(databaseLayer)))

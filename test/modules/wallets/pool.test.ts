@@ -1,7 +1,7 @@
 /**
- * Goal: a merchant's long list of addresses makes nobody else wait.
- * Method: the largest list through the real routes, commit log and chains; between turns of the event loop the processor
- * time of this thread is taken, which other processes of a busy machine do not lengthen.
+ * Goal: a merchant's long list of addresses makes nobody else wait. Method: the largest list through the real routes,
+ * commit log and chains; between turns of the event loop the processor time of this thread is taken, which other
+ * processes of a busy machine do not lengthen.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -21,8 +21,8 @@ import { catalogOf } from "../../fixtures/tokens.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 
 /**
- * Milliseconds of processor time in one turn of the event loop, at most. Checking 5,000 addresses takes 70 to 200 in all;
- * parsing the body, writing the row and a collection of garbage come in turns of their own.
+ * Milliseconds of processor time in one turn of the event loop, at most. Checking 5,000 addresses takes 70 to 200 in
+ * all; parsing the body, writing the row and a collection of garbage come in turns of their own.
  */
 const turnMillis = 30
 
@@ -31,7 +31,11 @@ const laterMillis = 2_100
 
 const verify = (key: string) =>
   Effect.succeed({
-    merchantId: Number.parseInt(key, 10), environment: "devnet", scope: "merchant", kind: "key", credential: `key_${key}`,
+    merchantId: Number.parseInt(key, 10),
+    environment: "devnet",
+    scope: "merchant",
+    kind: "key",
+    credential: `key_${key}`,
     apiVersion: "2026-01-15"
   } as Principal)
 
@@ -83,12 +87,21 @@ const longestTurn = <A, E, R>(act: Effect.Effect<A, E, R>) =>
   })
 
 const put = (merchant: number, value: string) =>
-  Effect.flatMap(Api, ({ call }) =>
-    call("/api/v1/merchant/wallets/evm", { method: "PUT", headers: { "x-api-key": String(merchant) }, body: { kind: "pool", value } }))
+  Effect.flatMap(
+    Api,
+    ({ call }) =>
+      call("/api/v1/merchant/wallets/evm", {
+        method: "PUT",
+        headers: { "x-api-key": String(merchant) },
+        body: { kind: "pool", value }
+      })
+  )
 
 const allocate = (merchantId: number) =>
-  Effect.flatMap(Chains, (chains) =>
-    chains.allocate({ merchantId, environment: "devnet", family: "evm", invoiceId: randomUUID() }))
+  Effect.flatMap(
+    Chains,
+    (chains) => chains.allocate({ merchantId, environment: "devnet", family: "evm", invoiceId: randomUUID() })
+  )
 
 layer(served as Layer.Layer<Api | Chains>)("a list of 5,000 addresses", (it) => {
   it.effect("is checked once, in short turns, and read back from memory by the invoices that follow", () =>

@@ -1,7 +1,7 @@
 /**
- * Goal: a merchant's funds arrive in the wallet the merchant set, no address ever serves two invoices, and what is not a
- * public key of the right kind is refused without being repeated.
- * Method: the real routes, commit log and chains over PostgreSQL; simulated chains, and one driver said to be mainnet's.
+ * Goal: a merchant's funds arrive in the wallet the merchant set, no address ever serves two invoices, and what is not
+ * a public key of the right kind is refused without being repeated. Method: the real routes, commit log and chains over
+ * PostgreSQL; simulated chains, and one driver said to be mainnet's.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
@@ -30,7 +30,9 @@ const abandonAddresses = ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x6Fac4
 /** The deployment's own wallet here. */
 const devnetAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
-/** `<merchant>`, `<merchant>c` for its commerce key, `<merchant>m` for its mainnet key, `<merchant>w` for its wallet. */
+/**
+ * `<merchant>`, `<merchant>c` for its commerce key, `<merchant>m` for its mainnet key, `<merchant>w` for its wallet.
+ */
 const verify = (key: string) => {
   const [, merchant, what] = /^(\d+)([cmw]?)$/.exec(key) ?? []
   return Effect.succeed(
@@ -68,7 +70,13 @@ const served = apiLayer(
   )
 ) as unknown as Layer.Layer<Api | Chains>
 
-const call = (key: string, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+const call = (
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {}
+) =>
   Effect.flatMap(Api, (api) =>
     api.call(`/api/v1/merchant/wallets${path}`, {
       method,
@@ -109,7 +117,14 @@ layer(served)("receiving wallets", (it) => {
       const answer = yield* put("1", "xpub", abandonXpub)
       assert.strictEqual(answer.status, 200, answer.text)
       assert.deepStrictEqual(Object.keys(answer.json), [
-        "id", "family", "kind", "environment", "value_preview", "first_addresses", "next_index", "highest_used_index",
+        "id",
+        "family",
+        "kind",
+        "environment",
+        "value_preview",
+        "first_addresses",
+        "next_index",
+        "highest_used_index",
         "created_at"
       ])
       assert.deepStrictEqual(answer.json.first_addresses.slice(0, 2), abandonAddresses)
@@ -131,7 +146,11 @@ layer(served)("receiving wallets", (it) => {
       const xpub = newXpub()
       assert.strictEqual((yield* put("21", "xpub", xpub)).status, 200)
       assert.strictEqual((yield* put("21", "xpub", xpub)).status, 200, "its owner gives it again")
-      assert.strictEqual((yield* put("21m", "xpub", xpub, { start_index: 0 })).status, 200, "and in the other environment")
+      assert.strictEqual(
+        (yield* put("21m", "xpub", xpub, { start_index: 0 })).status,
+        200,
+        "and in the other environment"
+      )
       for (const key of ["22", "22m"]) {
         const answer = yield* put(key, "xpub", ` ${xpub} `, { start_index: 0 })
         refused(answer, 400, "WALLET_INVALID")
@@ -202,7 +221,11 @@ layer(served)("receiving wallets", (it) => {
       refused(yield* put("41", "xpub", ""), 400, "VALIDATION_ERROR")
       refused(yield* call("41", "PUT", "/dogecoin", { kind: "xpub", value: abandonXpub }), 400, "VALIDATION_ERROR")
       for (const family of ["solana", "ton", "sui", "cardano"]) {
-        refused(yield* call("41", "PUT", `/${family}`, { kind: "xpub", value: abandonXpub }), 400, "UNSUPPORTED_NETWORK")
+        refused(
+          yield* call("41", "PUT", `/${family}`, { kind: "xpub", value: abandonXpub }),
+          400,
+          "UNSUPPORTED_NETWORK"
+        )
       }
       assert.deepStrictEqual((yield* call("41", "GET", "")).json, { wallets: [] })
     }))

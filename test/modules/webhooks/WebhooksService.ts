@@ -1,4 +1,7 @@
-/** The webhook routes over real middlewares, commit log and database; nothing is delivered, so rows stay as a test left them. */
+/**
+ * The webhook routes over real middlewares, commit log and database; nothing is delivered, so rows stay as a test left
+ * them.
+ */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { WebhooksApi } from "../../../modules/webhooks/api.ts"
@@ -17,22 +20,28 @@ import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support
 /** `<merchant>`, with `c` for a commerce key, `m` for one of mainnet. */
 const verify = (key: string) => {
   const [, merchant, commerce, mainnet] = /^(\d+)(c?)(m?)$/.exec(key) ?? []
-  return Effect.succeed(merchant === undefined ? null : {
-    merchantId: Number.parseInt(merchant, 10),
-    environment: mainnet === "m" ? "mainnet" : "devnet",
-    scope: commerce === "c" ? "commerce" : "merchant",
-    kind: "key",
-    credential: `key_${key}`,
-    apiVersion: newestVersion
-  } as Principal)
+  return Effect.succeed(
+    merchant === undefined ? null : {
+      merchantId: Number.parseInt(merchant, 10),
+      environment: mainnet === "m" ? "mainnet" : "devnet",
+      scope: commerce === "c" ? "commerce" : "merchant",
+      kind: "key",
+      credential: `key_${key}`,
+      apiVersion: newestVersion
+    } as Principal
+  )
 }
 
 const owners = Layer.effectDiscard(Effect.gen(function*() {
   const { register, registerBearer } = yield* Credentials
   yield* register(verify)
   yield* registerBearer((token) =>
-    Effect.flatMap(verify(token), (found) =>
-      found === null ? Effect.fail(publicError("TOKEN_INVALID")) : Effect.succeed({ ...found, kind: "wallet" })))
+    Effect.flatMap(
+      verify(token),
+      (found) =>
+        found === null ? Effect.fail(publicError("TOKEN_INVALID")) : Effect.succeed({ ...found, kind: "wallet" })
+    )
+  )
 }))
 
 /** A receiver that only devnet may reach. */
@@ -56,7 +65,9 @@ export const webhooksApi = Layer.fresh(apiLayer(
   [WebhooksApi],
   Layer.mergeAll(plugin.layer(undefined as never), owners) as never,
   Layer.mergeAll(still, Actors.layer).pipe(
-    Layer.provideMerge(kernel([{ name: "webhooks", migrations, tables }], settingsLayer({ environments: ["devnet", "mainnet"] })))
+    Layer.provideMerge(
+      kernel([{ name: "webhooks", migrations, tables }], settingsLayer({ environments: ["devnet", "mainnet"] }))
+    )
   )
 )) as unknown as Layer.Layer<Api | SqlClient.SqlClient | Secrets>
 
@@ -107,21 +118,28 @@ export const event = Effect.fnUntraced(function*(
 })
 
 /** A delivery of such an event, in a state. Answers its id. */
-export const delivery = Effect.fnUntraced(function*(merchant: number, to: string, ms: number, status: string, createdAt = ms) {
-  const sql = yield* SqlClient.SqlClient
-  const open = ["pending", "retrying", "delivering"].includes(status)
-  const [made] = yield* sql<{ id: string }>`
+export const delivery = Effect.fnUntraced(
+  function*(merchant: number, to: string, ms: number, status: string, createdAt = ms) {
+    const sql = yield* SqlClient.SqlClient
+    const open = ["pending", "retrying", "delivering"].includes(status)
+    const [made] = yield* sql<{ id: string }>`
     INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, due_at, created_at, finished_at)
     VALUES (${merchant}, ${to}, ${ms}, ${ms}, ${status}, ${open ? sql`now()` : null}, to_timestamp(${createdAt / 1000}),
       ${open ? null : sql`now()`}) RETURNING id`.pipe(Effect.orDie)
-  return `whd_${made!.id}`
-})
+    return `whd_${made!.id}`
+  }
+)
 
 /** Statuses of an endpoint's deliveries, by event in their order. */
 export const queue = (to: string): Effect.Effect<ReadonlyArray<string>, never, SqlClient.SqlClient> =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql<{ ms: bigint; status: string }>`SELECT event_ms AS ms, status FROM webhook_deliveries WHERE endpoint_id = ${to}
-      ORDER BY event_ms, event_seq, created_at, id`).pipe(
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<
+        { ms: bigint; status: string }
+      >`SELECT event_ms AS ms, status FROM webhook_deliveries WHERE endpoint_id = ${to}
+      ORDER BY event_ms, event_seq, created_at, id`
+  ).pipe(
     Effect.map((rows) => rows.map(({ ms, status }) => `${ms} ${status}`)),
     Effect.orDie
   )

@@ -21,8 +21,12 @@ const verify = (key: string) => {
     merchant === undefined
       ? null
       : {
-        merchantId: Number.parseInt(merchant, 10), environment: "devnet",
-        scope: commerce === "c" ? "commerce" : "merchant", kind: "key", credential: "key_1", apiVersion: newestVersion
+        merchantId: Number.parseInt(merchant, 10),
+        environment: "devnet",
+        scope: commerce === "c" ? "commerce" : "merchant",
+        kind: "key",
+        credential: "key_1",
+        apiVersion: newestVersion
       } as Principal
   )
 }
@@ -30,9 +34,15 @@ const verify = (key: string) => {
 const routes = Layer.mergeAll(
   plugin.layer(undefined as never),
   Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify))),
-  Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) =>
-    credentials.registerBearer((token) =>
-      Effect.map(verify(token), (principal) => ({ ...principal!, kind: "wallet" as const })))))
+  Layer.effectDiscard(
+    Effect.flatMap(
+      Credentials,
+      (credentials) =>
+        credentials.registerBearer((token) =>
+          Effect.map(verify(token), (principal) => ({ ...principal!, kind: "wallet" as const }))
+        )
+    )
+  )
 )
 
 const served = apiLayer(
@@ -59,17 +69,42 @@ const refused = (answer: Answer, status: number, code: string, param: string | n
 layer(served)("creating a webhook endpoint", (it) => {
   it.effect("answers with the endpoint as published, and the secret that only the database has sealed", () =>
     Effect.gen(function*() {
-      const answer = yield* create("1", { ...wanted, enabled_events: ["invoice.*", "invoice.*", "*"], description: "d" })
+      const answer = yield* create("1", {
+        ...wanted,
+        enabled_events: ["invoice.*", "invoice.*", "*"],
+        description: "d"
+      })
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(Object.keys(answer.json.data), [
-        "id", "object", "url", "status", "enabled_events", "environment", "api_version", "description", "secret",
-        "ordered", "previous_secret_expires_at", "consecutive_failures", "disabled_reason", "created_at", "updated_at"
+        "id",
+        "object",
+        "url",
+        "status",
+        "enabled_events",
+        "environment",
+        "api_version",
+        "description",
+        "secret",
+        "ordered",
+        "previous_secret_expires_at",
+        "consecutive_failures",
+        "disabled_reason",
+        "created_at",
+        "updated_at"
       ])
       const { created_at, id, secret, updated_at, ...rest } = answer.json.data
       assert.deepStrictEqual(rest, {
-        object: "webhook_endpoint", url: wanted.url, status: "enabled", enabled_events: ["invoice.*", "*"],
-        environment: "devnet", api_version: newestVersion, description: "d", ordered: false, previous_secret_expires_at: null,
-        consecutive_failures: 0, disabled_reason: null
+        object: "webhook_endpoint",
+        url: wanted.url,
+        status: "enabled",
+        enabled_events: ["invoice.*", "*"],
+        environment: "devnet",
+        api_version: newestVersion,
+        description: "d",
+        ordered: false,
+        previous_secret_expires_at: null,
+        consecutive_failures: 0,
+        disabled_reason: null
       })
       assert.match(id, /^we_[0-9a-f-]{36}$/)
       assert.strictEqual(created_at, updated_at)
@@ -98,7 +133,11 @@ layer(served)("creating a webhook endpoint", (it) => {
         { concurrency: "unbounded" }
       )
       assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1)
-      refused(yield* create("2", { ...wanted, description: "x" }, { "idempotency-key": "k" }), 422, "IDEMPOTENCY_KEY_REUSED")
+      refused(
+        yield* create("2", { ...wanted, description: "x" }, { "idempotency-key": "k" }),
+        422,
+        "IDEMPOTENCY_KEY_REUSED"
+      )
       const sql = yield* SqlClient.SqlClient
       const [count] = yield* sql<any>`SELECT count(*) AS n FROM webhook_endpoints WHERE merchant_id = 2`
       assert.strictEqual(count.n, 1n)
@@ -106,7 +145,9 @@ layer(served)("creating a webhook endpoint", (it) => {
 
   it.effect("stops at sixteen, whoever asks at the same time", () =>
     Effect.gen(function*() {
-      const answers = yield* Effect.all(Array.from({ length: 30 }, () => create("3", wanted)), { concurrency: "unbounded" })
+      const answers = yield* Effect.all(Array.from({ length: 30 }, () => create("3", wanted)), {
+        concurrency: "unbounded"
+      })
       assert.strictEqual(answers.filter(({ status }) => status === 200).length, 16)
       for (const answer of answers) if (answer.status !== 200) refused(answer, 409, "WEBHOOK_LIMIT_REACHED")
     }))
@@ -141,9 +182,23 @@ layer(served)("creating a webhook endpoint", (it) => {
 
   it.effect("refuses events that do not exist, other versions, bad URLs and missing fields", () =>
     Effect.gen(function*() {
-      const never = ["invoice", "invoice.pa*", "order.*", "**", "invoice.paid ", "test.*", "payment_quote.*", "payment_quote.updated"]
+      const never = [
+        "invoice",
+        "invoice.pa*",
+        "order.*",
+        "**",
+        "invoice.paid ",
+        "test.*",
+        "payment_quote.*",
+        "payment_quote.updated"
+      ]
       for (const filter of never) {
-        refused(yield* create("5", { ...wanted, enabled_events: ["*", filter] }), 400, "VALIDATION_ERROR", "enabled_events.1")
+        refused(
+          yield* create("5", { ...wanted, enabled_events: ["*", filter] }),
+          400,
+          "VALIDATION_ERROR",
+          "enabled_events.1"
+        )
       }
       for (const filter of ["*", "invoice.paid", "invoice_payment.*", "commerce.order.*", "commerce.*", "test.ping"]) {
         assert.strictEqual((yield* create("5", { ...wanted, enabled_events: [filter] })).status, 200)

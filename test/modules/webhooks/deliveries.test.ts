@@ -11,7 +11,17 @@ import { makeRepo } from "../../../modules/webhooks/repo.ts"
 import { endpointFilters, readReplay } from "../../../modules/webhooks/rules.ts"
 import { eventTypes } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
-import { ask, delivery, endpoint, event, assertOk, queue, refusal, webhooksApi, wokenMerchants } from "./WebhooksService.ts"
+import {
+  ask,
+  assertOk,
+  delivery,
+  endpoint,
+  event,
+  queue,
+  refusal,
+  webhooksApi,
+  wokenMerchants
+} from "./WebhooksService.ts"
 
 const idsOf = (page: any): ReadonlyArray<string> => page.data.map(({ id }: any) => id)
 
@@ -54,9 +64,16 @@ layer(webhooksApi)("deliveries of an endpoint", (it) => {
   it.effect("are found by state, event, type and time, and every bad question has its code", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("2")
-      const found = (query: string) => Effect.map(ask("2", `/${id}/deliveries?limit=100&${query}`), (page) => idsOf(assertOk(page)))
+      const found = (query: string) =>
+        Effect.map(ask("2", `/${id}/deliveries?limit=100&${query}`), (page) => idsOf(assertOk(page)))
       const statuses = ["pending", "delivering", "succeeded", "retrying", "failed", "canceled"]
-      const types = ["invoice.paid", "invoice.created", "invoice_payment.created", "commerce.order.updated", "test.ping"]
+      const types = [
+        "invoice.paid",
+        "invoice.created",
+        "invoice_payment.created",
+        "commerce.order.updated",
+        "test.ping"
+      ]
       const rows: Array<{ id: string; status: string; type: string; ms: number; event: string }> = []
       for (let n = 0; n < 30; n++) {
         const [status, type, ms] = [statuses[n % 6]!, types[n % 5]!, 1_000 * (n + 1)]
@@ -65,28 +82,52 @@ layer(webhooksApi)("deliveries of an endpoint", (it) => {
       }
       rows.reverse()
       const those = (is: (row: typeof rows[number]) => boolean) => rows.filter(is).map((row) => row.id)
-      for (const status of statuses) assert.deepStrictEqual(yield* found(`status=${status}`), those((row) => row.status === status))
-      for (const filter of ["invoice.paid", "invoice.*", "*", "commerce.*", "invoice.lost", "test.ping", "invoice_payment.*"]) {
+      for (const status of statuses) {
+        assert.deepStrictEqual(
+          yield* found(`status=${status}`),
+          those((row) => row.status === status)
+        )
+      }
+      for (
+        const filter of [
+          "invoice.paid",
+          "invoice.*",
+          "*",
+          "commerce.*",
+          "invoice.lost",
+          "test.ping",
+          "invoice_payment.*"
+        ]
+      ) {
         assert.deepStrictEqual(yield* found(`type=${filter}`), those(({ type }) => selects([filter], type)), filter)
       }
-      assert.deepStrictEqual(yield* found("type=invoice.paid,test.ping&status=failed"), those(({ status, type }) =>
-        status === "failed" && ["invoice.paid", "test.ping"].includes(type)))
+      assert.deepStrictEqual(
+        yield* found("type=invoice.paid,test.ping&status=failed"),
+        those(({ status, type }) => status === "failed" && ["invoice.paid", "test.ping"].includes(type))
+      )
       assert.deepStrictEqual(yield* found(`event_id=${rows[7]!.event}`), [rows[7]!.id])
       assert.deepStrictEqual(yield* found("event_id=evt_7-7"), [])
       assert.deepStrictEqual(yield* found("created_gte=20"), those(({ ms }) => ms >= 20_000))
       assert.deepStrictEqual(yield* found("created_gte=1970-01-01T00:00:19.5Z"), those(({ ms }) => ms >= 20_000))
       const { id: elsewhere } = yield* endpoint("2")
       const foreign = yield* delivery(2, elsewhere, 1_000, "failed")
-      for (const [query, code] of [
-        ["status=lost", "VALIDATION_ERROR status"], ["event_id=nonsense", "INVALID_EVENT_ID event_id"],
-        ["type=invoice.pa*", "INVALID_EVENT_TYPE type"], ["type=", "INVALID_EVENT_TYPE type"],
-        [`type=${"invoice.paid,".repeat(20)}*`, "INVALID_EVENT_TYPE type"],
-        ["created_gte=soon", "VALIDATION_ERROR created_gte"], ["limit=0", "INVALID_LIMIT limit"], ["limit=101", "INVALID_LIMIT limit"],
-        ["starting_after=nonsense", "INVALID_CURSOR starting_after"], ["ending_before=whd_1", "INVALID_CURSOR ending_before"],
-        [`starting_after=${foreign}`, "INVALID_CURSOR starting_after"],
-        ["starting_after=whd_550e8400-e29b-41d4-a716-446655440000", "INVALID_CURSOR starting_after"],
-        [`starting_after=${rows[0]!.id}&ending_before=${rows[0]!.id}`, "INVALID_CURSOR ending_before"]
-      ] as const) assert.strictEqual(refusal(yield* ask("2", `/${id}/deliveries?${query}`)), `400 ${code}`, query)
+      for (
+        const [query, code] of [
+          ["status=lost", "VALIDATION_ERROR status"],
+          ["event_id=nonsense", "INVALID_EVENT_ID event_id"],
+          ["type=invoice.pa*", "INVALID_EVENT_TYPE type"],
+          ["type=", "INVALID_EVENT_TYPE type"],
+          [`type=${"invoice.paid,".repeat(20)}*`, "INVALID_EVENT_TYPE type"],
+          ["created_gte=soon", "VALIDATION_ERROR created_gte"],
+          ["limit=0", "INVALID_LIMIT limit"],
+          ["limit=101", "INVALID_LIMIT limit"],
+          ["starting_after=nonsense", "INVALID_CURSOR starting_after"],
+          ["ending_before=whd_1", "INVALID_CURSOR ending_before"],
+          [`starting_after=${foreign}`, "INVALID_CURSOR starting_after"],
+          ["starting_after=whd_550e8400-e29b-41d4-a716-446655440000", "INVALID_CURSOR starting_after"],
+          [`starting_after=${rows[0]!.id}&ending_before=${rows[0]!.id}`, "INVALID_CURSOR ending_before"]
+        ] as const
+      ) assert.strictEqual(refusal(yield* ask("2", `/${id}/deliveries?${query}`)), `400 ${code}`, query)
     }))
 
   it.effect("are told with every attempt: when, how it ended, and what was answered", () =>
@@ -100,23 +141,62 @@ layer(webhooksApi)("deliveries of an endpoint", (it) => {
         WHERE id = ${made.slice(4)}::uuid`
       yield* sql`INSERT INTO webhook_attempts (merchant_id, delivery_id, attempt, endpoint_id, ended_at, outcome, status, error, latency_ms, response)
         VALUES (3, ${made.slice(4)}::uuid, 2, ${id}, to_timestamp(8.9), 'failed', 500, NULL, 7, ${body}),
-          (3, ${made.slice(4)}::uuid, 1, ${id}, to_timestamp(6), 'timed_out', NULL, 'no answer in 10000 ms', 10000, NULL)`
+          (3, ${
+        made.slice(4)
+      }::uuid, 1, ${id}, to_timestamp(6), 'timed_out', NULL, 'no answer in 10000 ms', 10000, NULL)`
       const shown = {
-        id: made, object: "webhook_delivery", endpoint_id: id, event_id: eventId, event_type: "invoice.paid", status: "retrying",
-        attempt_count: 2, next_attempt_at: 77, response_status: 500, error: null, latency_ms: 7, created_at: 5, finished_at: null
+        id: made,
+        object: "webhook_delivery",
+        endpoint_id: id,
+        event_id: eventId,
+        event_type: "invoice.paid",
+        status: "retrying",
+        attempt_count: 2,
+        next_attempt_at: 77,
+        response_status: 500,
+        error: null,
+        latency_ms: 7,
+        created_at: 5,
+        finished_at: null
       }
-      assert.deepStrictEqual(assertOk(yield* ask("3", `/${id}/deliveries`)), { object: "list", data: [shown], has_more: false })
+      assert.deepStrictEqual(assertOk(yield* ask("3", `/${id}/deliveries`)), {
+        object: "list",
+        data: [shown],
+        has_more: false
+      })
       assert.deepStrictEqual(assertOk(yield* ask("3", `/deliveries/${made}`)), {
         ...shown,
         attempts: [
-          { number: 1, status: "timed_out", response_status: null, error: "no answer in 10000 ms", latency_ms: 10_000, response_body: null, ended_at: 6 },
-          { number: 2, status: "failed", response_status: 500, error: null, latency_ms: 7, response_body: body, ended_at: 8 }
+          {
+            number: 1,
+            status: "timed_out",
+            response_status: null,
+            error: "no answer in 10000 ms",
+            latency_ms: 10_000,
+            response_body: null,
+            ended_at: 6
+          },
+          {
+            number: 2,
+            status: "failed",
+            response_status: 500,
+            error: null,
+            latency_ms: 7,
+            response_body: body,
+            ended_at: 8
+          }
         ]
       })
       const others = ["3m", "3c", "4", "w4"]
-      for (const who of others) for (const path of ["", "/redeliver"]) {
-        const sent = path === "" ? {} : { method: "POST" }
-        assert.strictEqual(refusal(yield* ask(who, `/deliveries/${made}${path}`, sent)), "404 DELIVERY_NOT_FOUND null", who)
+      for (const who of others) {
+        for (const path of ["", "/redeliver"]) {
+          const sent = path === "" ? {} : { method: "POST" }
+          assert.strictEqual(
+            refusal(yield* ask(who, `/deliveries/${made}${path}`, sent)),
+            "404 DELIVERY_NOT_FOUND null",
+            who
+          )
+        }
       }
     }))
 
@@ -132,9 +212,14 @@ layer(webhooksApi)("deliveries of an endpoint", (it) => {
       for (const who of ["4", "w4"]) {
         assert.deepStrictEqual(idsOf(assertOk(yield* ask(who, `/${id}/deliveries`))), [devnet])
         assert.strictEqual(refusal(yield* ask(who, `/deliveries/${mainnet}`)), "404 DELIVERY_NOT_FOUND null")
-        assert.strictEqual(refusal(yield* ask(who, `/deliveries/${mainnet}/redeliver`, { method: "POST" })), "404 DELIVERY_NOT_FOUND null")
+        assert.strictEqual(
+          refusal(yield* ask(who, `/deliveries/${mainnet}/redeliver`, { method: "POST" })),
+          "404 DELIVERY_NOT_FOUND null"
+        )
       }
-      for (const only_failed of [true, false]) assert.isAtMost(assertOk(yield* ask("4", `/${id}/replay`, { body: { only_failed } })).queued, 1)
+      for (const only_failed of [true, false]) {
+        assert.isAtMost(assertOk(yield* ask("4", `/${id}/replay`, { body: { only_failed } })).queued, 1)
+      }
       assert.deepStrictEqual((yield* queue(id)).filter((row) => row.startsWith("1 ")), ["1 failed"])
     }))
 })
@@ -148,8 +233,16 @@ layer(webhooksApi)("sending again", (it) => {
       const sent = assertOk(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" }))
       assert.deepStrictEqual(assertOk(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" })), sent)
       const shown = assertOk(yield* ask("1m", `/deliveries/${sent.delivery_id}`))
-      assert.deepInclude(shown, { endpoint_id: id, event_id: sent.event_id, event_type: "test.ping", status: "pending", attempts: [] })
-      const [stored] = yield* sql<any>`SELECT environment, type, data::json -> 'object' AS object FROM events WHERE merchant_id = 1`
+      assert.deepInclude(shown, {
+        endpoint_id: id,
+        event_id: sent.event_id,
+        event_type: "test.ping",
+        status: "pending",
+        attempts: []
+      })
+      const [stored] = yield* sql<
+        any
+      >`SELECT environment, type, data::json -> 'object' AS object FROM events WHERE merchant_id = 1`
       assert.deepInclude(stored, { environment: "mainnet", type: "test.ping" })
       assert.deepStrictEqual(Object.keys(stored.object), ["object", "id", "message", "created_at"])
       assert.match(stored.object.id, /^ping_[0-9a-f-]{36}$/)
@@ -204,10 +297,19 @@ layer(webhooksApi)("sending again", (it) => {
         assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1)
         const made = assertOk(answers[0]!)
         assert.notStrictEqual(made.id, old)
-        assert.deepInclude(made, { endpoint_id: id, event_id: eventId, status: "pending", attempt_count: 0, finished_at: null })
+        assert.deepInclude(made, {
+          endpoint_id: id,
+          event_id: eventId,
+          status: "pending",
+          attempt_count: 0,
+          finished_at: null
+        })
         assert.deepStrictEqual(assertOk(yield* ask("4", `/deliveries/${made.id}`)), { ...made, attempts: [] })
       }
-      assert.sameMembers([...yield* queue(id)], statuses.flatMap((status, n) => [`${n + 1} ${status}`, `${n + 1} pending`]))
+      assert.sameMembers(
+        [...yield* queue(id)],
+        statuses.flatMap((status, n) => [`${n + 1} ${status}`, `${n + 1} pending`])
+      )
     }))
 
   it.effect("two replays at once queue no event twice, and one key queues once", () =>
@@ -255,8 +357,12 @@ layer(webhooksApi)("sending again", (it) => {
       // Past the mailbox that an instance has for each endpoint.
       const repo = yield* makeRepo
       const lane = { id, merchantId: 9, environment: "devnet", commerceOnly: false } as const
-      const range = (from: bigint, onlyFailed: boolean) =>
-        ({ from: { ms: from, seq: 0n }, beforeMillis: 1_000n, types: eventTypes, onlyFailed })
+      const range = (from: bigint, onlyFailed: boolean) => ({
+        from: { ms: from, seq: 0n },
+        beforeMillis: 1_000n,
+        types: eventTypes,
+        onlyFailed
+      })
       const sql = yield* SqlClient.SqlClient
       const first = yield* Deferred.make<void>()
       const second = yield* Effect.forkChild(
@@ -266,17 +372,35 @@ layer(webhooksApi)("sending again", (it) => {
         assert.strictEqual((yield* repo.replay(lane, range(31n, true), () => undefined)).queued, 30)
         yield* Deferred.succeed(first, undefined)
         const blocked = sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
-        while ((yield* blocked).length === 0) assert.isUndefined(second.pollUnsafe(), "it did not wait for the first one")
+        while ((yield* blocked).length === 0) {
+          assert.isUndefined(second.pollUnsafe(), "it did not wait for the first one")
+        }
       }))
       const again = yield* Fiber.join(second)
       assert.strictEqual(again.queued, 0)
-      const reply = { environment: "devnet", scope: "POST /x k", fingerprint: "f", status: 200, sealedBody: "b" } as const
-      const keyed = yield* Effect.all([1, 2, 3].map((n) =>
-        Effect.result(repo.replay(lane, range(1n, true), () => ({ ...reply, sealedBody: String(n) })))), { concurrency: "unbounded" })
+      const reply = {
+        environment: "devnet",
+        scope: "POST /x k",
+        fingerprint: "f",
+        status: 200,
+        sealedBody: "b"
+      } as const
+      const keyed = yield* Effect.all(
+        [1, 2, 3].map((n) =>
+          Effect.result(repo.replay(lane, range(1n, true), () => ({ ...reply, sealedBody: String(n) })))
+        ),
+        { concurrency: "unbounded" }
+      )
       const winner = keyed.findIndex(({ _tag }) => _tag === "Success")
       assert.strictEqual(keyed.filter(({ _tag }) => _tag === "Success").length, 1)
       for (const [n, each] of keyed.entries()) {
-        if (n !== winner) assert.deepInclude((each as any).failure, { _tag: "IdempotentReplay", status: 200, sealedBody: String(winner + 1) })
+        if (n !== winner) {
+          assert.deepInclude((each as any).failure, {
+            _tag: "IdempotentReplay",
+            status: 200,
+            sealedBody: String(winner + 1)
+          })
+        }
       }
       const waiting = (yield* queue(id)).filter((row) => row.endsWith("pending"))
       assert.deepStrictEqual([waiting.length, new Set(waiting).size], [60, 60])
@@ -285,13 +409,19 @@ layer(webhooksApi)("sending again", (it) => {
   it.effect("refuses a replay that cannot be read", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("6")
-      for (const [body, code] of [
-        [{ from_event_id: "nonsense" }, "INVALID_EVENT_ID from_event_id"], [{ from_event_id: 7 }, "VALIDATION_ERROR from_event_id"],
-        [{ types: ["invoice.pa*"] }, "INVALID_EVENT_TYPE types"], [{ types: "*" }, "VALIDATION_ERROR types"],
-        [{ types: Array.from({ length: 21 }, () => "*") }, "INVALID_EVENT_TYPE types"],
-        [{ created_gte: "soon" }, "VALIDATION_ERROR created_gte"], [{ created_lte: -1 }, "VALIDATION_ERROR created_lte"],
-        [{ created_gte: 5, created_lte: 4 }, "VALIDATION_ERROR created_lte"], [{ only_failed: "no" }, "VALIDATION_ERROR only_failed"]
-      ] as const) assert.strictEqual(refusal(yield* ask("6", `/${id}/replay`, { body })), `400 ${code}`)
+      for (
+        const [body, code] of [
+          [{ from_event_id: "nonsense" }, "INVALID_EVENT_ID from_event_id"],
+          [{ from_event_id: 7 }, "VALIDATION_ERROR from_event_id"],
+          [{ types: ["invoice.pa*"] }, "INVALID_EVENT_TYPE types"],
+          [{ types: "*" }, "VALIDATION_ERROR types"],
+          [{ types: Array.from({ length: 21 }, () => "*") }, "INVALID_EVENT_TYPE types"],
+          [{ created_gte: "soon" }, "VALIDATION_ERROR created_gte"],
+          [{ created_lte: -1 }, "VALIDATION_ERROR created_lte"],
+          [{ created_gte: 5, created_lte: 4 }, "VALIDATION_ERROR created_lte"],
+          [{ only_failed: "no" }, "VALIDATION_ERROR only_failed"]
+        ] as const
+      ) assert.strictEqual(refusal(yield* ask("6", `/${id}/replay`, { body })), `400 ${code}`)
       for (const body of [{}, { types: ["order.*"] }, { unknown: 1, from_event_id: null, created_gte: "2026-01-01" }]) {
         assert.strictEqual(assertOk(yield* ask("6", `/${id}/replay`, { body })).queued, 0)
       }
@@ -313,7 +443,9 @@ layer(webhooksApi)("sending again", (it) => {
       const first = assertOk(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10 } }))
       assert.deepStrictEqual(first, { queued: 10_000, has_more: true, next_event_id: "evt_10001-10001" })
       assert.deepStrictEqual(yield* range, { first: 1, last: 10_000, n: 10_000 })
-      const rest = assertOk(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10, from_event_id: first.next_event_id } }))
+      const rest = assertOk(
+        yield* ask("7", `/${id}/replay`, { body: { created_lte: 10, from_event_id: first.next_event_id } })
+      )
       assert.deepStrictEqual(rest, { queued: 500, has_more: false, next_event_id: null })
       assert.deepStrictEqual(yield* range, { first: 1, last: 10_500, n: 10_500 })
     }))
@@ -324,7 +456,9 @@ const Story = Schema.Struct({
   type: Schema.Literals(["invoice.paid", "invoice_payment.created", "commerce.order.updated", "test.ping"]),
   environment: Schema.Literals(["devnet", "mainnet"]),
   commerce: Schema.Boolean,
-  own: Schema.Array(Schema.Literals(["pending", "delivering", "retrying", "succeeded", "failed", "canceled"])).check(Schema.isMaxLength(3)),
+  own: Schema.Array(Schema.Literals(["pending", "delivering", "retrying", "succeeded", "failed", "canceled"])).check(
+    Schema.isMaxLength(3)
+  ),
   others: Schema.Array(Schema.Literals(["pending", "failed"])).check(Schema.isMaxLength(1))
 })
 const Case = Schema.Struct({
@@ -341,61 +475,75 @@ const Case = Schema.Struct({
 layer(webhooksApi)("a replay", (it) => {
   let merchant = 100
 
-  it.effect.prop("queues exactly the events that the reference says, once each and in order", [Case], ([asked]) =>
-    Effect.gen(function*() {
-      const me = String(++merchant)
-      const maker = asked.commerceKey ? `${me}c` : asked.environment === "null" ? `w${me}` : me
-      const environment = asked.environment === "null" && !asked.commerceKey ? null : "devnet"
-      const { id } = yield* endpoint(maker, { enabled_events: [asked.filters], environment })
-      const { id: other } = yield* endpoint(me)
-      for (const [n, story] of asked.stories.entries()) {
-        yield* event(merchant, (n + 1) * 1_000, { ...story, commerce: story.commerce || story.type.startsWith("commerce") })
-        for (const status of story.own) yield* delivery(merchant, id, (n + 1) * 1_000, status)
-        for (const status of story.others) yield* delivery(merchant, other, (n + 1) * 1_000, status)
-      }
-      const open = ["pending", "delivering", "retrying"]
-      const last = Math.max(asked.from, asked.to)
-      const queued = asked.stories.flatMap((story, index) => {
-        const { commerce, environment: where, own, type } = story
-        const n = index + 1
-        const inRange = n >= asked.from && n <= last
-        const isCommerce = commerce || type.startsWith("commerce")
-        const mine = (environment === null || environment === where) && (!asked.commerceKey || isCommerce || type === "test.ping")
-        const listens = asked.onlyFailed || asked.filters === "*" || type.startsWith(asked.filters.slice(0, -1))
-        const meant = type !== "test.ping" || own.length > 0
-        const isAsked = asked.types === "absent" || asked.types === "*" || asked.types === type
-        const due = asked.onlyFailed
-          ? own.length > 0 && own.every((status) => status === "failed" || status === "canceled")
-          : !own.some((status) => open.includes(status))
-        return inRange && mine && listens && meant && isAsked && due ? [n] : []
-      })
-      const before = yield* queue(id)
-      const body = {
-        from_event_id: `evt_${asked.from * 1_000}-0`,
-        created_lte: last,
-        ...asked.types === "absent" ? {} : { types: [asked.types] },
-        only_failed: asked.onlyFailed
-      }
-      const answer = assertOk(yield* ask(asked.commerceKey ? `${me}c` : `w${me}`, `/${id}/replay`, { body }))
-      assert.deepStrictEqual(answer, { queued: queued.length, has_more: false, next_event_id: null })
-      const added = [...yield* queue(id)]
-      for (const row of before) added.splice(added.indexOf(row), 1)
-      assert.deepStrictEqual(added, queued.map((n) => `${n * 1_000} pending`))
-      assert.lengthOf(yield* queue(other), asked.stories.flatMap(({ others }) => others).length)
-    }), { fastCheck: { numRuns: 60 } } as never)
+  it.effect.prop(
+    "queues exactly the events that the reference says, once each and in order",
+    [Case],
+    ([asked]) =>
+      Effect.gen(function*() {
+        const me = String(++merchant)
+        const maker = asked.commerceKey ? `${me}c` : asked.environment === "null" ? `w${me}` : me
+        const environment = asked.environment === "null" && !asked.commerceKey ? null : "devnet"
+        const { id } = yield* endpoint(maker, { enabled_events: [asked.filters], environment })
+        const { id: other } = yield* endpoint(me)
+        for (const [n, story] of asked.stories.entries()) {
+          yield* event(merchant, (n + 1) * 1_000, {
+            ...story,
+            commerce: story.commerce || story.type.startsWith("commerce")
+          })
+          for (const status of story.own) yield* delivery(merchant, id, (n + 1) * 1_000, status)
+          for (const status of story.others) yield* delivery(merchant, other, (n + 1) * 1_000, status)
+        }
+        const open = ["pending", "delivering", "retrying"]
+        const last = Math.max(asked.from, asked.to)
+        const queued = asked.stories.flatMap((story, index) => {
+          const { commerce, environment: where, own, type } = story
+          const n = index + 1
+          const inRange = n >= asked.from && n <= last
+          const isCommerce = commerce || type.startsWith("commerce")
+          const mine = (environment === null || environment === where) &&
+            (!asked.commerceKey || isCommerce || type === "test.ping")
+          const listens = asked.onlyFailed || asked.filters === "*" || type.startsWith(asked.filters.slice(0, -1))
+          const meant = type !== "test.ping" || own.length > 0
+          const isAsked = asked.types === "absent" || asked.types === "*" || asked.types === type
+          const due = asked.onlyFailed
+            ? own.length > 0 && own.every((status) => status === "failed" || status === "canceled")
+            : !own.some((status) => open.includes(status))
+          return inRange && mine && listens && meant && isAsked && due ? [n] : []
+        })
+        const before = yield* queue(id)
+        const body = {
+          from_event_id: `evt_${asked.from * 1_000}-0`,
+          created_lte: last,
+          ...asked.types === "absent" ? {} : { types: [asked.types] },
+          only_failed: asked.onlyFailed
+        }
+        const answer = assertOk(yield* ask(asked.commerceKey ? `${me}c` : `w${me}`, `/${id}/replay`, { body }))
+        assert.deepStrictEqual(answer, { queued: queued.length, has_more: false, next_event_id: null })
+        const added = [...yield* queue(id)]
+        for (const row of before) added.splice(added.indexOf(row), 1)
+        assert.deepStrictEqual(added, queued.map((n) => `${n * 1_000} pending`))
+        assert.lengthOf(yield* queue(other), asked.stories.flatMap(({ others }) => others).length)
+      }),
+    { fastCheck: { numRuns: 60 } } as never
+  )
 })
 
 describe("filters", () => {
   const Type = Schema.Literals(eventTypes as never)
 
-  it.prop("select an event as the reference says: exactly, by a prefix that ends at a dot, or all", [Type], ([type]: any) => {
-    for (const filter of endpointFilters) {
-      const expected = filter === "*" || filter === type || (filter.endsWith(".*") && type.startsWith(filter.slice(0, -1)))
-      assert.strictEqual(selects([filter], type), expected, `${filter} ${type}`)
+  it.prop(
+    "select an event as the reference says: exactly, by a prefix that ends at a dot, or all",
+    [Type],
+    ([type]: any) => {
+      for (const filter of endpointFilters) {
+        const expected = filter === "*" || filter === type ||
+          (filter.endsWith(".*") && type.startsWith(filter.slice(0, -1)))
+        assert.strictEqual(selects([filter], type), expected, `${filter} ${type}`)
+      }
+      assert.isFalse(selects([], type))
+      assert.isFalse(selects([type.slice(0, -1), `${type}.*`, "invoice*", "", "**"], type))
     }
-    assert.isFalse(selects([], type))
-    assert.isFalse(selects([type.slice(0, -1), `${type}.*`, "invoice*", "", "**"], type))
-  })
+  )
 
   it("of a replay never reach what the endpoint does not listen to, unless it was sent once", () => {
     const request = { fromEventId: undefined, createdFrom: undefined, createdTo: undefined, types: ["*"] }

@@ -8,7 +8,18 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { maximumDeleted } from "../../../modules/webhooks/repo.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
-import { ask, delivery, devnetUrl, endpoint, event, assertOk, queue, refusal, webhooksApi, wanted } from "./WebhooksService.ts"
+import {
+  ask,
+  assertOk,
+  delivery,
+  devnetUrl,
+  endpoint,
+  event,
+  queue,
+  refusal,
+  wanted,
+  webhooksApi
+} from "./WebhooksService.ts"
 
 const uncounted = (endpoint: any) => ({ ...endpoint, updated_at: null })
 
@@ -34,13 +45,22 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(uncounted(assertOk(yield* patch({}))), uncounted(made))
       const changes = {
-        url: "https://shop.example/other", enabled_events: ["*"], description: "New", ordered: true, environment: null
+        url: "https://shop.example/other",
+        enabled_events: ["*"],
+        description: "New",
+        ordered: true,
+        environment: null
       }
       for (const [field, value] of Object.entries(changes)) {
         const before = assertOk(yield* ask("3", `/${made.id}`))
-        const after = assertOk(yield* patch({ [field]: value, id: "we_x", api_version: made.api_version, secret: "whsec_mine", unknown: 1 }))
+        const after = assertOk(
+          yield* patch({ [field]: value, id: "we_x", api_version: made.api_version, secret: "whsec_mine", unknown: 1 })
+        )
         // Null is a key's own environment.
-        assert.deepStrictEqual(uncounted(after), uncounted({ ...before, ...field === "environment" ? {} : { [field]: value } }))
+        assert.deepStrictEqual(
+          uncounted(after),
+          uncounted({ ...before, ...field === "environment" ? {} : { [field]: value } })
+        )
         assert.isAbove(after.updated_at, made.created_at)
         assert.deepStrictEqual(assertOk(yield* ask("3", `/${made.id}`)), after)
       }
@@ -55,20 +75,25 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
     Effect.gen(function*() {
       const made = yield* endpoint("4")
       const patch = (body: unknown) => Effect.map(ask("4", `/${made.id}`, { method: "PATCH", body }), refusal)
-      for (const [field, value, found] of [
-        ["url", "http://shop.example/", "400 WEBHOOK_URL_INVALID url"], ["url", 7, "400 VALIDATION_ERROR url"],
-        ["url", null, "400 VALIDATION_ERROR url"],
-        ["enabled_events", [], "400 VALIDATION_ERROR enabled_events"],
-        ["enabled_events", "*", "400 VALIDATION_ERROR enabled_events"],
-        ["enabled_events", ["*", "invoice.lost"], "400 VALIDATION_ERROR enabled_events.1"],
-        ["enabled_events", Array.from({ length: 51 }, () => "*"), "400 VALIDATION_ERROR enabled_events"],
-        ["environment", "testnet", "400 INVALID_ENVIRONMENT environment"],
-        ["environment", "mainnet", "403 ENVIRONMENT_FORBIDDEN environment"],
-        ["description", "x".repeat(501), "400 VALIDATION_ERROR description"],
-        ["description", { a: 1 }, "400 VALIDATION_ERROR description"],
-        ["status", "deleted", "400 VALIDATION_ERROR status"], ["status", null, "400 VALIDATION_ERROR status"],
-        ["ordered", "yes", "400 VALIDATION_ERROR ordered"], ["ordered", null, "400 VALIDATION_ERROR ordered"]
-      ] as const) assert.strictEqual(yield* patch({ [field]: value }), found)
+      for (
+        const [field, value, found] of [
+          ["url", "http://shop.example/", "400 WEBHOOK_URL_INVALID url"],
+          ["url", 7, "400 VALIDATION_ERROR url"],
+          ["url", null, "400 VALIDATION_ERROR url"],
+          ["enabled_events", [], "400 VALIDATION_ERROR enabled_events"],
+          ["enabled_events", "*", "400 VALIDATION_ERROR enabled_events"],
+          ["enabled_events", ["*", "invoice.lost"], "400 VALIDATION_ERROR enabled_events.1"],
+          ["enabled_events", Array.from({ length: 51 }, () => "*"), "400 VALIDATION_ERROR enabled_events"],
+          ["environment", "testnet", "400 INVALID_ENVIRONMENT environment"],
+          ["environment", "mainnet", "403 ENVIRONMENT_FORBIDDEN environment"],
+          ["description", "x".repeat(501), "400 VALIDATION_ERROR description"],
+          ["description", { a: 1 }, "400 VALIDATION_ERROR description"],
+          ["status", "deleted", "400 VALIDATION_ERROR status"],
+          ["status", null, "400 VALIDATION_ERROR status"],
+          ["ordered", "yes", "400 VALIDATION_ERROR ordered"],
+          ["ordered", null, "400 VALIDATION_ERROR ordered"]
+        ] as const
+      ) assert.strictEqual(yield* patch({ [field]: value }), found)
       assert.strictEqual(yield* patch({ description: "a\u0000b" }), "400 VALIDATION_ERROR null")
       assert.strictEqual(yield* patch("[]"), "400 VALIDATION_ERROR null")
       for (const [overlap, found] of [[-1, 400], [604_801, 400], [1.5, 400], ["1", 400], [604_800, 200]] as const) {
@@ -77,7 +102,11 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
         if (found === 400) assert.strictEqual(refusal(rotated), "400 VALIDATION_ERROR overlap_seconds")
       }
       const after = assertOk(yield* ask("4", `/${made.id}`))
-      assert.deepStrictEqual([after.url, after.enabled_events, after.status], [made.url, made.enabled_events, "enabled"])
+      assert.deepStrictEqual([after.url, after.enabled_events, after.status], [
+        made.url,
+        made.enabled_events,
+        "enabled"
+      ])
     }))
 
   it.effect("is managed by its merchant's keys of its environment and scope, and by its wallets", () =>
@@ -89,7 +118,12 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
         both: (yield* endpoint("w5", { environment: null })).id
       }
       const sees: Readonly<Record<string, ReadonlyArray<keyof typeof ids>>> = {
-        "5": ["devnet", "commerce"], "5m": ["mainnet"], "5c": ["commerce"], "5cm": [], "6": [], "w6": [],
+        "5": ["devnet", "commerce"],
+        "5m": ["mainnet"],
+        "5c": ["commerce"],
+        "5cm": [],
+        "6": [],
+        "w6": [],
         "w5": ["devnet", "mainnet", "commerce", "both"]
       }
       for (const [who, names] of Object.entries(sees)) {
@@ -104,16 +138,26 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
             yield* ask(who, `/${id}/replay`, { body: {} }),
             yield* ask(who, `/${id}/deliveries`)
           ]
-          assert.deepStrictEqual(found.map(({ status }) => status), [wanted, wanted, wanted, wanted, wanted], `${who} ${name}`)
-          if (wanted === 404) for (const each of found) assert.strictEqual(refusal(each), "404 WEBHOOK_NOT_FOUND null")
+          assert.deepStrictEqual(
+            found.map(({ status }) => status),
+            [wanted, wanted, wanted, wanted, wanted],
+            `${who} ${name}`
+          )
+          if (wanted === 404) {
+            for (const each of found) assert.strictEqual(refusal(each), "404 WEBHOOK_NOT_FOUND null")
+          }
         }
       }
-      const heard = (query: string, who = "w5") => Effect.map(ask(who, query), (found) => assertOk(found).data.map(({ id }: any) => id))
+      const heard = (query: string, who = "w5") =>
+        Effect.map(ask(who, query), (found) => assertOk(found).data.map(({ id }: any) => id))
       assert.sameMembers(yield* heard("?environment=mainnet"), [ids.mainnet, ids.both])
       assert.sameMembers(yield* heard("?environment=devnet", "5"), [ids.devnet, ids.commerce])
       assert.strictEqual(refusal(yield* ask("5", "?environment=mainnet")), "403 ENVIRONMENT_FORBIDDEN environment")
       assert.strictEqual(refusal(yield* ask("5", "?environment=x")), "400 INVALID_ENVIRONMENT environment")
-      assert.strictEqual(assertOk(yield* ask("w5", `/${ids.devnet}`, { method: "PATCH", body: { environment: "mainnet" } })).environment, "mainnet")
+      assert.strictEqual(
+        assertOk(yield* ask("w5", `/${ids.devnet}`, { method: "PATCH", body: { environment: "mainnet" } })).environment,
+        "mainnet"
+      )
       assert.strictEqual((yield* ask("5", `/${ids.devnet}`)).status, 404)
     }))
 
@@ -135,13 +179,22 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       const secrets = yield* Secrets
       const made = yield* endpoint("7")
       const rotate = (overlap_seconds?: number) =>
-        Effect.map(ask("7", `/${made.id}/rotate-secret`, { body: { ...overlap_seconds === undefined ? {} : { overlap_seconds } } }), assertOk)
+        Effect.map(
+          ask("7", `/${made.id}/rotate-secret`, {
+            body: { ...overlap_seconds === undefined ? {} : { overlap_seconds } }
+          }),
+          assertOk
+        )
       const row = Effect.map(
-        sql<any>`SELECT sealed_secret, sealed_previous_secret, version::text, url FROM webhook_endpoints WHERE id = ${made.id}`,
+        sql<
+          any
+        >`SELECT sealed_secret, sealed_previous_secret, version::text, url FROM webhook_endpoints WHERE id = ${made.id}`,
         ([found]) => found
       )
       const inUse = Effect.map(row, ({ sealed_previous_secret: old, sealed_secret: now }) =>
-        [now, old].map((sealed) => sealed === null ? null : secrets.open("webhook", sealed)))
+        [now, old].map((sealed) =>
+          sealed === null ? null : secrets.open("webhook", sealed)
+        ))
       const now = made.created_at
       const first = yield* rotate()
       assert.strictEqual(first.previous_secret_expires_at, now + 86_400)
@@ -167,7 +220,12 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* endpoint("8")
-      for (const [ms, status] of [[1, "pending"], [2, "retrying"], [3, "delivering"], [4, "succeeded"], [5, "failed"]] as const) {
+      for (
+        const [ms, status] of [[1, "pending"], [2, "retrying"], [3, "delivering"], [4, "succeeded"], [
+          5,
+          "failed"
+        ]] as const
+      ) {
         yield* event(8, ms)
         yield* delivery(8, id, ms, status)
       }
@@ -182,7 +240,9 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
         ON CONFLICT (merchant_id, endpoint_id) DO UPDATE SET health = 'failing', consecutive_failures = 9,
           failing_since = excluded.failing_since, open_until = excluded.open_until, openings = 5`
       const lane = Effect.map(
-        sql<any>`SELECT health, consecutive_failures AS n, failing_since, open_until, openings FROM webhook_lanes WHERE endpoint_id = ${id}`,
+        sql<
+          any
+        >`SELECT health, consecutive_failures AS n, failing_since, open_until, openings FROM webhook_lanes WHERE endpoint_id = ${id}`,
         ([found]) => found
       )
       const fresh = { health: "unknown", n: 0, failing_since: null, open_until: null, openings: 0 }
@@ -193,7 +253,10 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       assert.deepStrictEqual(yield* lane, fresh)
       // Another address is another receiver; the same one, or another name for it, is not.
       yield* failing
-      assert.strictEqual((yield* patch({ url: wanted.url, status: "enabled", description: "x" })).consecutive_failures, 9)
+      assert.strictEqual(
+        (yield* patch({ url: wanted.url, status: "enabled", description: "x" })).consecutive_failures,
+        9
+      )
       assert.strictEqual((yield* patch({ url: "https://shop.example/mended" })).consecutive_failures, 0)
       assert.deepStrictEqual(yield* lane, fresh)
     }))
@@ -208,28 +271,45 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       const gone = yield* remove
       assert.deepStrictEqual(assertOk(gone), { ...made, status: "disabled" })
       assert.deepStrictEqual(yield* queue(made.id), ["1 canceled"])
-      for (const [path, sent] of [
-        ["", {}], ["", { method: "PATCH", body: { status: "enabled" } }], ["", { method: "DELETE" }], ["/deliveries", {}],
-        ["/rotate-secret", { body: {} }], ["/test", { method: "POST" }], ["/replay", { body: {} }]
-      ] as const) {
-        for (const who of ["9", "w9"]) assert.strictEqual(refusal(yield* ask(who, `/${made.id}${path}`, sent)), "404 WEBHOOK_NOT_FOUND null")
+      for (
+        const [path, sent] of [
+          ["", {}],
+          ["", { method: "PATCH", body: { status: "enabled" } }],
+          ["", { method: "DELETE" }],
+          ["/deliveries", {}],
+          ["/rotate-secret", { body: {} }],
+          ["/test", { method: "POST" }],
+          ["/replay", { body: {} }]
+        ] as const
+      ) {
+        for (const who of ["9", "w9"]) {
+          assert.strictEqual(refusal(yield* ask(who, `/${made.id}${path}`, sent)), "404 WEBHOOK_NOT_FOUND null")
+        }
       }
       assert.strictEqual(refusal(yield* ask("9", `/deliveries/${waiting}`)), "404 DELIVERY_NOT_FOUND null")
-      assert.strictEqual(refusal(yield* ask("9", `/deliveries/${waiting}/redeliver`, { method: "POST" })), "404 DELIVERY_NOT_FOUND null")
+      assert.strictEqual(
+        refusal(yield* ask("9", `/deliveries/${waiting}/redeliver`, { method: "POST" })),
+        "404 DELIVERY_NOT_FOUND null"
+      )
       assert.deepStrictEqual(assertOk(yield* ask("9", "")).data, [])
       // The same call again is answered as the first time; no secret is kept.
       assert.strictEqual((yield* remove).text, gone.text)
-      const [row] = yield* sql<any>`SELECT sealed_secret, sealed_previous_secret FROM webhook_endpoints WHERE id = ${made.id}`
+      const [row] = yield* sql<
+        any
+      >`SELECT sealed_secret, sealed_previous_secret FROM webhook_endpoints WHERE id = ${made.id}`
       assert.deepStrictEqual(row, { sealed_secret: "", sealed_previous_secret: null })
     }))
 
   it.effect("that is deleted leaves a row behind, but no more than a hundred of them", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const rows = (status: string) => Effect.map(
-        sql<any>`SELECT id, updated_at::integer AS at FROM webhook_endpoints WHERE merchant_id = 12 AND status = ${status} ORDER BY updated_at`,
-        (found) => found
-      )
+      const rows = (status: string) =>
+        Effect.map(
+          sql<
+            any
+          >`SELECT id, updated_at::integer AS at FROM webhook_endpoints WHERE merchant_id = 12 AND status = ${status} ORDER BY updated_at`,
+          (found) => found
+        )
       yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, environment, commerce_only, url, status, filters,
           api_version, sealed_secret, created_at, updated_at)
         SELECT 'we_old_' || n, 12, 2, 'devnet', false, '', 'deleted', '{}', '', '', n, n - 500 FROM generate_series(1, 130) n`
@@ -244,7 +324,9 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
 
   it.effect("is never a seventeenth, whoever deletes and creates at the same time", () =>
     Effect.gen(function*() {
-      const ids = (yield* Effect.all(Array.from({ length: 16 }, () => endpoint("10")), { concurrency: 4 })).map(({ id }) => id)
+      const ids = (yield* Effect.all(Array.from({ length: 16 }, () => endpoint("10")), { concurrency: 4 })).map((
+        { id }
+      ) => id)
       const calls = [
         ...ids.slice(0, 6).flatMap((id) => [id, id]).map((id) => ask("10", `/${id}`, { method: "DELETE" })),
         ...Array.from({ length: 12 }, () => ask("10", "", { body: wanted }))
@@ -256,7 +338,9 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       const left = assertOk(yield* ask("10", "?limit=16")).data.length
       assert.strictEqual(left, 10 + made)
       assert.isAtMost(left, 16)
-      const more = yield* Effect.all(Array.from({ length: 8 }, () => ask("10", "", { body: wanted })), { concurrency: "unbounded" })
+      const more = yield* Effect.all(Array.from({ length: 8 }, () => ask("10", "", { body: wanted })), {
+        concurrency: "unbounded"
+      })
       assert.strictEqual(more.filter(({ status }) => status === 200).length, 16 - left)
     }))
 
@@ -264,7 +348,10 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* endpoint("11")
-      const version = Effect.map(sql<any>`SELECT version::integer AS v FROM webhook_endpoints WHERE id = ${id}`, ([row]) => row.v)
+      const version = Effect.map(
+        sql<any>`SELECT version::integer AS v FROM webhook_endpoints WHERE id = ${id}`,
+        ([row]) => row.v
+      )
       const writes: ReadonlyArray<readonly [string, string, unknown, unknown]> = [
         ["PATCH", `/${id}`, { description: "a" }, { description: "b" }],
         ["POST", `/${id}/rotate-secret`, {}, { overlap_seconds: 5 }]
@@ -276,7 +363,10 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
         assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1)
         assert.strictEqual(answers[0]!.status, 200)
         assert.strictEqual(yield* version, before + 1)
-        assert.strictEqual(refusal(yield* ask("11", path, { method, body: other, key: "k" })), "422 IDEMPOTENCY_KEY_REUSED null")
+        assert.strictEqual(
+          refusal(yield* ask("11", path, { method, body: other, key: "k" })),
+          "422 IDEMPOTENCY_KEY_REUSED null"
+        )
       }
     }))
 })

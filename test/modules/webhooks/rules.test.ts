@@ -5,7 +5,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
-  changeEndpoint, deleteEndpoint, disabledByMerchant, type EndpointState, manages, overlapEnd, rotateSecret, resetsHealth
+  changeEndpoint,
+  deleteEndpoint,
+  disabledByMerchant,
+  type EndpointState,
+  manages,
+  overlapEnd,
+  resetsHealth,
+  rotateSecret
 } from "../../../modules/webhooks/rules.ts"
 import { CredentialKind, KeyScope, type Principal } from "../../../schemas/Auth.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
@@ -37,7 +44,10 @@ const endpointOf = (fields: typeof Endpoint.Type): EndpointState => ({
 })
 
 describe("an endpoint", () => {
-  it.prop("is managed by its merchant alone, by keys of its environment, and by commerce keys if one of them made it", [Caller, Endpoint], ([
+  it.prop("is managed by its merchant alone, by keys of its environment, and by commerce keys if one of them made it", [
+    Caller,
+    Endpoint
+  ], ([
     caller,
     fields
   ]) => {
@@ -47,7 +57,11 @@ describe("an endpoint", () => {
     assert.strictEqual(manages(caller as Principal, fields), expected)
   })
 
-  it.prop("of a key never leaves the key's environment, whatever is asked", [Caller, Endpoint, Schema.NullOr(Schema.String)], ([
+  it.prop("of a key never leaves the key's environment, whatever is asked", [
+    Caller,
+    Endpoint,
+    Schema.NullOr(Schema.String)
+  ], ([
     caller,
     fields,
     asked
@@ -55,13 +69,21 @@ describe("an endpoint", () => {
     const environments = [asked, "mainnet", "devnet", null]
     for (const environment of environments) {
       const endpoint = endpointOf({ ...fields, environment: caller.environment })
-      const after = changeEndpoint({ ...caller, kind: "key" } as Principal, endpoint, { environment }, ["devnet", "mainnet"], 1)
+      const after = changeEndpoint({ ...caller, kind: "key" } as Principal, endpoint, { environment }, [
+        "devnet",
+        "mainnet"
+      ], 1)
       if (after instanceof PublicError) assert.include(["ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT"], after.code)
       else assert.strictEqual(after.environment, caller.environment)
     }
   })
 
-  it.prop("says who disabled it, and nobody once it is enabled", [Caller, Endpoint, Schema.Literals(["enabled", "disabled"]), Moment], ([
+  it.prop("says who disabled it, and nobody once it is enabled", [
+    Caller,
+    Endpoint,
+    Schema.Literals(["enabled", "disabled"]),
+    Moment
+  ], ([
     caller,
     fields,
     status,
@@ -71,33 +93,53 @@ describe("an endpoint", () => {
     const after = changeEndpoint(caller as Principal, endpoint, { status }, [], now) as EndpointState
     assert.strictEqual(after.disabledReason, status === "enabled" ? null : "gone")
     assert.strictEqual(resetsHealth(endpoint, after), status === "enabled")
-    const off = changeEndpoint(caller as Principal, { ...after, status: "enabled" }, { status: "disabled" }, [], now) as EndpointState
-    assert.deepStrictEqual([off.status, off.disabledReason, resetsHealth(after, off)], ["disabled", disabledByMerchant, false])
+    const off = changeEndpoint(
+      caller as Principal,
+      { ...after, status: "enabled" },
+      { status: "disabled" },
+      [],
+      now
+    ) as EndpointState
+    assert.deepStrictEqual([off.status, off.disabledReason, resetsHealth(after, off)], [
+      "disabled",
+      disabledByMerchant,
+      false
+    ])
   })
 
   const Step = Schema.Struct({ after: Moment, overlap: Schema.Literals([0, 1, 50, 500]), rotates: Schema.Boolean })
 
-  it.prop("never has more than two secrets, and the old one only while its overlap lasts", [Schema.Array(Step)], ([steps]) => {
-    let endpoint = endpointOf({ merchantId: 1, environment: null, commerceOnly: false, status: "enabled", url: "https://a.example/" })
-    let now = 0
-    for (const [n, { after, overlap, rotates }] of steps.entries()) {
-      now += after
-      const before = endpoint
-      endpoint = rotates
-        ? rotateSecret(endpoint, `secret ${n}`, overlap, now)
-        : changeEndpoint({ kind: "wallet" } as Principal, endpoint, {}, [], now) as EndpointState
-      assert.strictEqual(endpoint.version, before.version + 1)
-      if (rotates) {
-        assert.strictEqual(endpoint.sealedSecret, `secret ${n}`)
-        assert.strictEqual(endpoint.sealedPreviousSecret, overlap === 0 ? null : before.sealedSecret)
+  it.prop(
+    "never has more than two secrets, and the old one only while its overlap lasts",
+    [Schema.Array(Step)],
+    ([steps]) => {
+      let endpoint = endpointOf({
+        merchantId: 1,
+        environment: null,
+        commerceOnly: false,
+        status: "enabled",
+        url: "https://a.example/"
+      })
+      let now = 0
+      for (const [n, { after, overlap, rotates }] of steps.entries()) {
+        now += after
+        const before = endpoint
+        endpoint = rotates
+          ? rotateSecret(endpoint, `secret ${n}`, overlap, now)
+          : changeEndpoint({ kind: "wallet" } as Principal, endpoint, {}, [], now) as EndpointState
+        assert.strictEqual(endpoint.version, before.version + 1)
+        if (rotates) {
+          assert.strictEqual(endpoint.sealedSecret, `secret ${n}`)
+          assert.strictEqual(endpoint.sealedPreviousSecret, overlap === 0 ? null : before.sealedSecret)
+        }
+        assert.strictEqual(endpoint.sealedPreviousSecret === null, endpoint.previousSecretExpiresAt === null)
+        const end = endpoint.previousSecretExpiresAt
+        if (end !== null) assert.isAbove(end, now)
+        assert.strictEqual(overlapEnd(endpoint, now), end)
+        if (end !== null) assert.isNull(overlapEnd(endpoint, end))
       }
-      assert.strictEqual(endpoint.sealedPreviousSecret === null, endpoint.previousSecretExpiresAt === null)
-      const end = endpoint.previousSecretExpiresAt
-      if (end !== null) assert.isAbove(end, now)
-      assert.strictEqual(overlapEnd(endpoint, now), end)
-      if (end !== null) assert.isNull(overlapEnd(endpoint, end))
+      const gone = deleteEndpoint(endpoint, now)
+      assert.deepStrictEqual([gone.status, gone.sealedSecret, gone.sealedPreviousSecret], ["deleted", "", null])
     }
-    const gone = deleteEndpoint(endpoint, now)
-    assert.deepStrictEqual([gone.status, gone.sealedSecret, gone.sealedPreviousSecret], ["deleted", "", null])
-  })
+  )
 })

@@ -12,12 +12,16 @@ describe("a mailbox", () => {
       const order: Array<number> = []
       let inside = 0
       yield* Effect.forEach(range(200), (n) =>
-        send("invoice", "a", Effect.gen(function*() {
-          assert.strictEqual(++inside, 1)
-          for (let pause = n % 3; pause > 0; pause--) yield* Effect.yieldNow
-          order.push(n)
-          inside--
-        })), { concurrency: "unbounded" })
+        send(
+          "invoice",
+          "a",
+          Effect.gen(function*() {
+            assert.strictEqual(++inside, 1)
+            for (let pause = n % 3; pause > 0; pause--) yield* Effect.yieldNow
+            order.push(n)
+            inside--
+          })
+        ), { concurrency: "unbounded" })
       assert.deepStrictEqual(order, range(200))
     }).pipe(Effect.provide(layer)))
 

@@ -10,7 +10,12 @@ import { TestClock } from "effect/testing"
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
 import { backlogCheckMillis, backlogMillis, maximumAnswers } from "../../../runtime/boot/Connections.ts"
-import { connectionsPerAddress, type ListenerLimits, listen, closeIntervalMillis } from "../../../runtime/boot/Listener.ts"
+import {
+  closeIntervalMillis,
+  connectionsPerAddress,
+  listen,
+  type ListenerLimits
+} from "../../../runtime/boot/Listener.ts"
 import { loopbackRanges } from "../../../runtime/http/Addresses.ts"
 
 const clients = 20
@@ -20,16 +25,21 @@ const ask = (port: number, agent: Agent | false = false) =>
   new Promise<string | undefined>((resolve) => {
     const asked = request({ host: "127.0.0.1", port, agent }, (response) => {
       response.resume()
-      response.once("close", () => resolve(response.statusCode === 200 ? response.headers.connection : String(response.statusCode)))
+      response.once("close", () =>
+        resolve(response.statusCode === 200 ? response.headers.connection : String(response.statusCode)))
     })
-    asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    asked.on("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code ?? error.message))
     asked.end()
   })
 
-const all = <A>(one: (n: number) => Promise<A>) => Effect.promise(() => Promise.all(Array.from({ length: clients }, (_, n) => one(n))))
+const all = <A>(one: (n: number) => Promise<A>) =>
+  Effect.promise(() => Promise.all(Array.from({ length: clients }, (_, n) => one(n))))
 
 /** Connections are asked of the system in the next tick, and taken in the next turn of the event loop. */
-const connected = Effect.promise(() => new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve))))
+const connected = Effect.promise(() =>
+  new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve)))
+)
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
 
@@ -68,7 +78,8 @@ const talk = (port: number, text = "") => {
 
 const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
-const statuses = ({ text }: { readonly text: string }) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)
+const statuses = ({ text }: { readonly text: string }) =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)
 
 /** Goes on when `wanted` is the case; a hang is found by the test's name. */
 const until = (wanted: () => boolean) =>
@@ -111,7 +122,9 @@ describe("a door that closes", () => {
       assert.strictEqual(yield* Effect.promise(() => ask(port, agent)), "keep-alive")
       const closing = yield* Effect.forkChild(close)
       let waited = 0
-      for (; closing.pollUnsafe() === undefined; waited += stepMillis) yield* Effect.andThen(turn, TestClock.adjust(stepMillis))
+      for (; closing.pollUnsafe() === undefined; waited += stepMillis) {
+        yield* Effect.andThen(turn, TestClock.adjust(stepMillis))
+      }
       yield* Effect.promise(() => cut)
       assert.isAtLeast(waited, closeIntervalMillis)
       assert.isBelow(waited, graceMillis)
@@ -125,10 +138,14 @@ describe("a connection", () => {
     Effect.gen(function*() {
       let calls = 0
       const port = yield* listener({}, (router) =>
-        router.add("GET", "/", Effect.sync(() => {
-          calls += 1
-          return HttpServerResponse.text("here")
-        }).pipe(Effect.delay(10))))
+        router.add(
+          "GET",
+          "/",
+          Effect.sync(() => {
+            calls += 1
+            return HttpServerResponse.text("here")
+          }).pipe(Effect.delay(10))
+        ))
       const few = talk(port, get.repeat(maximumAnswers - 1))
       yield* until(() => statuses(few).length === maximumAnswers - 1)
       few.socket.write(get)
@@ -151,10 +168,14 @@ describe("a connection", () => {
     Effect.gen(function*() {
       let [running, ended] = [0, 0]
       const port = yield* listener({}, (router) =>
-        router.add("GET", "/", Effect.suspend(() => {
-          running += 1
-          return Effect.onInterrupt(Effect.never, () => Effect.sync(() => ended += 1))
-        })))
+        router.add(
+          "GET",
+          "/",
+          Effect.suspend(() => {
+            running += 1
+            return Effect.onInterrupt(Effect.never, () => Effect.sync(() => ended += 1))
+          })
+        ))
       const asker = talk(port, get.repeat(10))
       yield* until(() => running === 10)
       asker.socket.destroy()
@@ -167,15 +188,19 @@ describe("a connection", () => {
       const idleTimeoutMillis = 400
       // It rests ten times, together longer than the limit.
       const restBytes = body.length / 10
-      const port = yield* listener({ idleTimeoutMillis }, (router) => router.add("GET", "/", HttpServerResponse.uint8Array(body)))
+      const port = yield* listener({ idleTimeoutMillis }, (router) =>
+        router.add("GET", "/", HttpServerResponse.uint8Array(body)))
       const [still, slow] = [talk(port, get), talk(port, get)]
       still.socket.pause()
       let taken = 0
       slow.socket.on("data", (chunk: Buffer) => {
         taken += chunk.length
-        if (Math.floor(taken / restBytes) === Math.floor((taken - chunk.length) / restBytes)) return
+        if (Math.floor(taken / restBytes) === Math.floor((taken - chunk.length) / restBytes)) {
+          return
+        }
         slow.socket.pause()
-        setTimeout(() => slow.socket.resume(), idleTimeoutMillis / 4)
+        setTimeout(() =>
+          slow.socket.resume(), idleTimeoutMillis / 4)
       })
       const start = performance.now()
       yield* until(() => taken > body.length || slow.isClosed)

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schedule } from "effect"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { allocate, withLatency, follow, instance } from "./ChainsInstance.ts"
+import { allocate, follow, instance, withLatency } from "./ChainsInstance.ts"
 
 const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
 
@@ -53,22 +53,32 @@ describe("addresses", () => {
       ]
       const watched = yield* Layer.build(instance(database))
       const seen: Array<{ readonly has: (key: string) => boolean; readonly refresh: Effect.Effect<void> }> = []
-      const watcher = { ...drivers[0]!, follow: (...[recent, watch]: Parameters<(typeof drivers)[0]["follow"]>) => {
-        seen.push(watch)
-        return drivers[0]!.follow(recent, watch)
-      } }
+      const watcher = {
+        ...drivers[0]!,
+        follow: (...[recent, watch]: Parameters<(typeof drivers)[0]["follow"]>) => {
+          seen.push(watch)
+          return drivers[0]!.follow(recent, watch)
+        }
+      }
       yield* follow([watcher]).pipe(Effect.provideContext(watched))
       yield* Effect.repeat(Effect.sleep(5), { until: () => seen.length > 0 })
       for (const each of instances) yield* follow(drivers).pipe(Effect.provideContext(each))
       const unseen: Array<string> = []
       const look = (matchKey: string) =>
-        Effect.tap(seen[0]!.refresh, () => Effect.sync(() => seen[0]!.has(matchKey) ? undefined : unseen.push(matchKey)))
+        Effect.tap(
+          seen[0]!.refresh,
+          () => Effect.sync(() => seen[0]!.has(matchKey) ? undefined : unseen.push(matchKey))
+        )
       yield* Effect.forEach(instances, (each, which) =>
-        Effect.forEach(Array.from({ length: 60 }, (_, place) => place), (place) =>
-          allocate(which * 1_000 + place).pipe(
-            Effect.provideContext(each),
-            Effect.flatMap(({ matchKey }) => look(matchKey))
-          ), { concurrency: 4 }), { concurrency: "unbounded" })
+        Effect.forEach(
+          Array.from({ length: 60 }, (_, place) => place),
+          (place) =>
+            allocate(which * 1_000 + place).pipe(
+              Effect.provideContext(each),
+              Effect.flatMap(({ matchKey }) => look(matchKey))
+            ),
+          { concurrency: 4 }
+        ), { concurrency: "unbounded" })
       assert.deepStrictEqual(unseen, [])
     }).pipe(Effect.scoped))
 

@@ -67,21 +67,28 @@ const journalWhen = (done: (rows: ReadonlyArray<string>) => boolean) =>
     return yield* rows.some(({ open }) => open) || !done(lines) ? Effect.fail("not yet") : Effect.succeed(lines)
   }).pipe(Effect.retry(Schedule.spaced(25)), Effect.orDie)
 
-const bases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql<{ read: boolean; open: boolean }>`SELECT since_balance IS NOT NULL AS read, open FROM target_balances`)
+const bases = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ read: boolean; open: boolean }>`SELECT since_balance IS NOT NULL AS read, open FROM target_balances`
+)
 
 const baseRead = bases.pipe(
   Effect.flatMap((rows) => rows[0]?.read === true ? Effect.void : Effect.fail("not yet")),
   Effect.retry(Schedule.spaced(25))
 )
 
-const firstBlock = Effect.flatMap(Chains, (chains) =>
-  Effect.suspend(() => chains.status(devnet)[0]?.head == null ? Effect.fail("not yet") : Effect.void).pipe(
-    Effect.retry(Schedule.spaced(20))
-  ))
+const firstBlock = Effect.flatMap(
+  Chains,
+  (chains) =>
+    Effect.suspend(() => chains.status(devnet)[0]?.head == null ? Effect.fail("not yet") : Effect.void).pipe(
+      Effect.retry(Schedule.spaced(20))
+    )
+)
 
-const allocate = Effect.flatMap(Chains, (chains) =>
-  chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" }))
+const allocate = Effect.flatMap(
+  Chains,
+  (chains) => chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" })
+)
 
 describe("balance comparison", () => {
   it("credits what the journal cannot explain, and nothing where a balance cannot be explained", () => {
@@ -95,34 +102,47 @@ describe("balance comparison", () => {
     Effect.gen(function*() {
       const database = yield* freshDatabase
       const node = yield* anvil("base")
-      const address = yield* inProcess(database, node, Effect.gen(function*() {
-        const chains = yield* Chains
-        const { address } = yield* allocate
-        yield* firstBlock
-        yield* chains.reconcile(invoiceId, "base", devnet)
-        yield* baseRead
-        yield* node.send({ to: address, value: 100n })
-        yield* node.token("forward", [address], { value: 40n })
-        const found = yield* journalWhen((rows) => rows.length === 2 && rows.every((row) => row.endsWith("confirmed")))
-        assert.deepStrictEqual(found, ["direct 100 confirmed", "internal 40 confirmed"])
-        return address
-      }))
+      const address = yield* inProcess(
+        database,
+        node,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          const { address } = yield* allocate
+          yield* firstBlock
+          yield* chains.reconcile(invoiceId, "base", devnet)
+          yield* baseRead
+          yield* node.send({ to: address, value: 100n })
+          yield* node.token("forward", [address], { value: 40n })
+          const found = yield* journalWhen((rows) =>
+            rows.length === 2 && rows.every((row) => row.endsWith("confirmed"))
+          )
+          assert.deepStrictEqual(found, ["direct 100 confirmed", "internal 40 confirmed"])
+          return address
+        })
+      )
       yield* node.send({ to: address, value: 7n })
-      yield* inProcess(database, node, Effect.gen(function*() {
-        const settled = yield* journalWhen((rows) => rows.includes("direct 7 confirmed"))
-        assert.deepStrictEqual(settled, ["direct 100 confirmed", "direct 7 confirmed", "internal 40 confirmed"])
-        yield* node.token("forward", [address], { value: 3n })
-        yield* journalWhen((rows) => rows.includes("internal 3 confirmed"))
-        yield* node.reorg(1)
-        yield* journalWhen((rows) => rows.includes("internal 3 reverted"))
-        yield* node.token("forward", [address], { value: 4n })
-        const after = yield* journalWhen((rows) => rows.includes("internal 4 confirmed"))
-        assert.deepStrictEqual(after, [
-          "direct 100 confirmed", "direct 7 confirmed", "internal 3 reverted", "internal 4 confirmed",
-          "internal 40 confirmed"
-        ])
-        yield* (yield* Chains).reconcile(invoiceId, "base", devnet, false)
-        assert.deepStrictEqual((yield* bases).map(({ open }) => open), [false])
-      }))
+      yield* inProcess(
+        database,
+        node,
+        Effect.gen(function*() {
+          const settled = yield* journalWhen((rows) => rows.includes("direct 7 confirmed"))
+          assert.deepStrictEqual(settled, ["direct 100 confirmed", "direct 7 confirmed", "internal 40 confirmed"])
+          yield* node.token("forward", [address], { value: 3n })
+          yield* journalWhen((rows) => rows.includes("internal 3 confirmed"))
+          yield* node.reorg(1)
+          yield* journalWhen((rows) => rows.includes("internal 3 reverted"))
+          yield* node.token("forward", [address], { value: 4n })
+          const after = yield* journalWhen((rows) => rows.includes("internal 4 confirmed"))
+          assert.deepStrictEqual(after, [
+            "direct 100 confirmed",
+            "direct 7 confirmed",
+            "internal 3 reverted",
+            "internal 4 confirmed",
+            "internal 40 confirmed"
+          ])
+          yield* (yield* Chains).reconcile(invoiceId, "base", devnet, false)
+          assert.deepStrictEqual((yield* bases).map(({ open }) => open), [false])
+        })
+      )
     }).pipe(Effect.scoped))
 })

@@ -1,4 +1,7 @@
-/** A process of the chains on a test's database: torn down and built again it is a restart, two of them are two instances. */
+/**
+ * A process of the chains on a test's database: torn down and built again it is a restart, two of them are two
+ * instances.
+ */
 import { Effect, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ChainDriver } from "../../../runtime/Chains.ts"
@@ -15,9 +18,14 @@ import { makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
 export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
 /** A database as somebody sees it who is `delayMillis` away from it. */
-export const withLatency = (database: TestDatabase, delayMillis: number): Effect.Effect<TestDatabase, never, Scope.Scope> =>
-  Effect.map(makeDatabaseProxy(database, delayMillis), ({ url }) =>
-    ({ ...database, host: "127.0.0.1", port: Number(new URL(url).port), url }))
+export const withLatency = (
+  database: TestDatabase,
+  delayMillis: number
+): Effect.Effect<TestDatabase, never, Scope.Scope> =>
+  Effect.map(
+    makeDatabaseProxy(database, delayMillis),
+    ({ url }) => ({ ...database, host: "127.0.0.1", port: Number(new URL(url).port), url })
+  )
 
 /** An instance on a database. */
 export const instance = (database: TestDatabase) =>
@@ -57,7 +65,8 @@ export const markHandledAt = Effect.fnUntraced(function*(blocks: number) {
       cause: noCause,
       writes: [chains.markHandled(entry, { blocks, finalized: false })],
       events: []
-    }))
+    })
+  )
 })
 
 export const markHandled = markHandledAt(1)
@@ -65,5 +74,7 @@ export const markHandled = markHandledAt(1)
 export const invoiceId = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 
 export const allocate = (number: number, merchantId = 1) =>
-  Effect.flatMap(Chains, (chains) =>
-    chains.allocate({ merchantId, invoiceId: invoiceId(number), environment: "devnet", family: "evm" }))
+  Effect.flatMap(
+    Chains,
+    (chains) => chains.allocate({ merchantId, invoiceId: invoiceId(number), environment: "devnet", family: "evm" })
+  )

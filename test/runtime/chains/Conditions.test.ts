@@ -42,7 +42,11 @@ describe("conditions of networks", () => {
       const leader = Effect.gen(function*() {
         const status = yield* instance(events)
         yield* Queue.offer(events, {
-          _tag: "Forward", point: { height: 7n, hash: "0x7" }, time: 1, transfers: [], isCatchingUp: false
+          _tag: "Forward",
+          point: { height: 7n, hash: "0x7" },
+          time: 1,
+          transfers: [],
+          isCatchingUp: false
         })
         yield* status(({ head }) => head === 7n)
         yield* Deferred.succeed(leads, undefined)

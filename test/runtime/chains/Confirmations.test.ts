@@ -6,22 +6,42 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
 import {
-  depthAt, finalHeight, finalityOf, isOlderThanTarget, canRevert, pushPoint, retryPauseMillis, revertEntry, ringSize,
-  searchHoldSeconds, seenUntilAfterSearch, observe
+  canRevert,
+  depthAt,
+  finalHeight,
+  finalityOf,
+  isOlderThanTarget,
+  observe,
+  pushPoint,
+  retryPauseMillis,
+  revertEntry,
+  ringSize,
+  searchHoldSeconds,
+  seenUntilAfterSearch
 } from "../../../runtime/chains/Confirmations.ts"
 import type { RingPoint, TargetRow } from "../../../runtime/chains/ChainsRepo.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 
 const transfer: ObservedTransfer = {
-  txHash: "0x1", index: 2, kind: "direct", matchKey: "0xa", tokenAddress: null, amount: baseUnits(5n), from: null
+  txHash: "0x1",
+  index: 2,
+  kind: "direct",
+  matchKey: "0xa",
+  tokenAddress: null,
+  amount: baseUnits(5n),
+  from: null
 }
 const target = { merchantId: 1, invoiceId: "i", matchKey: "0xa", family: "evm" } as TargetRow
 const point = (height: bigint, fork = 0): RingPoint => ({ height, hash: `${height}/${fork}`, time: 1 })
 
 const see = (known: JournalEntry | undefined, at: RingPoint, confirmations = 1, more: Partial<ObservedTransfer> = {}) =>
   observe(known, { ...transfer, ...more }, target, {
-    network: "base", environment: "mainnet", point: at, observedAt: 9, confirmations
+    network: "base",
+    environment: "mainnet",
+    point: at,
+    observedAt: 9,
+    confirmations
   })
 
 const confirmedAt = (height: bigint): JournalEntry => ({ ...see(undefined, point(height))!, status: "confirmed" })
@@ -42,7 +62,8 @@ describe("journal rules", () => {
 
   it("lets no invoice end by blocks that were caught up after an outage and not searched yet, however old they are", () => {
     const ring = [900n, 899n, 898n].map((height) => ({ ...point(height), time: 12 * Number(height) }))
-    const until = (stuckSeconds: number) => seenUntilAfterSearch("mainnet", 10_799, { searchedHeight: 500n, stuckSeconds }, ring)
+    const until = (stuckSeconds: number) =>
+      seenUntilAfterSearch("mainnet", 10_799, { searchedHeight: 500n, stuckSeconds }, ring)
     assert.strictEqual(until(0), null)
     assert.strictEqual(until(searchHoldSeconds - 1), null)
     assert.strictEqual(until(searchHoldSeconds), 10_799 - searchHoldSeconds)
@@ -86,7 +107,9 @@ describe("journal rules", () => {
     assert.strictEqual(finalityOf(one, at(null, 182n)), "waiting")
     assert.strictEqual(finalityOf(one, at(null, 183n)), "final")
     assert.strictEqual(finalityOf(one, null), "waiting")
-    for (const status of ["seen", "reverted"] as const) assert.strictEqual(finalityOf({ ...one, status }, at(200n)), "waiting")
+    for (const status of ["seen", "reverted"] as const) {
+      assert.strictEqual(finalityOf({ ...one, status }, at(200n)), "waiting")
+    }
     assert.strictEqual(finalityOf({ ...one, confirmations: 0 }, at(200n)), "reported")
     assert.strictEqual(finalityOf({ ...one, reorgedAfterFinality: true }, at(200n)), "reorged_after_finality")
     assert.strictEqual(finalityOf({ ...one, environment: "devnet" }, null), "final")
@@ -106,7 +129,9 @@ describe("journal rules", () => {
     assert.deepStrictEqual([1, 2, 3, 7, 60].map(retryPauseMillis), [100, 400, 1_600, 300_000, 300_000])
   })
 
-  it.effect.prop("keeps one entry per key under any script of sightings and rollbacks", [Schema.Array(Schema.Boolean)],
+  it.effect.prop(
+    "keeps one entry per key under any script of sightings and rollbacks",
+    [Schema.Array(Schema.Boolean)],
     ([script]) =>
       Effect.sync(() => {
         let entry: JournalEntry | undefined
@@ -124,7 +149,8 @@ describe("journal rules", () => {
         }
         assert.isAtMost(ring.length, ringSize)
         assert.strictEqual(entry?.status ?? "none", versions === 0 ? "none" : script.at(-1) ? "seen" : "reverted")
-      }))
+      })
+  )
 })
 
 describe("a block", () => {
@@ -137,37 +163,47 @@ describe("a block", () => {
   })
   const finalDepth = (network: typeof networks[number]) => requiredDepth(network, "mainnet", "final", 0n).blocks
 
-  it.effect.prop("made after an address was given out is never older, behind any lag, reorganisation and clock",
-    [Count, Count, Count, Count, Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))],
-    ([lag, depth, above, seconds, off]) =>
-      Effect.sync(() => {
-        const chain = { height: 5_000n, time: 1_800_000_000 }
-        // A follower that lags knew a lower head, with an earlier time.
-        const target = given(chain.height - BigInt(lag), chain.time - lag * 2, off)
-        // The block is on top of the chain's head, or of a branch that leaves it fewer blocks below than are final.
-        for (const network of networks) {
-          const below = BigInt(depth % finalDepth(network))
-          const block = { height: chain.height - below + BigInt(above % 2), time: chain.time + seconds }
-          assert.isFalse(isOlderThanTarget(target, network, "mainnet", block))
-        }
-      }))
+  it.effect.prop("made after an address was given out is never older, behind any lag, reorganisation and clock", [
+    Count,
+    Count,
+    Count,
+    Count,
+    Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))
+  ], ([lag, depth, above, seconds, off]) =>
+    Effect.sync(() => {
+      const chain = { height: 5_000n, time: 1_800_000_000 }
+      // A follower that lags knew a lower head, with an earlier time.
+      const target = given(chain.height - BigInt(lag), chain.time - lag * 2, off)
+      // The block is on top of the chain's head, or of a branch that leaves it fewer blocks below than are final.
+      for (const network of networks) {
+        const below = BigInt(depth % finalDepth(network))
+        const block = { height: chain.height - below + BigInt(above % 2), time: chain.time + seconds }
+        assert.isFalse(isOlderThanTarget(target, network, "mainnet", block))
+      }
+    }))
 
-  it.effect.prop("that was final when an address was given out is older, whatever the clock says",
-    [Count, Count, Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))],
-    ([below, seconds, off]) =>
-      Effect.sync(() => {
-        const target = given(5_000n, 1_800_000_000, off)
-        for (const network of networks) {
-          const block = { height: 5_000n - BigInt(finalDepth(network) + below), time: 1_800_000_000 - seconds }
-          assert.isTrue(isOlderThanTarget(target, network, "mainnet", block))
-        }
-        const recent = { height: 4_999n, time: 1_800_000_000 - 61 - seconds }
-        for (const network of networks) assert.isTrue(isOlderThanTarget(target, network, "mainnet", recent))
-      }))
+  it.effect.prop("that was final when an address was given out is older, whatever the clock says", [
+    Count,
+    Count,
+    Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))
+  ], ([below, seconds, off]) =>
+    Effect.sync(() => {
+      const target = given(5_000n, 1_800_000_000, off)
+      for (const network of networks) {
+        const block = { height: 5_000n - BigInt(finalDepth(network) + below), time: 1_800_000_000 - seconds }
+        assert.isTrue(isOlderThanTarget(target, network, "mainnet", block))
+      }
+      const recent = { height: 4_999n, time: 1_800_000_000 - 61 - seconds }
+      for (const network of networks) assert.isTrue(isOlderThanTarget(target, network, "mainnet", recent))
+    }))
 
   it("is compared by the clocks, with a quarter of an hour to spare, where no head was known", () => {
     const target = { createdAt: 1_800_000_000, allocationHeads: {} }
     const at = (time: number) => isOlderThanTarget(target, "base", "mainnet", { height: 1n, time })
-    assert.deepStrictEqual([at(1_800_000_000 - 901), at(1_800_000_000 - 900), at(1_800_000_000 + 5)], [true, false, false])
+    assert.deepStrictEqual([at(1_800_000_000 - 901), at(1_800_000_000 - 900), at(1_800_000_000 + 5)], [
+      true,
+      false,
+      false
+    ])
   })
 })

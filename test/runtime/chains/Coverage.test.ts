@@ -34,12 +34,15 @@ const instance = Effect.fnUntraced(function*(events: Queue.Queue<ChainEvent>, en
   const chains = yield* Chains
   const { drivers: [driver] } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
   yield* chains.register({
-    ...driver!, environment, follow: (_, watch) => Stream.tap(Stream.fromQueue(events), () => watch.refresh)
+    ...driver!,
+    environment,
+    follow: (_, watch) => Stream.tap(Stream.fromQueue(events), () => watch.refresh)
   })
   const found = Effect.map(chains.coverage(environment, [invoice, other]), (sights) => sights.get(invoice.id))
   const until = (holds: (network: NetworkCoverage, sight: InvoiceCoverage) => boolean) =>
-    Effect.flatMap(found, (sight) =>
-      sight !== undefined && holds(sight.networks[0]!, sight) ? Effect.succeed(sight) : Effect.fail(sight)
+    Effect.flatMap(
+      found,
+      (sight) => sight !== undefined && holds(sight.networks[0]!, sight) ? Effect.succeed(sight) : Effect.fail(sight)
     ).pipe(Effect.retry(Schedule.spaced(20).pipe(Schedule.upTo({ duration: "9 seconds" }))), Effect.orDie)
   return { chains, found, until, allocate: chains.allocate({ ...invoiceOf(environment) }) }
 })
@@ -52,85 +55,119 @@ const block = (height: bigint, time: number, matchKey?: string): ChainEvent => (
   point: { height, hash: `0x${height}` },
   time,
   transfers: matchKey === undefined ? [] : [{
-    txHash: `0xaa${height}`, index: 1, kind: "direct", matchKey, tokenAddress: null, amount: baseUnits(1n), from: null
+    txHash: `0xaa${height}`,
+    index: 1,
+    kind: "direct",
+    matchKey,
+    tokenAddress: null,
+    amount: baseUnits(1n),
+    from: null
   }],
   isCatchingUp: false
 })
 
 describe("coverage", () => {
-  it.live("reaches to the second before the newest block, and goes back with what is rolled back", () =>
-    Effect.gen(function*() {
-      const events = yield* Queue.unbounded<ChainEvent>()
-      yield* run(yield* freshDatabase, Effect.gen(function*() {
-        const { allocate, chains, found, until } = yield* instance(events, "mainnet")
-        assert.isUndefined(yield* found, "an invoice without an address waits for nothing")
-        yield* allocate
-        assert.deepStrictEqual(yield* found, {
-          networks: [{ network: "base", seenUntil: null, isAdvancing: true }], handling: "done"
+  it.live(
+    "reaches to the second before the newest block, and goes back with what is rolled back",
+    () =>
+      Effect.gen(function*() {
+        const events = yield* Queue.unbounded<ChainEvent>()
+        yield* run(
+          yield* freshDatabase,
+          Effect.gen(function*() {
+            const { allocate, chains, found, until } = yield* instance(events, "mainnet")
+            assert.isUndefined(yield* found, "an invoice without an address waits for nothing")
+            yield* allocate
+            assert.deepStrictEqual(yield* found, {
+              networks: [{ network: "base", seenUntil: null, isAdvancing: true }],
+              handling: "done"
+            })
+            yield* Queue.offerAll(events, [block(1n, 1_000), block(2n, 1_012), block(3n, 1_012)])
+            yield* until(({ seenUntil }) => seenUntil === 1_011)
+            yield* Queue.offerAll(events, [{ _tag: "Rollback", to: { height: 1n, hash: "0x1" } }])
+            yield* until(({ seenUntil }) => seenUntil === 999)
+            // Where money is real a look that shows nothing new proves nothing.
+            const look: ChainEvent = { _tag: "Finality", finalized: 1n }
+            yield* Queue.offerAll(events, [look, look, { _tag: "Condition", condition: "frozen" }])
+            const frozen = yield* until(({ isAdvancing }) => !isAdvancing)
+            assert.strictEqual(frozen.networks[0]!.seenUntil, 999)
+            yield* Queue.offer(events, { _tag: "Condition", condition: "disagreement" })
+            yield* until(({ seenUntil }) => seenUntil === null)
+            assert.deepStrictEqual(
+              [...(yield* chains.coverage("devnet", [invoice])).values()].flatMap(({ networks }) => networks),
+              []
+            )
+          })
+        )
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
+    "on devnet a look that finds no block is enough, for a node that mines on demand",
+    () =>
+      Effect.gen(function*() {
+        const events = yield* Queue.unbounded<ChainEvent>()
+        yield* run(
+          yield* freshDatabase,
+          Effect.gen(function*() {
+            const { allocate, until } = yield* instance(events)
+            yield* allocate
+            const before = Math.floor(Date.now() / 1000)
+            yield* Queue.offerAll(events, [block(1n, 1_000), { _tag: "Finality", finalized: null }])
+            yield* until(({ seenUntil }) => seenUntil === 999)
+            yield* Queue.offer(events, { _tag: "Finality", finalized: null })
+            const { networks: [network] } = yield* until(({ seenUntil }) => seenUntil! > 999)
+            const delay = 1 + devnetBlockDelaySeconds
+            assert.isTrue(network!.seenUntil! >= before - delay && network!.seenUntil! <= Date.now() / 1000 - delay)
+          })
+        )
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
+    "is the same on an instance that does not follow, and tells of transfers that wait to be handled",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* freshDatabase
+        const now = Math.floor(Date.now() / 1000)
+        const [events, silent] = [yield* Queue.unbounded<ChainEvent>(), yield* Queue.unbounded<ChainEvent>()]
+        const [leads, isSeen, isHandled] = [
+          yield* Deferred.make<void>(),
+          yield* Deferred.make<void>(),
+          yield* Deferred.make<void>()
+        ]
+        const leader = Effect.gen(function*() {
+          const { allocate, chains, until } = yield* instance(events)
+          const commit = yield* Commit
+          const { matchKey } = yield* allocate
+          yield* Queue.offerAll(events, [block(1n, now - 10), block(2n, now, matchKey)])
+          yield* until(({ seenUntil }, { handling }) => seenUntil === now - 1 && handling === "under_way")
+          yield* Deferred.succeed(leads, undefined)
+          yield* Deferred.await(isSeen)
+          yield* chains.onTransfer((entry) =>
+            commit.append({
+              merchantId: 1,
+              environment: "devnet",
+              cause: noCause,
+              events: [],
+              writes: [chains.markHandled(entry, { blocks: 9, finalized: false })]
+            })
+          )
+          yield* until((_, { handling }) => handling === "done")
+          yield* Deferred.await(isHandled)
         })
-        yield* Queue.offerAll(events, [block(1n, 1_000), block(2n, 1_012), block(3n, 1_012)])
-        yield* until(({ seenUntil }) => seenUntil === 1_011)
-        yield* Queue.offerAll(events, [{ _tag: "Rollback", to: { height: 1n, hash: "0x1" } }])
-        yield* until(({ seenUntil }) => seenUntil === 999)
-        // Where money is real a look that shows nothing new proves nothing.
-        const look: ChainEvent = { _tag: "Finality", finalized: 1n }
-        yield* Queue.offerAll(events, [look, look, { _tag: "Condition", condition: "frozen" }])
-        const frozen = yield* until(({ isAdvancing }) => !isAdvancing)
-        assert.strictEqual(frozen.networks[0]!.seenUntil, 999)
-        yield* Queue.offer(events, { _tag: "Condition", condition: "disagreement" })
-        yield* until(({ seenUntil }) => seenUntil === null)
-        assert.deepStrictEqual([...(yield* chains.coverage("devnet", [invoice])).values()].flatMap(({ networks }) => networks), [])
-      }))
-    }).pipe(Effect.scoped), 30_000)
-
-  it.live("on devnet a look that finds no block is enough, for a node that mines on demand", () =>
-    Effect.gen(function*() {
-      const events = yield* Queue.unbounded<ChainEvent>()
-      yield* run(yield* freshDatabase, Effect.gen(function*() {
-        const { allocate, until } = yield* instance(events)
-        yield* allocate
-        const before = Math.floor(Date.now() / 1000)
-        yield* Queue.offerAll(events, [block(1n, 1_000), { _tag: "Finality", finalized: null }])
-        yield* until(({ seenUntil }) => seenUntil === 999)
-        yield* Queue.offer(events, { _tag: "Finality", finalized: null })
-        const { networks: [network] } = yield* until(({ seenUntil }) => seenUntil! > 999)
-        const delay = 1 + devnetBlockDelaySeconds
-        assert.isTrue(network!.seenUntil! >= before - delay && network!.seenUntil! <= Date.now() / 1000 - delay)
-      }))
-    }).pipe(Effect.scoped), 30_000)
-
-  it.live("is the same on an instance that does not follow, and tells of transfers that wait to be handled", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const now = Math.floor(Date.now() / 1000)
-      const [events, silent] = [yield* Queue.unbounded<ChainEvent>(), yield* Queue.unbounded<ChainEvent>()]
-      const [leads, isSeen, isHandled] = [
-        yield* Deferred.make<void>(), yield* Deferred.make<void>(), yield* Deferred.make<void>()
-      ]
-      const leader = Effect.gen(function*() {
-        const { allocate, chains, until } = yield* instance(events)
-        const commit = yield* Commit
-        const { matchKey } = yield* allocate
-        yield* Queue.offerAll(events, [block(1n, now - 10), block(2n, now, matchKey)])
-        yield* until(({ seenUntil }, { handling }) => seenUntil === now - 1 && handling === "under_way")
-        yield* Deferred.succeed(leads, undefined)
-        yield* Deferred.await(isSeen)
-        yield* chains.onTransfer((entry) =>
-          commit.append({
-            merchantId: 1, environment: "devnet", cause: noCause, events: [],
-            writes: [chains.markHandled(entry, { blocks: 9, finalized: false })]
-          }))
-        yield* until((_, { handling }) => handling === "done")
-        yield* Deferred.await(isHandled)
-      })
-      const follower = Effect.gen(function*() {
-        yield* Deferred.await(leads)
-        const { until } = yield* instance(silent)
-        yield* until(({ seenUntil }, { handling }) => seenUntil === now - 1 && handling === "under_way")
-        yield* Deferred.succeed(isSeen, undefined)
-        yield* until((_, { handling }) => handling === "done")
-        yield* Deferred.succeed(isHandled, undefined)
-      })
-      yield* Effect.all([run(database, leader), run(database, follower)], { concurrency: 2 })
-    }).pipe(Effect.scoped), 30_000)
+        const follower = Effect.gen(function*() {
+          yield* Deferred.await(leads)
+          const { until } = yield* instance(silent)
+          yield* until(({ seenUntil }, { handling }) => seenUntil === now - 1 && handling === "under_way")
+          yield* Deferred.succeed(isSeen, undefined)
+          yield* until((_, { handling }) => handling === "done")
+          yield* Deferred.succeed(isHandled, undefined)
+        })
+        yield* Effect.all([run(database, leader), run(database, follower)], { concurrency: 2 })
+      }).pipe(Effect.scoped),
+    30_000
+  )
 })

@@ -1,7 +1,7 @@
 /**
- * Goal: no node alone decides about money: one that stands still, is on another branch, leaves logs out, doubles them or
- * is away for a moment, loses no payment and counts none that is not on the chain.
- * Method: mainnet rules, real nodes, two endpoints that go wrong on demand, the whole journal over real PostgreSQL.
+ * Goal: no node alone decides about money: one that stands still, is on another branch, leaves logs out, doubles them
+ * or is away for a moment, loses no payment and counts none that is not on the chain. Method: mainnet rules, real
+ * nodes, two endpoints that go wrong on demand, the whole journal over real PostgreSQL.
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -52,7 +52,9 @@ const following = (
     const node = yield* anvil("base", mainnet)
     const endpoints = yield* Effect.forEach(Array.from({ length: count }), () => nodeProxy(node.url))
     const process = chainsLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf(token), NodeHttpClient.layerUndici)),
+      Layer.provideMerge(
+        Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf(token), NodeHttpClient.layerUndici)
+      ),
       Layer.provideMerge(connect(database))
     )
     yield* Effect.gen(function*() {
@@ -71,16 +73,18 @@ const following = (
           })
         })
       )
-      yield* chains.register(yield* makeDriver({
-        network: "base",
-        environment: mainnet,
-        rpc: endpoints.map(({ url }) => Redacted.make(url)) as never,
-        xpub: Redacted.make(devnetXpub),
-        startIndex: 0,
-        pollMillis: 20,
-        finalizedTag: false,
-        frozenSeconds
-      } as never, absence))
+      yield* chains.register(
+        yield* makeDriver({
+          network: "base",
+          environment: mainnet,
+          rpc: endpoints.map(({ url }) => Redacted.make(url)) as never,
+          xpub: Redacted.make(devnetXpub),
+          startIndex: 0,
+          pollMillis: 20,
+          finalizedTag: false,
+          frozenSeconds
+        } as never, absence)
+      )
       const status = () => chains.status(mainnet)[0]!
       yield* eventually("a block is read", () => status().head !== null)
       yield* work({
@@ -89,12 +93,15 @@ const following = (
         heard,
         status,
         address: (number) =>
-          Effect.map(Effect.orDie(chains.allocate({
-            merchantId: 1,
-            invoiceId: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
-            environment: mainnet,
-            family: "evm"
-          })), ({ address }) => address)
+          Effect.map(
+            Effect.orDie(chains.allocate({
+              merchantId: 1,
+              invoiceId: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+              environment: mainnet,
+              family: "evm"
+            })),
+            ({ address }) => address
+          )
       })
     }).pipe(Effect.provide(Layer.fresh(process), { local: true }))
   }).pipe(Effect.scoped)
@@ -182,35 +189,45 @@ describe.concurrent("endpoints of a network", () => {
       })))
 
   it.live("a payment on a branch that the other endpoint has no block of yet is not confirmed", () =>
-    following(2, ({ address, endpoints: [first, second], heard, node }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        const fork = yield* anvil("base", mainnet, node.url)
-        first!.lead(fork.url)
-        yield* fork.token("mint", [to, 9n])
-        yield* eventually("the payment is seen", () => heard.includes("seen:9"))
-        yield* looks(first!, 200)
-        assert.notInclude(heard.join(), "confirmed")
-        second!.lead(fork.url)
-        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:9"))
-      }), { blocks: 1, finalized: false }, 60))
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          const fork = yield* anvil("base", mainnet, node.url)
+          first!.lead(fork.url)
+          yield* fork.token("mint", [to, 9n])
+          yield* eventually("the payment is seen", () => heard.includes("seen:9"))
+          yield* looks(first!, 200)
+          assert.notInclude(heard.join(), "confirmed")
+          second!.lead(fork.url)
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:9"))
+        }),
+      { blocks: 1, finalized: false },
+      60
+    ))
 
   it.live("a moment without the other endpoint confirms no payment on a branch that only the followed one has", () =>
-    following(2, ({ address, endpoints: [first, second], heard, node }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        const fork = yield* anvil("base", mainnet, node.url)
-        first!.lead(fork.url)
-        second!.set("cut")
-        yield* fork.token("mint", [to, 9n])
-        yield* fork.mine(4)
-        yield* eventually("the payment is seen", () => heard.includes("seen:9"))
-        yield* Effect.sleep(1_500)
-        yield* node.mine(5)
-        second!.set("through")
-        yield* looks(first!, 200)
-        assert.notInclude(heard.join(), "confirmed")
-      }), threeBlocks, 60))
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          const fork = yield* anvil("base", mainnet, node.url)
+          first!.lead(fork.url)
+          second!.set("cut")
+          yield* fork.token("mint", [to, 9n])
+          yield* fork.mine(4)
+          yield* eventually("the payment is seen", () => heard.includes("seen:9"))
+          yield* Effect.sleep(1_500)
+          yield* node.mine(5)
+          second!.set("through")
+          yield* looks(first!, 200)
+          assert.notInclude(heard.join(), "confirmed")
+        }),
+      threeBlocks,
+      60
+    ))
 
   it.live("of three endpoints the two that agree are followed", () =>
     following(3, ({ address, endpoints: [first], heard, node }) =>
@@ -260,19 +277,25 @@ describe.concurrent("endpoints of a network", () => {
       })))
 
   it.live("a payment that the first endpoint left out is credited though the second is away", () =>
-    following(2, ({ address, endpoints: [first, second], heard, node, status }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        second!.set("cut")
-        yield* looks(second!, 4)
-        first!.set(withLogs(() => []))
-        yield* node.token("mint", [to, 7n])
-        const mined = yield* heads(node)
-        yield* eventually("the block is passed", () => status().head! >= mined)
-        first!.set("through")
-        yield* node.mine(8)
-        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-      }), threeBlocks, 2, shortAbsence))
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node, status }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          second!.set("cut")
+          yield* looks(second!, 4)
+          first!.set(withLogs(() => []))
+          yield* node.token("mint", [to, 7n])
+          const mined = yield* heads(node)
+          yield* eventually("the block is passed", () => status().head! >= mined)
+          first!.set("through")
+          yield* node.mine(8)
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+        }),
+      threeBlocks,
+      2,
+      shortAbsence
+    ))
 
   it.live("a payment that the second endpoint hid while the first was away for a moment is credited from the first", () =>
     following(2, ({ address, endpoints: [first, second], heard, node, status }) =>
@@ -289,23 +312,29 @@ describe.concurrent("endpoints of a network", () => {
       })))
 
   it.live("a payment that the only endpoint hid while the other was away for long is credited when that one is back", () =>
-    following(2, ({ address, endpoints: [first, second], heard, node }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        first!.set(forgedHeaders)
-        second!.set("cut")
-        yield* Effect.sleep(shortAbsence.absenceMillis)
-        yield* node.token("mint", [to, 7n])
-        const searches = () => first!.calls().filter((method) => method === "eth_getLogs").length
-        for (let searched = 0; searched < 3; searched++) {
-          const before = searches()
-          yield* node.mine(2)
-          yield* eventually("newer blocks are searched", () => searches() > before)
-        }
-        assert.deepStrictEqual(heard, [])
-        second!.set("through")
-        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-      }), threeBlocks, 2, shortAbsence))
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          first!.set(forgedHeaders)
+          second!.set("cut")
+          yield* Effect.sleep(shortAbsence.absenceMillis)
+          yield* node.token("mint", [to, 7n])
+          const searches = () => first!.calls().filter((method) => method === "eth_getLogs").length
+          for (let searched = 0; searched < 3; searched++) {
+            const before = searches()
+            yield* node.mine(2)
+            yield* eventually("newer blocks are searched", () => searches() > before)
+          }
+          assert.deepStrictEqual(heard, [])
+          second!.set("through")
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+        }),
+      threeBlocks,
+      2,
+      shortAbsence
+    ))
 
   it.live("a log that an endpoint shows twice is one payment", () =>
     following(2, ({ address, endpoints: [first], heard, node }) =>
@@ -323,7 +352,9 @@ describe.concurrent("endpoints of a network", () => {
     following(2, ({ address, endpoints: [first], heard, node }) =>
       Effect.gen(function*() {
         const to = yield* address(1)
-        first!.set(withLogs((logs) => [...logs, ...logs].map((log, place) => ({ ...log, logIndex: `0x${place.toString(16)}` }))))
+        first!.set(
+          withLogs((logs) => [...logs, ...logs].map((log, place) => ({ ...log, logIndex: `0x${place.toString(16)}` })))
+        )
         yield* node.token("mint", [to, 7n])
         yield* node.mine(4)
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
@@ -332,26 +363,38 @@ describe.concurrent("endpoints of a network", () => {
       })))
 
   it.live("a large payment waits for the second endpoint, a small one does not", () =>
-    following(2, ({ address, endpoints: [, second], heard, node }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        second!.set("cut")
-        yield* node.token("mint", [to, 7n])
-        yield* node.mine(4)
-        yield* eventually("the payment is seen", () => heard.includes("seen:7"))
-        // Nobody waits for the second one any more, and still the payment waits.
-        yield* Effect.sleep(shortAbsence.absenceMillis)
-        yield* looks(second!, 10)
-        assert.notInclude(heard.join(), "confirmed")
-        second!.set("through")
-        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-      }), { ...threeBlocks, agreement: true } as never, 2, shortAbsence).pipe(
-        Effect.andThen(following(2, ({ address, endpoints: [, second], heard, node }) =>
+    following(
+      2,
+      ({ address, endpoints: [, second], heard, node }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          second!.set("cut")
+          yield* node.token("mint", [to, 7n])
+          yield* node.mine(4)
+          yield* eventually("the payment is seen", () => heard.includes("seen:7"))
+          // Nobody waits for the second one any more, and still the payment waits.
+          yield* Effect.sleep(shortAbsence.absenceMillis)
+          yield* looks(second!, 10)
+          assert.notInclude(heard.join(), "confirmed")
+          second!.set("through")
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+        }),
+      { ...threeBlocks, agreement: true } as never,
+      2,
+      shortAbsence
+    ).pipe(
+      Effect.andThen(following(
+        2,
+        ({ address, endpoints: [, second], heard, node }) =>
           Effect.gen(function*() {
             second!.set("cut")
             yield* node.token("mint", [yield* address(1), 7n])
             yield* node.mine(4)
             yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-          }), threeBlocks, 2, shortAbsence))
+          }),
+        threeBlocks,
+        2,
+        shortAbsence
       ))
+    ))
 })

@@ -1,7 +1,7 @@
 /**
- * Goal: whatever a stranger sends to addresses of ours, honest payments are dealt with first and the journal stays small.
- * Method: real PostgreSQL, commit log and leases; simulated chains with floods in one transaction; work is counted, not
- * timed. The bench `flood` times the same on a real node.
+ * Goal: whatever a stranger sends to addresses of ours, honest payments are dealt with first and the journal stays
+ * small. Method: real PostgreSQL, commit log and leases; simulated chains with floods in one transaction; work is
+ * counted, not timed. The bench `flood` times the same on a real node.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
@@ -11,7 +11,11 @@ import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { repairBatch } from "../../../runtime/chains/Repairs.ts"
 import {
-  admitTransfers, maximumPerBlock, maximumPerContract, maximumPerTarget, screenTransfers
+  admitTransfers,
+  maximumPerBlock,
+  maximumPerContract,
+  maximumPerTarget,
+  screenTransfers
 } from "../../../runtime/chains/UnlistedTransfers.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
@@ -54,7 +58,8 @@ const rig = Effect.fnUntraced(function*(shown: (event: ChainEvent) => ChainEvent
         writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
       })
-    }))
+    })
+  )
   const targetOf = (number: number, merchantId = 1) =>
     Effect.map(
       chains.allocate({ merchantId, invoiceId: invoice(number), environment: devnet, family: "evm" }),
@@ -93,83 +98,114 @@ const many = (count: number, to: string, tokenAddress: string | null, amount = 1
   Array.from({ length: count }, () => ({ network: "base", to, tokenAddress, amount: baseUnits(amount) }))
 
 describe("a flood of transfers", () => {
-  it.live("of a token nobody lists comes after the payment of the same block, and leaves few rows", () =>
-    inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig()
-      const to = yield* targetOf(1)
-      yield* chain.transaction("base", [...many(3_000, to, fake(1)), ...many(1, to, usdc.address, 7n)])
-      const { rows } = yield* dealtWith(1)
-      assert.strictEqual(rows, 1 + maximumPerContract)
-      assert.strictEqual(heard[0], "seen 7 of 1")
-    })), 30_000)
+  it.live(
+    "of a token nobody lists comes after the payment of the same block, and leaves few rows",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const { chain, heard, targetOf } = yield* rig()
+        const to = yield* targetOf(1)
+        yield* chain.transaction("base", [...many(3_000, to, fake(1)), ...many(1, to, usdc.address, 7n)])
+        const { rows } = yield* dealtWith(1)
+        assert.strictEqual(rows, 1 + maximumPerContract)
+        assert.strictEqual(heard[0], "seen 7 of 1")
+      })),
+    30_000
+  )
 
-  it.live("of many such tokens to many invoices is bounded for each, and recorded for each", () =>
-    inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig()
-      const targets = [yield* targetOf(1), yield* targetOf(2, 2)]
-      const tokens = Array.from({ length: 50 }, (_, number) => fake(number + 1))
-      for (let block = 0; block < 2; block++) {
-        yield* chain.transaction("base", targets.flatMap((to) => tokens.flatMap((token) => many(3, to, token))))
-        yield* dealtWith(1)
-      }
-      assert.strictEqual((yield* rowCount).rows, targets.length * maximumPerTarget)
-      // A customer who errs within the catalogue is heard all the same.
-      yield* chain.transaction("base", many(1, targets[0]!, inactive.address, 9n))
-      yield* eventually(Effect.sync(() => heard.includes("seen 9 of 1") ? true : undefined))
-      for (const number of [1, 2]) {
-        assert.lengthOf(heard.filter((each) => each === `seen 1 of ${number}`), maximumPerTarget)
-      }
-    })), 30_000)
+  it.live(
+    "of many such tokens to many invoices is bounded for each, and recorded for each",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const { chain, heard, targetOf } = yield* rig()
+        const targets = [yield* targetOf(1), yield* targetOf(2, 2)]
+        const tokens = Array.from({ length: 50 }, (_, number) => fake(number + 1))
+        for (let block = 0; block < 2; block++) {
+          yield* chain.transaction("base", targets.flatMap((to) => tokens.flatMap((token) => many(3, to, token))))
+          yield* dealtWith(1)
+        }
+        assert.strictEqual((yield* rowCount).rows, targets.length * maximumPerTarget)
+        // A customer who errs within the catalogue is heard all the same.
+        yield* chain.transaction("base", many(1, targets[0]!, inactive.address, 9n))
+        yield* eventually(Effect.sync(() => heard.includes("seen 9 of 1") ? true : undefined))
+        for (const number of [1, 2]) {
+          assert.lengthOf(heard.filter((each) => each === `seen 1 of ${number}`), maximumPerTarget)
+        }
+      })),
+    30_000
+  )
 
-  it.live("of a listed token to one invoice holds up no other invoice, of the same merchant or another", () =>
-    inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig()
-      const [flooded, neighbour, stranger] = [yield* targetOf(1), yield* targetOf(2), yield* targetOf(3, 2)]
-      yield* chain.transaction("base", many(1_500, flooded, usdc.address))
-      yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_500 ? true : undefined))
-      const before = heard.length
-      yield* chain.transaction("base", [...many(1, neighbour, usdc.address, 7n), ...many(1, stranger, usdc.address, 8n)])
-      const at = (what: string) =>
-        eventually(Effect.sync(() => heard.includes(what) ? heard.indexOf(what) - before : undefined))
-      // What was being handled when they came, and a turn of the flooded invoice beside each of them.
-      assert.isBelow(yield* at("seen 7 of 2"), 100)
-      assert.isBelow(yield* at("seen 8 of 3"), 100)
-    })), 30_000)
+  it.live(
+    "of a listed token to one invoice holds up no other invoice, of the same merchant or another",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const { chain, heard, targetOf } = yield* rig()
+        const [flooded, neighbour, stranger] = [yield* targetOf(1), yield* targetOf(2), yield* targetOf(3, 2)]
+        yield* chain.transaction("base", many(1_500, flooded, usdc.address))
+        yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_500 ? true : undefined))
+        const before = heard.length
+        yield* chain.transaction("base", [
+          ...many(1, neighbour, usdc.address, 7n),
+          ...many(1, stranger, usdc.address, 8n)
+        ])
+        const at = (what: string) =>
+          eventually(Effect.sync(() => heard.includes(what) ? heard.indexOf(what) - before : undefined))
+        // What was being handled when they came, and a turn of the flooded invoice beside each of them.
+        assert.isBelow(yield* at("seen 7 of 2"), 100)
+        assert.isBelow(yield* at("seen 8 of 3"), 100)
+      })),
+    30_000
+  )
 
-  it.live("of dust of listed tokens to one invoice, in blocks before its payment, comes after that payment", () =>
-    inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig()
-      const to = yield* targetOf(1)
-      for (let block = 0; block < 4; block++) {
-        yield* chain.transaction("base", [...many(150, to, usdc.address), ...many(150, to, dai.address, 1_000_000_000n)])
-      }
-      yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_200 ? true : undefined))
-      const before = heard.length
-      yield* chain.transaction("base", many(1, to, usdc.address, 7n))
-      const place = yield* eventually(Effect.sync(() => heard.includes("seen 7 of 1") ? heard.indexOf("seen 7 of 1") : undefined))
-      assert.isBelow(place - before, 100)
-    })), 30_000)
+  it.live(
+    "of dust of listed tokens to one invoice, in blocks before its payment, comes after that payment",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const { chain, heard, targetOf } = yield* rig()
+        const to = yield* targetOf(1)
+        for (let block = 0; block < 4; block++) {
+          yield* chain.transaction("base", [
+            ...many(150, to, usdc.address),
+            ...many(150, to, dai.address, 1_000_000_000n)
+          ])
+        }
+        yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_200 ? true : undefined))
+        const before = heard.length
+        yield* chain.transaction("base", many(1, to, usdc.address, 7n))
+        const place = yield* eventually(
+          Effect.sync(() => heard.includes("seen 7 of 1") ? heard.indexOf("seen 7 of 1") : undefined)
+        )
+        assert.isBelow(place - before, 100)
+      })),
+    30_000
+  )
 
-  it.live("is bounded for each contract also where a rescan finds it in many blocks at once", () =>
-    inDeployment(Effect.gen(function*() {
-      const { chain, chains, heard, targetOf } = yield* rig((event) =>
-        event._tag === "Forward" ? { ...event, transfers: [] } : event)
-      const to = yield* targetOf(1)
-      const head = () => chains.status(devnet)[0]!.head
-      const first = yield* eventually(Effect.sync(() => head() ?? undefined))
-      for (let block = 0; block < repairBatch; block++) {
-        yield* chain.transaction("base", [...many(3, to, fake(1)), ...many(1, to, usdc.address, 7n)])
-      }
-      const last = first + BigInt(repairBatch)
-      yield* eventually(Effect.sync(() => head()! >= last ? true : undefined))
-      yield* chains.rescan("base", devnet, first + 1n, last)
-      yield* eventually(Effect.map(chains.repairs(devnet), ([repair]) => repair?.status === "done" ? true : undefined))
-      const paid = () => heard.filter((each) => each === "confirmed 7 of 1").length
-      yield* eventually(Effect.sync(() => paid() >= repairBatch ? true : undefined))
-      yield* dealtWith(repairBatch)
-      assert.strictEqual((yield* rowCount).rows, repairBatch + maximumPerContract)
-      assert.strictEqual(paid(), repairBatch)
-    })), 30_000)
+  it.live(
+    "is bounded for each contract also where a rescan finds it in many blocks at once",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const { chain, chains, heard, targetOf } = yield* rig((event) =>
+          event._tag === "Forward" ? { ...event, transfers: [] } : event
+        )
+        const to = yield* targetOf(1)
+        const head = () => chains.status(devnet)[0]!.head
+        const first = yield* eventually(Effect.sync(() => head() ?? undefined))
+        for (let block = 0; block < repairBatch; block++) {
+          yield* chain.transaction("base", [...many(3, to, fake(1)), ...many(1, to, usdc.address, 7n)])
+        }
+        const last = first + BigInt(repairBatch)
+        yield* eventually(Effect.sync(() => head()! >= last ? true : undefined))
+        yield* chains.rescan("base", devnet, first + 1n, last)
+        yield* eventually(
+          Effect.map(chains.repairs(devnet), ([repair]) => repair?.status === "done" ? true : undefined)
+        )
+        const paid = () => heard.filter((each) => each === "confirmed 7 of 1").length
+        yield* eventually(Effect.sync(() => paid() >= repairBatch ? true : undefined))
+        yield* dealtWith(repairBatch)
+        assert.strictEqual((yield* rowCount).rows, repairBatch + maximumPerContract)
+        assert.strictEqual(paid(), repairBatch)
+      })),
+    30_000
+  )
 
   it.live("leaves out what an operator can still report", () =>
     inDeployment(Effect.gen(function*() {
@@ -179,11 +215,21 @@ describe("a flood of transfers", () => {
       yield* dealtWith(maximumPerContract)
       const { head } = chains.status(devnet)[0]!
       yield* chains.report({
-        network: "base", environment: devnet, txHash, index: maximumPerContract + 1, kind: "direct", matchKey: to,
-        tokenAddress: fake(1), amount: baseUnits(9n), from: null, point: { height: head!, hash: "0x" }, time: 1
+        network: "base",
+        environment: devnet,
+        txHash,
+        index: maximumPerContract + 1,
+        kind: "direct",
+        matchKey: to,
+        tokenAddress: fake(1),
+        amount: baseUnits(9n),
+        from: null,
+        point: { height: head!, hash: "0x" },
+        time: 1
       })
       yield* eventually(Effect.sync(() =>
-        heard.filter((each) => each === "confirmed 9 of 1").length > maximumPerContract ? true : undefined))
+        heard.filter((each) => each === "confirmed 9 of 1").length > maximumPerContract ? true : undefined
+      ))
       assert.strictEqual((yield* rowCount).rows, maximumPerContract + 1)
     })), 30_000)
 })
@@ -191,7 +237,13 @@ describe("a flood of transfers", () => {
 describe("what is recorded of unlisted tokens", () => {
   let made = 0
   const transfer = (matchKey: string, tokenAddress: string): ObservedTransfer => ({
-    txHash: `0x${++made}`, index: 1, kind: "direct", matchKey, tokenAddress, amount: baseUnits(1n), from: null
+    txHash: `0x${++made}`,
+    index: 1,
+    kind: "direct",
+    matchKey,
+    tokenAddress,
+    amount: baseUnits(1n),
+    from: null
   })
   const idOf = ({ txHash }: ObservedTransfer) => txHash
   const isListed = ({ tokenAddress }: ObservedTransfer) => tokenAddress === "listed"

@@ -7,9 +7,23 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import {
-  allowsAddresses, catchUpLimitMillis, cursorOf, firstAnswerMillis, type FollowerAction, type FollowerEvent,
-  type FollowerState, headOf, idleCursorMillis, initialState, isForgotten, placeOf, sightOf, silenceMillis, statusOf,
-  step, takeOverMillis
+  allowsAddresses,
+  catchUpLimitMillis,
+  cursorOf,
+  firstAnswerMillis,
+  type FollowerAction,
+  type FollowerEvent,
+  type FollowerState,
+  headOf,
+  idleCursorMillis,
+  initialState,
+  isForgotten,
+  placeOf,
+  sightOf,
+  silenceMillis,
+  statusOf,
+  step,
+  takeOverMillis
 } from "../../../runtime/chains/FollowerState.ts"
 import { pruningConfirmMillis } from "../../../runtime/chains/Repairs.ts"
 import type { Cursor, RingPoint } from "../../../runtime/chains/ChainsRepo.ts"
@@ -17,15 +31,31 @@ import { searchLag } from "../../../runtime/chains/Verification.ts"
 
 const nowMillis = 1_000_000_000
 const fresh = initialState({
-  network: "base", environment: "mainnet", isCaughtUp: true, nowMillis, monotonicMillis: 0
+  network: "base",
+  environment: "mainnet",
+  isCaughtUp: true,
+  nowMillis,
+  monotonicMillis: 0
 })
 
-const point = (height: number, branch = 0): RingPoint =>
-  ({ height: BigInt(height), hash: `${height}:${branch}`, time: 900_000 + height * 2 })
+const point = (height: number, branch = 0): RingPoint => ({
+  height: BigInt(height),
+  hash: `${height}:${branch}`,
+  time: 900_000 + height * 2
+})
 
 const cursor = (changes: Partial<Cursor> = {}): Cursor => ({
-  recent: [point(10), point(9)], finalized: null, answeredAt: 999_000, condition: "ok", storedAt: 999_000,
-  seenUntil: point(10).time - 1, caughtUpToken: null, searchedHeight: null, singleSourceFrom: null, version: 5, ...changes
+  recent: [point(10), point(9)],
+  finalized: null,
+  answeredAt: 999_000,
+  condition: "ok",
+  storedAt: 999_000,
+  seenUntil: point(10).time - 1,
+  caughtUpToken: null,
+  searchedHeight: null,
+  singleSourceFrom: null,
+  version: 5,
+  ...changes
 })
 
 /** The state after an event and after what it asks for was done; `done`: what that was. */
@@ -34,7 +64,10 @@ const after = (state: FollowerState, event: FollowerEvent, done: Array<FollowerA
   done.push(...actions)
   return actions.reduce((each, action) =>
     action._tag !== "StoreCursor" ? each : step(each, {
-      _tag: "CursorStored", ring: action.ring, seenUntil: action.seenUntil, nowMillis
+      _tag: "CursorStored",
+      ring: action.ring,
+      seenUntil: action.seenUntil,
+      nowMillis
     })[0], next)
 }
 
@@ -46,14 +79,22 @@ const afterLost = (state: FollowerState, event: FollowerEvent): FollowerState =>
 
 const actionsOf = (state: FollowerState, event: FollowerEvent) => step(state, event)[1].map(({ _tag }) => _tag)
 
-const block = (height: number, changes = 0, branch = 0): FollowerEvent =>
-  ({ _tag: "BlockRead", point: point(height, branch), isBehind: false, changes, nowMillis })
+const block = (height: number, changes = 0, branch = 0): FollowerEvent => ({
+  _tag: "BlockRead",
+  point: point(height, branch),
+  isBehind: false,
+  changes,
+  nowMillis
+})
 
 const started = (changes: Partial<Cursor> = {}): FollowerState =>
   after(fresh, { _tag: "FollowingStarted", cursor: cursor(changes), monotonicMillis: 0 })
 
-const turnEnded = (turn: "block" | "last_block" | "rollback" | "look", token = 7n): FollowerEvent =>
-  ({ _tag: "TurnEnded", turn, token })
+const turnEnded = (turn: "block" | "last_block" | "rollback" | "look", token = 7n): FollowerEvent => ({
+  _tag: "TurnEnded",
+  turn,
+  token
+})
 
 const rollback = (height: number): ReadonlyArray<FollowerEvent> => [
   { _tag: "RollbackStarted", height: BigInt(height), monotonicMillis: 0 },
@@ -97,7 +138,9 @@ describe("the newest blocks of a follower", () => {
     assert.deepStrictEqual(lost.ring, before.ring)
     assert.strictEqual(lost.seenUntil, before.seenUntil)
     assert.deepStrictEqual(actions[0], {
-      _tag: "StoreCursor", ring: [point(11), ...before.ring], seenUntil: point(11).time - 1
+      _tag: "StoreCursor",
+      ring: [point(11), ...before.ring],
+      seenUntil: point(11).time - 1
     })
   })
 
@@ -165,8 +208,11 @@ describe("how far a follower has seen", () => {
 })
 
 describe("the search for what an endpoint left out", () => {
-  const searched = (height: number): FollowerEvent =>
-    ({ _tag: "SearchMoved", searchedHeight: BigInt(height), monotonicMillis: 0 })
+  const searched = (height: number): FollowerEvent => ({
+    _tag: "SearchMoved",
+    searchedHeight: BigInt(height),
+    monotonicMillis: 0
+  })
 
   it("begins again below a rollback, and never above the blocks that are followed", () => {
     const state = afterAll(started(), block(11), block(12), searched(11), ...rollback(9))
@@ -176,13 +222,21 @@ describe("the search for what an endpoint left out", () => {
   })
 
   it("forgets which block was searched alone where that is searched anew", () => {
-    const alone = after(started(), { _tag: "SearchMoved", searchedHeight: 10n, singleSourceFrom: 10n, monotonicMillis: 0 })
+    const alone = after(started(), {
+      _tag: "SearchMoved",
+      searchedHeight: 10n,
+      singleSourceFrom: 10n,
+      monotonicMillis: 0
+    })
     assert.strictEqual(alone.singleSourceFrom, 10n)
     assert.strictEqual(afterAll(alone, ...rollback(9)).singleSourceFrom, null)
   })
 
   it("counts as stuck only from when there was something to search", () => {
-    const idle = afterAll(started({ searchedHeight: 10n - searchLag }), { _tag: "SearchInspected", monotonicMillis: 50 })
+    const idle = afterAll(started({ searchedHeight: 10n - searchLag }), {
+      _tag: "SearchInspected",
+      monotonicMillis: 50
+    })
     assert.strictEqual(idle.searchMovedAtMillis, 50)
     const behind = afterAll(idle, block(11), block(12), { _tag: "SearchInspected", monotonicMillis: 90 })
     assert.strictEqual(behind.searchMovedAtMillis, 50)
@@ -214,7 +268,11 @@ describe("a follower is at the end of its chain", () => {
 
 describe("addresses are given out", () => {
   const waiting = initialState({
-    network: "base", environment: "mainnet", isCaughtUp: false, nowMillis, monotonicMillis: 0
+    network: "base",
+    environment: "mainnet",
+    isCaughtUp: false,
+    nowMillis,
+    monotonicMillis: 0
   })
 
   it("where the chain was read up to its end; a database that is older than before takes that back", () => {
@@ -277,7 +335,9 @@ describe("a network's status", () => {
 
 describe("an instance that does not follow a chain", () => {
   const peek: FollowerEvent = {
-    _tag: "CursorPeeked", cursor: cursor({ recent: [point(20)], version: 9 }), monotonicMillis: 0
+    _tag: "CursorPeeked",
+    cursor: cursor({ recent: [point(20)], version: 9 }),
+    monotonicMillis: 0
   }
 
   it("knows of it what the one that follows has stored", () => {
@@ -290,9 +350,12 @@ describe("an instance that does not follow a chain", () => {
   it("believes its own blocks from the moment it follows, and the stored ones once it stops", () => {
     const state = started()
     assert.strictEqual(headOf(after(state, peek)), 10n)
-    assert.isFalse(after({ ...state, isCaughtUp: false, leaseEnd: "12:00" }, {
-      _tag: "LeaseInspected", leaseEnd: "12:02"
-    }).isCaughtUp)
+    assert.isFalse(
+      after({ ...state, isCaughtUp: false, leaseEnd: "12:00" }, {
+        _tag: "LeaseInspected",
+        leaseEnd: "12:02"
+      }).isCaughtUp
+    )
     assert.strictEqual(headOf(afterAll(state, { _tag: "FollowingStopped" }, peek)), 20n)
   })
 })
@@ -316,8 +379,11 @@ describe("depths are looked at", () => {
 describe("a block that every endpoint says it does not have", () => {
   it("is believed to be forgotten after ten minutes without another word, counted for one block at a time", () => {
     const limit = pruningConfirmMillis.mainnet
-    const told = (height: bigint, atMillis: number): FollowerEvent =>
-      ({ _tag: "BlockForgotten", height, nowMillis: atMillis })
+    const told = (height: bigint, atMillis: number): FollowerEvent => ({
+      _tag: "BlockForgotten",
+      height,
+      nowMillis: atMillis
+    })
     const state = afterAll(fresh, told(5n, 0), told(5n, limit))
     assert.isTrue(isForgotten(state, limit))
     assert.isFalse(isForgotten(afterAll(fresh, told(5n, 0), told(6n, limit)), limit))

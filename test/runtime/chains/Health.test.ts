@@ -13,10 +13,14 @@ import { settingsLayer } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
 
 const seen = (id: string, unlisted: boolean) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`INSERT INTO transfers (id, merchant_id, version, network, environment, tx_hash,
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`INSERT INTO transfers (id, merchant_id, version, network, environment, tx_hash,
       tx_index, kind, invoice_id, match_key, amount, height, block_hash, block_time, observed_at, status, handled,
       confirmations, attempts, retry_at, unlisted)
-    VALUES (${id}, 1, 1, 'base', 'devnet', ${id}, 0, 'direct', null, 'key', 1, 1, 'hash', 1, 1, 'seen', 'none', 1, 0, 0, ${unlisted})`)
+    VALUES (${id}, 1, 1, 'base', 'devnet', ${id}, 0, 'direct', null, 'key', 1, 1, 'hash', 1, 1, 'seen', 'none', 1, 0, 0, ${unlisted})`
+  )
 
 layer(databaseLayer)("health", (it) => {
   it.effect("notices a transfer that waits for a minute, and none of a token that nobody lists", () =>
@@ -24,7 +28,11 @@ layer(databaseLayer)("health", (it) => {
       const checks: Array<HealthCheck> = []
       yield* Layer.build(healthLayer.pipe(Layer.provide(Layer.mergeAll(
         settingsLayer(),
-        Layer.mock(Chains, { status: () => [], driver: () => undefined, markHandled: () => ({ table: "transfers", row: { version: 1 } }) }),
+        Layer.mock(Chains, {
+          status: () => [],
+          driver: () => undefined,
+          markHandled: () => ({ table: "transfers", row: { version: 1 } })
+        }),
         Layer.mock(Health, { register: (check) => Effect.sync(() => void checks.push(check)) })
       ))))
       const { run } = checks.find(({ name }) => name === "transfers")!

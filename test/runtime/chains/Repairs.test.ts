@@ -1,7 +1,7 @@
 /**
- * Goal: what an operator asks of a follower loses no payment and counts none twice: blocks are read again, and a follower
- * whose blocks are no longer on the chain goes on from one that is.
- * Method: real PostgreSQL, commit log and leases; a simulated chain, reorganised deeper than the follower remembers.
+ * Goal: what an operator asks of a follower loses no payment and counts none twice: blocks are read again, and a
+ * follower whose blocks are no longer on the chain goes on from one that is. Method: real PostgreSQL, commit log and
+ * leases; a simulated chain, reorganised deeper than the follower remembers.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
@@ -12,8 +12,17 @@ import { type ChainDriver, Chains, DriverError, type RepairProgress } from "../.
 import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import {
-  advanceRepair, anchorHeight, uncertainBlocks, inheritReanchor, hasGap, lowestUncertainHeight, maximumRescanBlocks, nextHeights,
-  nextRepair, type Repair, repairBatch
+  advanceRepair,
+  anchorHeight,
+  hasGap,
+  inheritReanchor,
+  lowestUncertainHeight,
+  maximumRescanBlocks,
+  nextHeights,
+  nextRepair,
+  type Repair,
+  repairBatch,
+  uncertainBlocks
 } from "../../../runtime/chains/Repairs.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
@@ -84,9 +93,13 @@ const rigOf = (unseen: ReadonlyArray<string>, change: (driver: ChainDriver) => P
         cause: noCause,
         writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
-      }))
+      })
+    )
     const { matchKey } = yield* chains.allocate({
-      merchantId: 1, invoiceId: "00000000-0000-4000-8000-000000000001", environment: devnet, family: "evm"
+      merchantId: 1,
+      invoiceId: "00000000-0000-4000-8000-000000000001",
+      environment: devnet,
+      family: "evm"
     })
     const status = () => chains.status(devnet)[0]!
     const head = Effect.suspend(() => Effect.succeed(status().head ?? undefined))
@@ -99,8 +112,12 @@ const rigOf = (unseen: ReadonlyArray<string>, change: (driver: ChainDriver) => P
       yield* chain.mine("base", blocks)
       yield* eventually(Effect.sync(() => status().head! >= before + BigInt(blocks) ? true : undefined))
     })
-    const ended = eventually(Effect.map(chains.repairs(devnet), ([repair]) =>
-      repair?.status === "done" || repair?.status === "failed" ? repair : undefined))
+    const ended = eventually(
+      Effect.map(
+        chains.repairs(devnet),
+        ([repair]) => repair?.status === "done" || repair?.status === "failed" ? repair : undefined
+      )
+    )
     const becomes = (condition: string) =>
       eventually(Effect.sync(() => status().condition === condition ? true : undefined))
     return { becomes, chain, chains, ended, head: Effect.map(eventually(head), (height) => height!), mine, pay, status }
@@ -109,51 +126,63 @@ const rigOf = (unseen: ReadonlyArray<string>, change: (driver: ChainDriver) => P
 const shown = ({ credited, reason, status }: RepairProgress) => ({ credited, reason, status })
 
 describe("a rescan", () => {
-  it.live("credits what was missed, however old, and touches nothing that is right, through failures of the node", () =>
-    inDeployment(Effect.gen(function*() {
-      let failures = 2
-      const rig = yield* rigOf(["0xmissed"], (driver) => ({
-        readBlock: (...args) =>
-          failures-- > 0 ? Effect.fail(new DriverError({ network: "base", reason: "no answer" })) : driver.readBlock(...args)
-      }))
-      const from = yield* rig.head
-      yield* rig.pay("0xa")
-      yield* rig.pay("0xmissed")
-      yield* rig.mine(ringSize + 20)
-      const [before] = yield* until("0xa confirmed")
-      const to = yield* rig.head
-      const asked = yield* rig.chains.rescan("base", devnet, from, to)
-      assert.deepStrictEqual([asked.status, asked.from, asked.to], ["waiting", from, to])
-      assert.deepStrictEqual(shown(yield* rig.ended), { credited: 1, reason: null, status: "done" })
-      const [after] = yield* until("0xa confirmed", "0xmissed confirmed")
-      assert.strictEqual(after!.version, before!.version)
-      assert.strictEqual((yield* rig.chains.rescan("base", devnet, from, to)).status, "waiting")
-      assert.deepStrictEqual(shown(yield* rig.ended), { credited: 0, reason: null, status: "done" })
-      yield* until("0xa confirmed", "0xmissed confirmed")
-    })), limitMillis)
+  it.live(
+    "credits what was missed, however old, and touches nothing that is right, through failures of the node",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        let failures = 2
+        const rig = yield* rigOf(["0xmissed"], (driver) => ({
+          readBlock: (...args) =>
+            failures-- > 0
+              ? Effect.fail(new DriverError({ network: "base", reason: "no answer" }))
+              : driver.readBlock(...args)
+        }))
+        const from = yield* rig.head
+        yield* rig.pay("0xa")
+        yield* rig.pay("0xmissed")
+        yield* rig.mine(ringSize + 20)
+        const [before] = yield* until("0xa confirmed")
+        const to = yield* rig.head
+        const asked = yield* rig.chains.rescan("base", devnet, from, to)
+        assert.deepStrictEqual([asked.status, asked.from, asked.to], ["waiting", from, to])
+        assert.deepStrictEqual(shown(yield* rig.ended), { credited: 1, reason: null, status: "done" })
+        const [after] = yield* until("0xa confirmed", "0xmissed confirmed")
+        assert.strictEqual(after!.version, before!.version)
+        assert.strictEqual((yield* rig.chains.rescan("base", devnet, from, to)).status, "waiting")
+        assert.deepStrictEqual(shown(yield* rig.ended), { credited: 0, reason: null, status: "done" })
+        yield* until("0xa confirmed", "0xmissed confirmed")
+      })),
+    limitMillis
+  )
 
-  it.live("is refused with what to do where it cannot be, and runs once at a time", () =>
-    inDeployment(Effect.gen(function*() {
-      const rig = yield* rigOf([], () => ({ readBlock: () => Effect.never }))
-      yield* rig.mine(20)
-      const head = yield* rig.head
-      const refused = (from: bigint, to: bigint, network: Network = "base") =>
-        Effect.map(Effect.flip(rig.chains.rescan(network, devnet, from, to)), ({ code, param }) => `${code} ${param}`)
-      assert.strictEqual(yield* refused(1n, 2n, "solana"), "UNSUPPORTED_NETWORK network")
-      assert.strictEqual(yield* refused(head, head - 1n), "VALIDATION_ERROR from")
-      assert.strictEqual(yield* refused(head, head + 1n), "VALIDATION_ERROR to")
-      assert.strictEqual(yield* refused(head - maximumRescanBlocks, head), "VALIDATION_ERROR to")
-      assert.deepStrictEqual(yield* rig.chains.repairs(devnet), [])
-      yield* rig.chains.rescan("base", devnet, head - 5n, head)
-      assert.strictEqual((yield* rig.chains.rescan("base", devnet, head - 5n, head)).from, head - 5n)
-      assert.strictEqual(yield* refused(head - 6n, head), "INVALID_TRANSITION null")
-      const healthy = yield* Effect.flip(rig.chains.reanchor("base", devnet, null))
-      assert.strictEqual(healthy.code, "INVALID_TRANSITION")
-    })), limitMillis)
+  it.live(
+    "is refused with what to do where it cannot be, and runs once at a time",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const rig = yield* rigOf([], () => ({ readBlock: () => Effect.never }))
+        yield* rig.mine(20)
+        const head = yield* rig.head
+        const refused = (from: bigint, to: bigint, network: Network = "base") =>
+          Effect.map(Effect.flip(rig.chains.rescan(network, devnet, from, to)), ({ code, param }) => `${code} ${param}`)
+        assert.strictEqual(yield* refused(1n, 2n, "solana"), "UNSUPPORTED_NETWORK network")
+        assert.strictEqual(yield* refused(head, head - 1n), "VALIDATION_ERROR from")
+        assert.strictEqual(yield* refused(head, head + 1n), "VALIDATION_ERROR to")
+        assert.strictEqual(yield* refused(head - maximumRescanBlocks, head), "VALIDATION_ERROR to")
+        assert.deepStrictEqual(yield* rig.chains.repairs(devnet), [])
+        yield* rig.chains.rescan("base", devnet, head - 5n, head)
+        assert.strictEqual((yield* rig.chains.rescan("base", devnet, head - 5n, head)).from, head - 5n)
+        assert.strictEqual(yield* refused(head - 6n, head), "INVALID_TRANSITION null")
+        const healthy = yield* Effect.flip(rig.chains.reanchor("base", devnet, null))
+        assert.strictEqual(healthy.code, "INVALID_TRANSITION")
+      })),
+    limitMillis
+  )
 })
 
 describe("a reanchor", () => {
-  /** A chain that was reorganised deeper than its follower remembers; `0xkept` is in other blocks now, `0xgone` in none. */
+  /**
+   * A chain that was reorganised deeper than its follower remembers; `0xkept` is in other blocks now, `0xgone` in none.
+   */
   const stranded = Effect.gen(function*() {
     const rig = yield* rigOf([])
     yield* rig.mine(10)
@@ -168,15 +197,19 @@ describe("a reanchor", () => {
     return rig
   })
 
-  it.live("goes on below everything that was followed, and moves, reverts and credits each payment", () =>
-    inDeployment(Effect.gen(function*() {
-      const rig = yield* stranded
-      const asked = yield* rig.chains.reanchor("base", devnet, null)
-      assert.strictEqual(asked.status, "waiting")
-      assert.strictEqual((yield* rig.ended).status, "done")
-      yield* rig.becomes("ok")
-      yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
-    })), limitMillis)
+  it.live(
+    "goes on below everything that was followed, and moves, reverts and credits each payment",
+    () =>
+      inDeployment(Effect.gen(function*() {
+        const rig = yield* stranded
+        const asked = yield* rig.chains.reanchor("base", devnet, null)
+        assert.strictEqual(asked.status, "waiting")
+        assert.strictEqual((yield* rig.ended).status, "done")
+        yield* rig.becomes("ok")
+        yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
+      })),
+    limitMillis
+  )
 
   it.live("reads the gap to a later block that the operator chooses", () =>
     inDeployment(Effect.gen(function*() {
@@ -196,8 +229,20 @@ describe("a reanchor", () => {
 
 describe("repairs", () => {
   const repair: Repair = {
-    id: "base:devnet:rescan", network: "base", environment: devnet, kind: "rescan", from: 5n, to: 20n, next: 5n,
-    finalBefore: null, since: null, credited: 0, status: "waiting", reason: null, requestedAt: 1, version: 1
+    id: "base:devnet:rescan",
+    network: "base",
+    environment: devnet,
+    kind: "rescan",
+    from: 5n,
+    to: 20n,
+    next: 5n,
+    finalBefore: null,
+    since: null,
+    credited: 0,
+    status: "waiting",
+    reason: null,
+    requestedAt: 1,
+    version: 1
   }
 
   it("are read in batches up to the head, and done with their last block", () => {
@@ -213,8 +258,14 @@ describe("repairs", () => {
     assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, null, null), 0n)
     assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 300n, null, 400n), 401n)
     assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, 200n, 100n), 101n)
-    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, null), 100_000n - uncertainBlocks.mainnet)
-    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, 10n), 100_000n - uncertainBlocks.mainnet)
+    assert.strictEqual(
+      lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, null),
+      100_000n - uncertainBlocks.mainnet
+    )
+    assert.strictEqual(
+      lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, 10n),
+      100_000n - uncertainBlocks.mainnet
+    )
     assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, 200n, 10n), 200n)
     // A chain younger than its final depth has no final block.
     assert.strictEqual(lowestUncertainHeight("mainnet", 100n, -700n, null, null), 0n)

@@ -10,7 +10,12 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainDriver, type ChainEvent, Chains, DriverError } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import {
-  lookupPauseMillis, maximumMisses, noLookups, pausedIds, step, unreadLimitMillis
+  lookupPauseMillis,
+  maximumMisses,
+  noLookups,
+  pausedIds,
+  step,
+  unreadLimitMillis
 } from "../../../runtime/chains/ReportLookups.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
@@ -82,7 +87,8 @@ const forgetful = (change: (driver: ChainDriver) => Partial<ChainDriver> = () =>
         cause: noCause,
         writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
-      }))
+      })
+    )
     const { matchKey } = yield* chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" })
     const head = Effect.suspend(() => Effect.succeed(chains.status(devnet)[0]?.head ?? undefined))
     yield* eventually(head)
@@ -96,8 +102,7 @@ const payUnseen = Effect.fnUntraced(function*({ chain, chains, head, matchKey }:
   const height = (yield* head) + 1n
   yield* chain.transfer({ network: "base", to: matchKey, tokenAddress: null, amount: baseUnits(5n), txHash: missed })
   yield* chain.mine("base", blocks)
-  yield* eventually(Effect.sync(() =>
-    chains.status(devnet)[0]!.head === height + BigInt(blocks) ? true : undefined))
+  yield* eventually(Effect.sync(() => chains.status(devnet)[0]!.head === height + BigInt(blocks) ? true : undefined))
   return height
 })
 
@@ -120,64 +125,82 @@ describe("a reported transfer", () => {
   it.live("is confirmed also when its block is older than the blocks the follower keeps", () =>
     Effect.gen(function*() {
       const database = yield* freshDatabase
-      yield* inProcess(database, Effect.gen(function*() {
-        const rig = yield* forgetful()
-        const height = yield* payUnseen(rig, 140)
-        yield* report(rig, height)
-        yield* untilHandled("confirmed")
-      }))
+      yield* inProcess(
+        database,
+        Effect.gen(function*() {
+          const rig = yield* forgetful()
+          const height = yield* payUnseen(rig, 140)
+          yield* report(rig, height)
+          yield* untilHandled("confirmed")
+        })
+      )
     }).pipe(Effect.scoped), 30_000)
 
   it.live("is confirmed although the first tries to read its block failed", () =>
     Effect.gen(function*() {
       const database = yield* freshDatabase
-      yield* inProcess(database, Effect.gen(function*() {
-        let failures = 3
-        const rig = yield* forgetful((driver) => ({
-          readBlock: (...args) =>
-            failures-- > 0
-              ? Effect.fail(new DriverError({ network: "base", reason: "no node answers" }))
-              : driver.readBlock(...args)
-        }))
-        const height = yield* payUnseen(rig, 5)
-        yield* report(rig, height)
-        yield* untilHandled("confirmed")
-        assert.isBelow(failures, 0)
-      }))
+      yield* inProcess(
+        database,
+        Effect.gen(function*() {
+          let failures = 3
+          const rig = yield* forgetful((driver) => ({
+            readBlock: (...args) =>
+              failures-- > 0
+                ? Effect.fail(new DriverError({ network: "base", reason: "no node answers" }))
+                : driver.readBlock(...args)
+          }))
+          const height = yield* payUnseen(rig, 5)
+          yield* report(rig, height)
+          yield* untilHandled("confirmed")
+          assert.isBelow(failures, 0)
+        })
+      )
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("is ended when it is not on the chain, and is looked for again when it is reported again", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      yield* inProcess(database, Effect.gen(function*() {
-        const rig = yield* forgetful()
-        const height = yield* payUnseen(rig, 140)
-        assert.strictEqual(yield* report(rig, height + 1n), "reported")
-        yield* untilHandled("reverted")
-        // The operator corrects the height, and the amount is read from the chain.
-        assert.strictEqual(yield* report(rig, height, 6n), "reported")
-        const row = yield* untilHandled("confirmed")
-        assert.strictEqual(row.amount, "5")
-        assert.strictEqual(yield* report(rig, height + 1n), "confirmed")
-        assert.strictEqual((yield* journal).length, 1)
-      }))
-    }).pipe(Effect.scoped), 30_000)
+  it.live(
+    "is ended when it is not on the chain, and is looked for again when it is reported again",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* freshDatabase
+        yield* inProcess(
+          database,
+          Effect.gen(function*() {
+            const rig = yield* forgetful()
+            const height = yield* payUnseen(rig, 140)
+            assert.strictEqual(yield* report(rig, height + 1n), "reported")
+            yield* untilHandled("reverted")
+            // The operator corrects the height, and the amount is read from the chain.
+            assert.strictEqual(yield* report(rig, height, 6n), "reported")
+            const row = yield* untilHandled("confirmed")
+            assert.strictEqual(row.amount, "5")
+            assert.strictEqual(yield* report(rig, height + 1n), "confirmed")
+            assert.strictEqual((yield* journal).length, 1)
+          })
+        )
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
   it.live("is refused above the blocks the chain can have", () =>
     Effect.gen(function*() {
       const database = yield* freshDatabase
-      yield* inProcess(database, Effect.gen(function*() {
-        const rig = yield* forgetful()
-        const refused = yield* Effect.flip(report(rig, (yield* rig.head) + 1_000_000n))
-        assert.strictEqual(`${refused.code} ${refused.param}`, "VALIDATION_ERROR height")
-        assert.deepStrictEqual(yield* journal, [])
-      }))
+      yield* inProcess(
+        database,
+        Effect.gen(function*() {
+          const rig = yield* forgetful()
+          const refused = yield* Effect.flip(report(rig, (yield* rig.head) + 1_000_000n))
+          assert.strictEqual(`${refused.code} ${refused.param}`, "VALIDATION_ERROR height")
+          assert.deepStrictEqual(yield* journal, [])
+        })
+      )
     }).pipe(Effect.scoped), 30_000)
 })
 
 describe("a native payment that blocks did not show", () => {
-  const credited = Effect.map(journal, (rows) =>
-    rows.filter(({ status }) => status !== "reverted").reduce((sum, { amount }) => sum + BigInt(amount), 0n))
+  const credited = Effect.map(
+    journal,
+    (rows) => rows.filter(({ status }) => status !== "reverted").reduce((sum, { amount }) => sum + BigInt(amount), 0n)
+  )
 
   const isRescanned = Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
@@ -188,26 +211,29 @@ describe("a native payment that blocks did not show", () => {
     it.live(`is credited once, by its balance, when ${repair} finds its transfer later`, () =>
       Effect.gen(function*() {
         const database = yield* freshDatabase
-        yield* inProcess(database, Effect.gen(function*() {
-          let paidAt: bigint | null = null
-          const rig = yield* forgetful(() => ({
-            balanceAt: (_address, _token, height) =>
-              Effect.succeed({ balance: baseUnits(paidAt !== null && height >= paidAt ? 5n : 0n), hasSent: false })
-          }))
-          yield* rig.chains.reconcile(invoiceId, "base", devnet)
-          paidAt = (yield* rig.head) + 1n
-          const height = yield* payUnseen(rig, 3)
-          assert.strictEqual(height, paidAt)
-          yield* eventually(Effect.map(credited, (sum) => sum === 5n ? true : undefined))
-          if (repair === "a report") {
-            yield* report(rig, height)
-            yield* untilHandled("reverted")
-          } else {
-            yield* rig.chains.rescan("base", devnet, height, height)
-            yield* eventually(isRescanned)
-          }
-          assert.strictEqual(yield* credited, 5n)
-        }))
+        yield* inProcess(
+          database,
+          Effect.gen(function*() {
+            let paidAt: bigint | null = null
+            const rig = yield* forgetful(() => ({
+              balanceAt: (_address, _token, height) =>
+                Effect.succeed({ balance: baseUnits(paidAt !== null && height >= paidAt ? 5n : 0n), hasSent: false })
+            }))
+            yield* rig.chains.reconcile(invoiceId, "base", devnet)
+            paidAt = (yield* rig.head) + 1n
+            const height = yield* payUnseen(rig, 3)
+            assert.strictEqual(height, paidAt)
+            yield* eventually(Effect.map(credited, (sum) => sum === 5n ? true : undefined))
+            if (repair === "a report") {
+              yield* report(rig, height)
+              yield* untilHandled("reverted")
+            } else {
+              yield* rig.chains.rescan("base", devnet, height, height)
+              yield* eventually(isRescanned)
+            }
+            assert.strictEqual(yield* credited, 5n)
+          })
+        )
       }).pipe(Effect.scoped), 30_000)
   }
 })

@@ -36,55 +36,74 @@ const entryOf = (txHash: string) =>
 const payTo = (chain: Effect.Success<ReturnType<typeof makeSimulated>>["service"], to: string, txHash: string) =>
   chain.transfer({ network: "base", to, tokenAddress: usdc, amount: baseUnits(5n), txHash })
 
-/** Clock of the chain against the service's, in seconds, beyond what clocks may differ where only they can be compared. */
+/**
+ * Clock of the chain against the service's, in seconds, beyond what clocks may differ where only they can be compared.
+ */
 const offsets = [0, -5_000, 5_000]
 
 describe("a transfer", () => {
-  it.live("mined before an invoice had its address is not the invoice's, and one in the very next block is", () =>
-    Effect.forEach(offsets, (offset) =>
-      Effect.gen(function*() {
-        const database = yield* freshDatabase
-        const { drivers: [driver], service } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
-        yield* inInstance(database, Effect.gen(function*() {
-          const chains = yield* Chains
-          let gate: Deferred.Deferred<void> | null = null
-          yield* markHandled
-          yield* follow([shifted(driver!, offset, () => gate === null ? Effect.void : Deferred.await(gate))])
-          const head = Effect.sync(() => chains.status("devnet")[0]!.head ?? undefined)
-          const first = yield* eventually(head)
-          // Further ahead than is watched: nobody sees it when it is mined.
-          const early = driver!.wallet!.derive(60).matchKey
-          yield* payTo(service, early, "0xearly")
-          yield* payTo(service, early, "0xtold")
-          yield* service.mine("base", 70)
-          yield* eventually(Effect.map(head, (height) =>
-            height !== undefined && height >= first + 71n ? height : undefined))
-          const given: Array<string> = []
-          for (let number = 0; number <= 60; number++) given.push((yield* allocate(number)).matchKey)
-          assert.strictEqual(given[60], early)
-          yield* payTo(service, early, "0xhonest")
-          const honest = yield* eventually(entryOf("0xhonest"))
-          assert.strictEqual(honest.invoice_id, invoiceId(60), `offset ${offset}`)
-          yield* chains.rescan("base", "devnet", first, first + 1n)
-          const found = yield* eventually(entryOf("0xearly"))
-          assert.isNull(found.invoice_id, `offset ${offset}`)
+  it.live(
+    "mined before an invoice had its address is not the invoice's, and one in the very next block is",
+    () =>
+      Effect.forEach(offsets, (offset) =>
+        Effect.gen(function*() {
+          const database = yield* freshDatabase
+          const { drivers: [driver], service } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
+          yield* inInstance(
+            database,
+            Effect.gen(function*() {
+              const chains = yield* Chains
+              let gate: Deferred.Deferred<void> | null = null
+              yield* markHandled
+              yield* follow([shifted(driver!, offset, () => gate === null ? Effect.void : Deferred.await(gate))])
+              const head = Effect.sync(() => chains.status("devnet")[0]!.head ?? undefined)
+              const first = yield* eventually(head)
+              // Further ahead than is watched: nobody sees it when it is mined.
+              const early = driver!.wallet!.derive(60).matchKey
+              yield* payTo(service, early, "0xearly")
+              yield* payTo(service, early, "0xtold")
+              yield* service.mine("base", 70)
+              yield* eventually(
+                Effect.map(head, (height) => height !== undefined && height >= first + 71n ? height : undefined)
+              )
+              const given: Array<string> = []
+              for (let number = 0; number <= 60; number++) given.push((yield* allocate(number)).matchKey)
+              assert.strictEqual(given[60], early)
+              yield* payTo(service, early, "0xhonest")
+              const honest = yield* eventually(entryOf("0xhonest"))
+              assert.strictEqual(honest.invoice_id, invoiceId(60), `offset ${offset}`)
+              yield* chains.rescan("base", "devnet", first, first + 1n)
+              const found = yield* eventually(entryOf("0xearly"))
+              assert.isNull(found.invoice_id, `offset ${offset}`)
 
-          // Told of by an operator who takes it for the invoice's, it is in the same place.
-          yield* chains.report({
-            network: "base", environment: "devnet", txHash: "0xtold", index: 1, kind: "direct", matchKey: early,
-            tokenAddress: usdc, amount: baseUnits(5n), from: null, point: { height: first + 2n, hash: "0x" }, time: 1
-          })
-          const told = yield* eventually(entryOf("0xtold"))
-          assert.isNull(told.invoice_id, `offset ${offset}`)
+              // Told of by an operator who takes it for the invoice's, it is in the same place.
+              yield* chains.report({
+                network: "base",
+                environment: "devnet",
+                txHash: "0xtold",
+                index: 1,
+                kind: "direct",
+                matchKey: early,
+                tokenAddress: usdc,
+                amount: baseUnits(5n),
+                from: null,
+                point: { height: first + 2n, hash: "0x" },
+                time: 1
+              })
+              const told = yield* eventually(entryOf("0xtold"))
+              assert.isNull(told.invoice_id, `offset ${offset}`)
 
-          // A follower that stands still while the chain goes on: what it knew last was the head then.
-          gate = yield* Deferred.make<void>()
-          yield* service.mine("base", 90)
-          const late = (yield* allocate(100)).matchKey
-          yield* payTo(service, late, "0xlag")
-          yield* Deferred.succeed(gate, undefined)
-          const lag = yield* eventually(entryOf("0xlag"))
-          assert.strictEqual(lag.invoice_id, invoiceId(100), `offset ${offset}`)
-        }))
-      }).pipe(Effect.scoped), { discard: true }), 60_000)
+              // A follower that stands still while the chain goes on: what it knew last was the head then.
+              gate = yield* Deferred.make<void>()
+              yield* service.mine("base", 90)
+              const late = (yield* allocate(100)).matchKey
+              yield* payTo(service, late, "0xlag")
+              yield* Deferred.succeed(gate, undefined)
+              const lag = yield* eventually(entryOf("0xlag"))
+              assert.strictEqual(lag.invoice_id, invoiceId(100), `offset ${offset}`)
+            })
+          )
+        }).pipe(Effect.scoped), { discard: true }),
+    60_000
+  )
 })

@@ -31,8 +31,10 @@ const contracts = (decimals: (address: string) => Effect.Effect<number | null, D
   )
 
 /** Symbols that can be paid in. */
-const active = Effect.map(TokenCatalog, (catalog) =>
-  catalog.list("devnet").filter((token) => token.active).map(({ symbol }) => symbol))
+const active = Effect.map(
+  TokenCatalog,
+  (catalog) => catalog.list("devnet").filter((token) => token.active).map(({ symbol }) => symbol)
+)
 
 const database = Layer.unwrap(Effect.map(freshDatabase, connect))
 
@@ -47,7 +49,8 @@ describe("tokens of a chain with contracts", () => {
       const asked: Array<string> = []
       yield* verifyTokenDecimals(
         yield* contracts((address) =>
-          Effect.map(Deferred.await(answers), () => (asked.push(address), decimals[address] ?? null))),
+          Effect.map(Deferred.await(answers), () => (asked.push(address), decimals[address] ?? null))
+        ),
         catalog
       )
       yield* TestClock.adjust("1 minute")
@@ -81,7 +84,8 @@ describe("tokens of a chain with contracts", () => {
               : asked.length === 1
               ? Effect.die(new Error("a bug of the driver"))
               : Effect.fail(noAnswer)
-          })),
+          })
+        ),
         catalog
       )
       yield* TestClock.adjust("30 seconds")

@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { encode, type EncodedCommit, maximumBatch, maximumBatchBytes, takeBatch } from "../../../runtime/commit/Batch.ts"
-import { commitOf, thing, eventDraft } from "./CommitFixture.ts"
+import {
+  encode,
+  type EncodedCommit,
+  maximumBatch,
+  maximumBatchBytes,
+  takeBatch
+} from "../../../runtime/commit/Batch.ts"
+import { commitOf, eventDraft, thing } from "./CommitFixture.ts"
 
 const shapes = new Map([["things", { name: "things", columns: [], key: ["merchant_id", "id"], place: 0 }]])
 
@@ -18,9 +24,12 @@ describe("a batch", () => {
 
   it("holds no idempotency scope twice in one environment of one merchant", () => {
     const of = (merchant: number, environment: "devnet" | "mainnet") => ({
-      encoded: encode(commitOf(merchant, {
-        reply: { environment, scope: "k", fingerprint: "f", status: 200, sealedBody: "b" }
-      }), shapes)
+      encoded: encode(
+        commitOf(merchant, {
+          reply: { environment, scope: "k", fingerprint: "f", status: 200, sealedBody: "b" }
+        }),
+        shapes
+      )
     })
     const queue = [of(1, "devnet"), of(1, "devnet"), of(1, "mainnet"), of(2, "devnet")]
     assert.strictEqual(takeBatch(queue).length, 3)
@@ -36,7 +45,9 @@ describe("a batch", () => {
   it("is bounded in commits and in bytes, but never empty", () => {
     const many = waiting(...Array.from({ length: 600 }, (_, n) => `t${n}`))
     assert.deepStrictEqual([takeBatch(many).length, takeBatch(many).length, takeBatch(many).length], [
-      maximumBatch, maximumBatch, 600 - 2 * maximumBatch
+      maximumBatch,
+      maximumBatch,
+      600 - 2 * maximumBatch
     ])
     const huge = { encoded: encode(commitOf(1, { events: [eventDraft("x".repeat(maximumBatchBytes))] }), shapes) }
     const queue = [huge, huge]

@@ -1,4 +1,6 @@
-/** What the commit log's tests share: a table to write to, commits to write, and logs that know nothing of each other. */
+/**
+ * What the commit log's tests share: a table to write to, commits to write, and logs that know nothing of each other.
+ */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Append, Commit, noCause } from "../../../runtime/Commit.ts"

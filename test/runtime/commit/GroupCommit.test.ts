@@ -3,12 +3,17 @@ import { Deferred, Effect, Exit, Fiber, Logger, Result } from "effect"
 import { Conflict, IdempotentReplay } from "../../../runtime/Commit.ts"
 import { dataText, payorDataText } from "../../../schemas/Event.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { commitOf, instance, commitDatabase, part, thing, eventDraft } from "./CommitFixture.ts"
+import { commitDatabase, commitOf, eventDraft, instance, part, thing } from "./CommitFixture.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
-const reply = (scope: string, body = "sealed", environment: Environment = "devnet") =>
-  ({ environment, scope, fingerprint: "f", status: 200, sealedBody: body })
+const reply = (scope: string, body = "sealed", environment: Environment = "devnet") => ({
+  environment,
+  scope,
+  fingerprint: "f",
+  status: 200,
+  sealedBody: body
+})
 
 /** One log on a database of its own. */
 const single = Effect.flatMap(commitDatabase, instance)
@@ -27,7 +32,12 @@ describe("a commit", () => {
       }))
       const [row] = yield* sql<Record<string, unknown>>`select *, facts::text as facts from things`
       assert.deepStrictEqual(row, {
-        merchant_id: 1, id: "a", version: 1n, note: "a v1", amount: (2n ** 200n).toString(), facts: JSON.stringify(facts),
+        merchant_id: 1,
+        id: "a",
+        version: 1n,
+        note: "a v1",
+        amount: (2n ** 200n).toString(),
+        facts: JSON.stringify(facts),
         tags: ["t,1", "t\"2"]
       })
       const [kept] = yield* sql<Record<string, unknown>>`select sealed_body, status, fingerprint from idempotency`
@@ -41,7 +51,8 @@ describe("a commit", () => {
         ["i1", "o1", "c1", true]
       )
       assert.deepStrictEqual(events.map(({ id }) => id), [
-        `evt_${first!.ms}-${first!.seq}`, `evt_${second!.ms}-${second!.seq}`
+        `evt_${first!.ms}-${first!.seq}`,
+        `evt_${second!.ms}-${second!.seq}`
       ] as never)
       assert.strictEqual(events[0]!.created, Math.floor(Number(first!.ms) / 1000))
       assert.strictEqual(events[0]!.payorData, first!.payor_data as string)
@@ -102,7 +113,10 @@ describe("a commit", () => {
       const answers = results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
       assert.strictEqual(answers.length, 99)
       for (const answer of answers) {
-        assert.deepStrictEqual(answer, new IdempotentReplay({ fingerprint: "f", status: 200, sealedBody: `body ${winner}` }))
+        assert.deepStrictEqual(
+          answer,
+          new IdempotentReplay({ fingerprint: "f", status: 200, sealedBody: `body ${winner}` })
+        )
       }
       const rows = yield* logs[0]!.sql<{ id: string }>`select id from things`
       assert.deepStrictEqual(rows, [{ id: `t${winner}` }])
@@ -123,10 +137,17 @@ describe("a commit", () => {
     Effect.gen(function*() {
       const { append, sql } = yield* single
       const bad: Record<number, Readonly<Record<string, unknown>>> = {
-        17: { amount: "-1" }, 100: { note: null }, 101: { amount: "not a number" }, 255: { note: "nul \u0000" }
+        17: { amount: "-1" },
+        100: { note: null },
+        101: { amount: "not a number" },
+        255: { note: "nul \u0000" }
       }
-      const exits = yield* Effect.forEach(range(256), (n) =>
-        Effect.exit(append(commitOf(1, { writes: [thing(1, `t${n}`, 1, bad[n])], events: [eventDraft(`i${n}`)] }))), together)
+      const exits = yield* Effect.forEach(
+        range(256),
+        (n) =>
+          Effect.exit(append(commitOf(1, { writes: [thing(1, `t${n}`, 1, bad[n])], events: [eventDraft(`i${n}`)] }))),
+        together
+      )
       exits.forEach((exit, n) => {
         assert.strictEqual(Exit.isSuccess(exit), bad[n] === undefined, `commit ${n}`)
         if (Exit.isFailure(exit)) assert.isTrue(Exit.hasDies(exit))
@@ -168,7 +189,11 @@ describe("a commit", () => {
   it.effect("waits for one that writes the same row, and changes of a row land in the order they came", () =>
     Effect.gen(function*() {
       const { append, sql } = yield* single
-      yield* Effect.forEach(range(50), (n) => append(commitOf(1, { writes: [thing(1, "a", n + 1)], events: [eventDraft("i")] })), together)
+      yield* Effect.forEach(
+        range(50),
+        (n) => append(commitOf(1, { writes: [thing(1, "a", n + 1)], events: [eventDraft("i")] })),
+        together
+      )
       assert.deepStrictEqual(yield* sql`select version from things`, [{ version: 50n }])
     }))
 })
@@ -188,10 +213,12 @@ describe("writers side by side", () => {
       // Both stand still with half of their rows locked, which is when opposite orders would meet.
       const writing = yield* logs[0]!.sql.withTransaction(Effect.gen(function*() {
         yield* logs[0]!.sql`select 1 from things where id = 't20' for update`
-        const writing = yield* Effect.forkChild(Effect.forEach(logs, ({ append }, side) =>
-          Effect.result(append(commitOf(1, {
-            writes: (side === 0 ? names : names.toReversed()).flatMap((id) => both(id, 2))
-          }))), together))
+        const writing = yield* Effect.forkChild(
+          Effect.forEach(logs, ({ append }, side) =>
+            Effect.result(append(commitOf(1, {
+              writes: (side === 0 ? names : names.toReversed()).flatMap((id) => both(id, 2))
+            }))), together)
+        )
         const blocked = logs[1]!.sql`select 1 from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`
         while ((yield* blocked).length < 2) yield* Effect.yieldNow
@@ -213,7 +240,9 @@ describe("writers side by side", () => {
       yield* writer.append(commitOf(1, { events: [eventDraft("first")] }))
       const { ms, seq, waiting } = yield* other.sql.withTransaction(Effect.gen(function*() {
         yield* other.sql`select 1 from merchant_streams where merchant_id = 1 for update`
-        const waiting = yield* Effect.forkChild(writer.append(commitOf(1, { events: [eventDraft("second"), eventDraft("third")] })))
+        const waiting = yield* Effect.forkChild(
+          writer.append(commitOf(1, { events: [eventDraft("second"), eventDraft("third")] }))
+        )
         const blocked = writer.sql`select 1 from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`
         while ((yield* blocked).length === 0) yield* Effect.yieldNow
@@ -291,10 +320,22 @@ describe("deliveries", () => {
     Effect.gen(function*() {
       const { append, sql } = yield* single
       const endpoint = (id: string, filters: string, more: Readonly<Record<string, unknown>> = {}) =>
-        sql`insert into webhook_endpoints ${sql.insert({
-          id, merchant_id: 1, version: 1, commerce_only: false, url: "https://x", status: "enabled", filters: `{${filters}}`,
-          api_version: "v", sealed_secret: "s", created_at: 0, updated_at: 0, ...more
-        })}`
+        sql`insert into webhook_endpoints ${
+          sql.insert({
+            id,
+            merchant_id: 1,
+            version: 1,
+            commerce_only: false,
+            url: "https://x",
+            status: "enabled",
+            filters: `{${filters}}`,
+            api_version: "v",
+            sealed_secret: "s",
+            created_at: 0,
+            updated_at: 0,
+            ...more
+          })
+        }`
       yield* endpoint("all", "*")
       yield* endpoint("type", "invoice.updated")
       yield* endpoint("prefix", "invoice.*")
@@ -315,7 +356,13 @@ describe("deliveries", () => {
       assert.deepStrictEqual(yield* queued(plain.events[0]!.position.seq), ["all", "devnet", "prefix", "type"])
       assert.strictEqual(plain.events[0]!.pendingWebhooks, 4)
       const shop = yield* append(commitOf(1, { events: [eventDraft("i", { invoice_type: "commerce" })] }))
-      assert.deepStrictEqual(yield* queued(shop.events[0]!.position.seq), ["all", "commerce", "devnet", "prefix", "type"])
+      assert.deepStrictEqual(yield* queued(shop.events[0]!.position.seq), [
+        "all",
+        "commerce",
+        "devnet",
+        "prefix",
+        "type"
+      ])
       const live = yield* append(commitOf(1, { environment: "mainnet", events: [eventDraft("i")] }))
       assert.deepStrictEqual(yield* queued(live.events[0]!.position.seq), ["all", "mainnet", "prefix", "type"])
       const ping = yield* append(commitOf(1, { events: [eventDraft("i")], deliverOnlyTo: "commerce" }))

@@ -1,13 +1,13 @@
 /**
- * Goal: whoever's commit waits for a lock that another session holds is told within 3 s, with nothing written of it, and
- * nobody else is refused for it.
- * Method: real PostgreSQL; a session of the test's own holds a row or a table while many commits share batches.
+ * Goal: whoever's commit waits for a lock that another session holds is told within 3 s, with nothing written of it,
+ * and nobody else is refused for it. Method: real PostgreSQL; a session of the test's own holds a row or a table while
+ * many commits share batches.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import type { Append } from "../../../runtime/Commit.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import { commitOf, instance, commitDatabase, part, thing, eventDraft } from "./CommitFixture.ts"
+import { commitDatabase, commitOf, eventDraft, instance, part, thing } from "./CommitFixture.ts"
 
 /** What callers are promised, in milliseconds. */
 const promisedMillis = 3_000
@@ -44,73 +44,97 @@ const town = Effect.gen(function*() {
 })
 
 const isRefused = ({ exit }: { readonly exit: Exit.Exit<unknown, unknown> }) =>
-  Exit.isFailure(exit) && exit.cause.reasons.every((reason) =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.every((reason) =>
     reason._tag === "Fail" && reason.error instanceof PublicError && reason.error.code === "SERVICE_UNAVAILABLE" &&
-    reason.error.retryAfterSeconds !== undefined)
+    reason.error.retryAfterSeconds !== undefined
+  )
 
 describe("a commit that meets a lock", () => {
-  it.effect("on a row is refused within 3 s, leaves nothing, and lands when it is sent again; its batch lands", () =>
-    Effect.gen(function*() {
-      const { append, hold, sql, timed } = yield* town
-      yield* append(commitOf(1, { writes: [thing(1, "held", 1)] }))
-      const release = yield* hold("select * from things where id = 'held' for update")
-      const blocked = commitOf(1, {
-        writes: [part(1, "beside", 1), thing(1, "held", 2)], events: [eventDraft("held")], reply: reply("POST /held k")
-      })
-      const [refused, ...others] = yield* Effect.all([
-        timed(blocked),
-        ...range(200).map((n) => timed(commitOf(1, { writes: [thing(1, `free ${n}`, 1)], events: [eventDraft(`${n}`)] })))
-      ], together)
-      assert.isTrue(isRefused(refused!), String(refused!.exit))
-      assert.isBelow(refused!.millis, promisedMillis)
-      assert.deepStrictEqual(others.filter(({ exit }) => Exit.isFailure(exit)), [])
-      assert.isBelow(Math.max(...others.map(({ millis }) => millis)), promisedMillis)
-      const left = yield* sql`select (select count(*) from parts)::int as parts, (select count(*) from idempotency)::int as keys,
+  it.effect(
+    "on a row is refused within 3 s, leaves nothing, and lands when it is sent again; its batch lands",
+    () =>
+      Effect.gen(function*() {
+        const { append, hold, sql, timed } = yield* town
+        yield* append(commitOf(1, { writes: [thing(1, "held", 1)] }))
+        const release = yield* hold("select * from things where id = 'held' for update")
+        const blocked = commitOf(1, {
+          writes: [part(1, "beside", 1), thing(1, "held", 2)],
+          events: [eventDraft("held")],
+          reply: reply("POST /held k")
+        })
+        const [refused, ...others] = yield* Effect.all([
+          timed(blocked),
+          ...range(200).map((n) =>
+            timed(commitOf(1, { writes: [thing(1, `free ${n}`, 1)], events: [eventDraft(`${n}`)] }))
+          )
+        ], together)
+        assert.isTrue(isRefused(refused!), String(refused!.exit))
+        assert.isBelow(refused!.millis, promisedMillis)
+        assert.deepStrictEqual(others.filter(({ exit }) => Exit.isFailure(exit)), [])
+        assert.isBelow(Math.max(...others.map(({ millis }) => millis)), promisedMillis)
+        const left =
+          yield* sql`select (select count(*) from parts)::int as parts, (select count(*) from idempotency)::int as keys,
         (select count(*) from events where invoice_id = 'held')::int as events`
-      assert.deepStrictEqual(left[0], { parts: 0, keys: 0, events: 0 })
-      yield* release
-      assert.lengthOf((yield* append(blocked)).events, 1)
-      assert.strictEqual((yield* Effect.flip(append(blocked)))._tag, "IdempotentReplay")
-    }).pipe(Effect.scoped), 30_000)
+        assert.deepStrictEqual(left[0], { parts: 0, keys: 0, events: 0 })
+        yield* release
+        assert.lengthOf((yield* append(blocked)).events, 1)
+        assert.strictEqual((yield* Effect.flip(append(blocked)))._tag, "IdempotentReplay")
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
-  it.effect("on a table is refused within 3 s, and so is what waited behind it; other tables are written meanwhile", () =>
-    Effect.gen(function*() {
-      const { hold, sql, timed } = yield* town
-      const release = yield* hold("lock table things in access exclusive mode")
-      const blocked = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      const waiting = Effect.repeat(blocked, { until: (found) => found.length > 0 })
-      const mixed = (from: number) => range(400).map((n) =>
-        timed(commitOf(1, { writes: [(n % 4 === 0 ? part : thing)(1, `row ${from + n}`, 1)] })))
-      const [first, second] = yield* Effect.all([
-        Effect.all(mixed(0), together),
-        Effect.andThen(waiting, Effect.all(mixed(400), together))
-      ], together)
-      const all = [...first, ...second]
-      assert.isBelow(Math.max(...all.map(({ millis }) => millis)), promisedMillis)
-      assert.deepStrictEqual(all.filter((one) => Exit.isFailure(one.exit) && !isRefused(one)), [])
-      const landed = all.filter(({ exit }) => Exit.isSuccess(exit)).length
-      yield* release
-      const [rows] = yield* sql<{ things: number; parts: number }>`select (select count(*) from things)::int as things,
+  it.effect(
+    "on a table is refused within 3 s, and so is what waited behind it; other tables are written meanwhile",
+    () =>
+      Effect.gen(function*() {
+        const { hold, sql, timed } = yield* town
+        const release = yield* hold("lock table things in access exclusive mode")
+        const blocked =
+          sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        const waiting = Effect.repeat(blocked, { until: (found) => found.length > 0 })
+        const mixed = (from: number) =>
+          range(400).map((n) => timed(commitOf(1, { writes: [(n % 4 === 0 ? part : thing)(1, `row ${from + n}`, 1)] })))
+        const [first, second] = yield* Effect.all([
+          Effect.all(mixed(0), together),
+          Effect.andThen(waiting, Effect.all(mixed(400), together))
+        ], together)
+        const all = [...first, ...second]
+        assert.isBelow(Math.max(...all.map(({ millis }) => millis)), promisedMillis)
+        assert.deepStrictEqual(all.filter((one) => Exit.isFailure(one.exit) && !isRefused(one)), [])
+        const landed = all.filter(({ exit }) => Exit.isSuccess(exit)).length
+        yield* release
+        const [rows] = yield* sql<
+          { things: number; parts: number }
+        >`select (select count(*) from things)::int as things,
         (select count(*) from parts)::int as parts`
-      assert.deepStrictEqual(rows, { things: 0, parts: landed }, "what was refused is not there, what was not is")
-    }).pipe(Effect.scoped), 30_000)
+        assert.deepStrictEqual(rows, { things: 0, parts: landed }, "what was refused is not there, what was not is")
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
-  it.effect("is not waited for by those behind it that want the same row: all are told within 3 s", () =>
-    Effect.gen(function*() {
-      const { append, hold, timed } = yield* town
-      yield* append(commitOf(1, { writes: [thing(1, "held", 1)] }))
-      const release = yield* hold("select * from things where id = 'held' for update")
-      const [, ...free] = yield* Effect.all([
-        Effect.forEach(range(20), () => timed(commitOf(1, { writes: [thing(1, "held", 2)] })), together).pipe(
-          Effect.tap((all) => Effect.sync(() => {
-            assert.isTrue(all.every(isRefused))
-            assert.isBelow(Math.max(...all.map(({ millis }) => millis)), promisedMillis)
-          }))
-        ),
-        ...range(20).map((n) => timed(commitOf(1, { writes: [part(1, `free ${n}`, 1)] })))
-      ], together)
-      assert.isTrue(free.every(({ exit }) => Exit.isSuccess(exit)))
-      yield* release
-      yield* append(commitOf(1, { writes: [thing(1, "held", 2)] }))
-    }).pipe(Effect.scoped), 30_000)
+  it.effect(
+    "is not waited for by those behind it that want the same row: all are told within 3 s",
+    () =>
+      Effect.gen(function*() {
+        const { append, hold, timed } = yield* town
+        yield* append(commitOf(1, { writes: [thing(1, "held", 1)] }))
+        const release = yield* hold("select * from things where id = 'held' for update")
+        const [, ...free] = yield* Effect.all([
+          Effect.forEach(range(20), () => timed(commitOf(1, { writes: [thing(1, "held", 2)] })), together).pipe(
+            Effect.tap((all) =>
+              Effect.sync(() => {
+                assert.isTrue(all.every(isRefused))
+                assert.isBelow(Math.max(...all.map(({ millis }) => millis)), promisedMillis)
+              })
+            )
+          ),
+          ...range(20).map((n) => timed(commitOf(1, { writes: [part(1, `free ${n}`, 1)] })))
+        ], together)
+        assert.isTrue(free.every(({ exit }) => Exit.isSuccess(exit)))
+        yield* release
+        yield* append(commitOf(1, { writes: [thing(1, "held", 2)] }))
+      }).pipe(Effect.scoped),
+    30_000
+  )
 })

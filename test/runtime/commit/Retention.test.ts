@@ -1,7 +1,7 @@
 /**
  * Goal: events go after 365 days with all that hangs on them, commits never wait for it, and sums that are counted from
- * the events afterwards come out as if nothing had gone.
- * Method: random histories of things, pruned at random places in small batches; the oracle is the sums that commits kept.
+ * the events afterwards come out as if nothing had gone. Method: random histories of things, pruned at random places in
+ * small batches; the oracle is the sums that commits kept.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
@@ -10,8 +10,8 @@ import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
 import { type Rollup, width } from "../../../runtime/Rollups.ts"
 import { type EventDraft, previousAttributes } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
-import { startSeconds, makeRandom } from "../../fixtures/histories.ts"
-import { commitOf, instance, commitDatabase } from "./CommitFixture.ts"
+import { makeRandom, startSeconds } from "../../fixtures/histories.ts"
+import { commitDatabase, commitOf, instance } from "./CommitFixture.ts"
 
 type Instance = Effect.Success<ReturnType<typeof instance>>
 
@@ -37,7 +37,9 @@ const countOf = ({ sql }: Instance, table: string) =>
   Effect.map(sql<{ n: number }>`select count(*)::integer as n from ${sql(table)}`, ([row]) => row!.n)
 
 const event = (type: EventDraft["type"], object: WireObject, before: WireObject = object): EventDraft => ({
-  type, object, previousAttributes: previousAttributes(before, object)
+  type,
+  object,
+  previousAttributes: previousAttributes(before, object)
 })
 
 /** Commits of two merchants about a few things each: made, changed, told once or twice, and told without a change. */
@@ -50,7 +52,14 @@ const history = Effect.fnUntraced(function*(log: Instance, seed: number) {
     const before = known.get(id)
     const events: Array<EventDraft> = []
     if (before === undefined) {
-      const made = { object: "invoice", id, status: "unpaid", amount: roll(1_000), at: startSeconds + roll(5_000), metadata: {} }
+      const made = {
+        object: "invoice",
+        id,
+        status: "unpaid",
+        amount: roll(1_000),
+        at: startSeconds + roll(5_000),
+        metadata: {}
+      }
       known.set(id, made)
       events.push(event("invoice.created", made))
     } else {
@@ -80,104 +89,138 @@ const promise = (name: string, body: Effect.Effect<unknown, unknown, any>) =>
   it.live(name, () => Effect.scoped(body as Effect.Effect<unknown, unknown>), 60_000)
 
 describe("pruned events", () => {
-  promise("leave sums that are counted anew as they were, wherever they end", Effect.gen(function*() {
-    for (const seed of [1, 2]) {
+  promise(
+    "leave sums that are counted anew as they were, wherever they end",
+    Effect.gen(function*() {
+      for (const seed of [1, 2]) {
+        const database = yield* commitDatabase
+        const log = yield* instance(database, [things("kept")])
+        yield* history(log, seed)
+        const roll = makeRandom(seed)
+        // Several rounds, so that snapshots are overtaken by newer ones.
+        for (let round = 0; round < 4; round++) {
+          for (const merchant of [1, 2]) {
+            const rows = yield* log.sql<
+              { ms: bigint }
+            >`select ms from events where merchant_id = ${merchant} order by ms, seq`
+            const before = rows[roll(rows.length)]!.ms
+            yield* Effect.provide(pruneMerchant(merchant, before, 1 + roll(40)), log.services)
+          }
+          const sum = `new ${round}`
+          const counting = yield* instance(database, [things("kept"), things(sum)])
+          assert.deepStrictEqual(
+            yield* sumsOf(counting, sum),
+            yield* sumsOf(log, "kept"),
+            `seed ${seed}, round ${round}`
+          )
+        }
+        assert.isBelow(yield* countOf(log, "events"), 60)
+      }
+    })
+  )
+
+  promise(
+    "part two that tell of one change, and it is still counted once",
+    Effect.gen(function*() {
       const database = yield* commitDatabase
       const log = yield* instance(database, [things("kept")])
-      yield* history(log, seed)
-      const roll = makeRandom(seed)
-      // Several rounds, so that snapshots are overtaken by newer ones.
-      for (let round = 0; round < 4; round++) {
-        for (const merchant of [1, 2]) {
-          const rows = yield* log.sql<{ ms: bigint }>`select ms from events where merchant_id = ${merchant} order by ms, seq`
-          const before = rows[roll(rows.length)]!.ms
-          yield* Effect.provide(pruneMerchant(merchant, before, 1 + roll(40)), log.services)
+      const made = { object: "invoice", id: "a", status: "unpaid", amount: 7, at: startSeconds, metadata: {} }
+      const paid = { ...made, status: "paid" }
+      yield* log.append(commitOf(1, { events: [event("invoice.created", made)] }))
+      yield* log.append(
+        commitOf(1, { events: [event("invoice.updated", paid, made), event("invoice.paid", paid, made)] })
+      )
+      // All but the last: a batch of two, and no other may follow.
+      yield* log.sql`update events set ms = case when type = 'invoice.paid' then ms else ms - 1000 end`
+      const [last] = yield* log.sql<{ ms: bigint }>`select ms from events where type = 'invoice.paid'`
+      assert.strictEqual(yield* Effect.provide(pruneMerchant(1, last!.ms, 2), log.services), 2)
+      const counting = yield* instance(database, [things("kept"), things("new")])
+      assert.deepStrictEqual(yield* sumsOf(counting, "new"), yield* sumsOf(log, "kept"))
+      assert.strictEqual(yield* countOf(log, "events"), 1)
+    })
+  )
+
+  promise(
+    "are those older than 365 days, and their deliveries and attempts go with them; the stream says up to where",
+    Effect.gen(function*() {
+      const log = yield* instance(yield* commitDatabase)
+      const thing = (n: number) => ({ object: "invoice", id: `a${n % 3}`, n, text: "\ud800", metadata: {} })
+      for (const n of Array.from({ length: 2_050 }, (_, at) => at)) {
+        if (n % 50 === 0) {
+          yield* log.append(
+            commitOf(1, { events: Array.from({ length: 50 }, (_, at) => event("invoice.updated", thing(n + at))) })
+          )
         }
-        const sum = `new ${round}`
-        const counting = yield* instance(database, [things("kept"), things(sum)])
-        assert.deepStrictEqual(yield* sumsOf(counting, sum), yield* sumsOf(log, "kept"), `seed ${seed}, round ${round}`)
       }
-      assert.isBelow(yield* countOf(log, "events"), 60)
-    }
-  }))
-
-  promise("part two that tell of one change, and it is still counted once", Effect.gen(function*() {
-    const database = yield* commitDatabase
-    const log = yield* instance(database, [things("kept")])
-    const made = { object: "invoice", id: "a", status: "unpaid", amount: 7, at: startSeconds, metadata: {} }
-    const paid = { ...made, status: "paid" }
-    yield* log.append(commitOf(1, { events: [event("invoice.created", made)] }))
-    yield* log.append(commitOf(1, { events: [event("invoice.updated", paid, made), event("invoice.paid", paid, made)] }))
-    // All but the last: a batch of two, and no other may follow.
-    yield* log.sql`update events set ms = case when type = 'invoice.paid' then ms else ms - 1000 end`
-    const [last] = yield* log.sql<{ ms: bigint }>`select ms from events where type = 'invoice.paid'`
-    assert.strictEqual(yield* Effect.provide(pruneMerchant(1, last!.ms, 2), log.services), 2)
-    const counting = yield* instance(database, [things("kept"), things("new")])
-    assert.deepStrictEqual(yield* sumsOf(counting, "new"), yield* sumsOf(log, "kept"))
-    assert.strictEqual(yield* countOf(log, "events"), 1)
-  }))
-
-  promise("are those older than 365 days, and their deliveries and attempts go with them; the stream says up to where", Effect.gen(function*() {
-    const log = yield* instance(yield* commitDatabase)
-    const thing = (n: number) => ({ object: "invoice", id: `a${n % 3}`, n, text: "\ud800", metadata: {} })
-    for (const n of Array.from({ length: 2_050 }, (_, at) => at)) if (n % 50 === 0) {
-      yield* log.append(commitOf(1, { events: Array.from({ length: 50 }, (_, at) => event("invoice.updated", thing(n + at))) }))
-    }
-    yield* log.append(commitOf(2, { events: [event("invoice.updated", thing(1))] }))
-    yield* log.append(commitOf(3, { events: [event("invoice.updated", thing(1))] }))
-    yield* delivered(log)
-    // 2,010 of the first merchant's are old, none of the second's, all of the third's.
-    const { sql } = log
-    const [edge] = yield* sql<{ seq: bigint }>`select seq from events where merchant_id = 1 order by seq offset 2009 limit 1`
-    for (const [table, ms, seq] of [["events", "ms", "seq"], ["webhook_deliveries", "event_ms", "event_seq"]] as const) {
-      yield* sql`update ${sql(table)} set ${sql(ms)} = ${sql(ms)} - (case when ${sql(seq)} <= ${edge!.seq} or merchant_id = 3
+      yield* log.append(commitOf(2, { events: [event("invoice.updated", thing(1))] }))
+      yield* log.append(commitOf(3, { events: [event("invoice.updated", thing(1))] }))
+      yield* delivered(log)
+      // 2,010 of the first merchant's are old, none of the second's, all of the third's.
+      const { sql } = log
+      const [edge] = yield* sql<
+        { seq: bigint }
+      >`select seq from events where merchant_id = 1 order by seq offset 2009 limit 1`
+      for (
+        const [table, ms, seq] of [["events", "ms", "seq"], ["webhook_deliveries", "event_ms", "event_seq"]] as const
+      ) {
+        yield* sql`update ${sql(table)} set ${sql(ms)} = ${sql(ms)} - (case when ${sql(seq)} <= ${
+          edge!.seq
+        } or merchant_id = 3
         then 365.01 else 364.99 end * 86400000)::bigint`
-    }
-    assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 2_011)
-    const left = yield* sql`select merchant_id, count(*)::integer as events,
+      }
+      assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 2_011)
+      const left = yield* sql`select merchant_id, count(*)::integer as events,
       (select count(*)::integer from webhook_deliveries d where d.merchant_id = e.merchant_id) as deliveries,
       (select count(*)::integer from webhook_attempts a where a.merchant_id = e.merchant_id) as attempts
       from events e group by 1 order by 1`
-    assert.deepStrictEqual(left, [
-      { merchant_id: 1, events: 40, deliveries: 40, attempts: 40 },
-      { merchant_id: 2, events: 1, deliveries: 1, attempts: 1 }
-    ])
-    const streams = yield* sql`select merchant_id, pruned_seq = ${edge!.seq} as to_edge, pruned_ms > 0 as pruned
+      assert.deepStrictEqual(left, [
+        { merchant_id: 1, events: 40, deliveries: 40, attempts: 40 },
+        { merchant_id: 2, events: 1, deliveries: 1, attempts: 1 }
+      ])
+      const streams = yield* sql`select merchant_id, pruned_seq = ${edge!.seq} as to_edge, pruned_ms > 0 as pruned
       from merchant_streams order by 1`
-    assert.deepStrictEqual(streams, [
-      { merchant_id: 1, to_edge: true, pruned: true },
-      { merchant_id: 2, to_edge: false, pruned: false },
-      { merchant_id: 3, to_edge: false, pruned: true }
-    ])
-    const snapshots = yield* sql<{ data: string }>`select data from event_snapshots where merchant_id = 1 order by id`
-    assert.deepStrictEqual(snapshots.map(({ data }) => JSON.parse(data).object.n), [2_007, 2_008, 2_009])
+      assert.deepStrictEqual(streams, [
+        { merchant_id: 1, to_edge: true, pruned: true },
+        { merchant_id: 2, to_edge: false, pruned: false },
+        { merchant_id: 3, to_edge: false, pruned: true }
+      ])
+      const snapshots = yield* sql<{ data: string }>`select data from event_snapshots where merchant_id = 1 order by id`
+      assert.deepStrictEqual(snapshots.map(({ data }) => JSON.parse(data).object.n), [2_007, 2_008, 2_009])
 
-    // A delivery that was queued while its event went is not left behind.
-    yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+      // A delivery that was queued while its event went is not left behind.
+      yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
       select merchant_id, 'we_1', pruned_ms, pruned_seq from merchant_streams where merchant_id = 3`
-    assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 0)
-    assert.strictEqual(yield* countOf(log, "webhook_deliveries"), 41)
-  }))
+      assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 0)
+      assert.strictEqual(yield* countOf(log, "webhook_deliveries"), 41)
+    })
+  )
 
-  promise("stay while sums are counted from them, and hold no commit back while they go", Effect.gen(function*() {
-    const database = yield* commitDatabase
-    const log = yield* instance(database)
-    const other = yield* instance(database)
-    yield* log.append(commitOf(1, { events: [event("invoice.created", { object: "invoice", id: "a", metadata: {} })] }))
-    const prune = Effect.provide(pruneMerchant(1, 9_000_000_000_000n), log.services)
-    yield* other.sql.withTransaction(Effect.gen(function*() {
-      yield* other.sql`select pg_advisory_xact_lock_shared(${lockSpace}, ${advisoryLock.pruning})`
-      assert.strictEqual(yield* prune, 0)
-    }))
-    // Stopped half-way: the commit would wait for the stream's row, and be told that the service is not there.
-    const pruning = yield* other.sql.withTransaction(Effect.gen(function*() {
-      yield* other.sql`lock table event_snapshots in share mode`
-      const pruning = yield* Effect.forkScoped(prune)
-      while ((yield* log.sql`select 1 from pg_locks where not granted`).length === 0) yield* Effect.sleep(10)
-      yield* log.append(commitOf(1, { events: [event("invoice.updated", { object: "invoice", id: "a", metadata: {} })] }))
-      return pruning
-    }))
-    assert.strictEqual(yield* Fiber.join(pruning), 1)
-    assert.strictEqual(yield* countOf(log, "events"), 1)
-  }))
+  promise(
+    "stay while sums are counted from them, and hold no commit back while they go",
+    Effect.gen(function*() {
+      const database = yield* commitDatabase
+      const log = yield* instance(database)
+      const other = yield* instance(database)
+      yield* log.append(
+        commitOf(1, { events: [event("invoice.created", { object: "invoice", id: "a", metadata: {} })] })
+      )
+      const prune = Effect.provide(pruneMerchant(1, 9_000_000_000_000n), log.services)
+      yield* other.sql.withTransaction(Effect.gen(function*() {
+        yield* other.sql`select pg_advisory_xact_lock_shared(${lockSpace}, ${advisoryLock.pruning})`
+        assert.strictEqual(yield* prune, 0)
+      }))
+      // Stopped half-way: the commit would wait for the stream's row, and be told that the service is not there.
+      const pruning = yield* other.sql.withTransaction(Effect.gen(function*() {
+        yield* other.sql`lock table event_snapshots in share mode`
+        const pruning = yield* Effect.forkScoped(prune)
+        while ((yield* log.sql`select 1 from pg_locks where not granted`).length === 0) yield* Effect.sleep(10)
+        yield* log.append(
+          commitOf(1, { events: [event("invoice.updated", { object: "invoice", id: "a", metadata: {} })] })
+        )
+        return pruning
+      }))
+      assert.strictEqual(yield* Fiber.join(pruning), 1)
+      assert.strictEqual(yield* countOf(log, "events"), 1)
+    })
+  )
 })

@@ -9,13 +9,21 @@ import { deltasOf, groupRollups } from "../../../runtime/commit/RollupDeltas.ts"
 import { bucketOf, type Contribution, cover, type Rollup, width } from "../../../runtime/Rollups.ts"
 import { type EventDraft, type EventType, previousAttributes } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
-import { commitOf, instance, commitDatabase, thing } from "./CommitFixture.ts"
+import { commitDatabase, commitOf, instance, thing } from "./CommitFixture.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
 
-const snapshot = (id: string, status: string, amount: number, at: number): WireObject =>
-  ({ object: "invoice", id, status, amount, at, invoice_type: "standard", customer_id: null, metadata: {} })
+const snapshot = (id: string, status: string, amount: number, at: number): WireObject => ({
+  object: "invoice",
+  id,
+  status,
+  amount,
+  at,
+  invoice_type: "standard",
+  customer_id: null,
+  metadata: {}
+})
 
 const byStatus = (object: WireObject): ReadonlyArray<Contribution> => [{
   at: object.at as number,
@@ -36,7 +44,9 @@ const things: Rollup = {
 const created = (object: WireObject): EventDraft => ({ type: "invoice.created", object, previousAttributes: {} })
 const updated = (before: WireObject, after: WireObject, ...more: ReadonlyArray<EventType>): ReadonlyArray<EventDraft> =>
   (["invoice.updated", ...more] as const).map((type) => ({
-    type, object: after, previousAttributes: previousAttributes(before, after)
+    type,
+    object: after,
+    previousAttributes: previousAttributes(before, after)
   }))
 
 const born = (merchant: number, object: WireObject): Append =>
@@ -44,7 +54,9 @@ const born = (merchant: number, object: WireObject): Append =>
 
 const rowsOf = (database: Effect.Success<ReturnType<typeof instance>>) =>
   Effect.map(
-    database.sql<Record<string, unknown>>`select merchant_id, width, bucket, key, count, amount, amount_paid from rollups
+    database.sql<
+      Record<string, unknown>
+    >`select merchant_id, width, bucket, key, count, amount, amount_paid from rollups
       where count <> 0 or amount <> 0 or amount_paid <> 0 order by 1, 2, 3, 4`,
     (rows) => rows.map((row) => Object.values(row).map(String).join(" "))
   )
@@ -65,7 +77,11 @@ const counted = (objects: ReadonlyArray<readonly [merchant: number, object: Wire
 
 describe("a change", () => {
   const kept = groupRollups([things])
-  const [one, two, three] = [snapshot("a", "unpaid", 5, 0), snapshot("a", "underpaid", 5, 0), snapshot("a", "paid", 5, 0)]
+  const [one, two, three] = [
+    snapshot("a", "unpaid", 5, 0),
+    snapshot("a", "underpaid", 5, 0),
+    snapshot("a", "paid", 5, 0)
+  ]
   const net = (events: ReadonlyArray<EventDraft>) =>
     deltasOf(kept, events).filter((row) => row.width === 0).map(({ count, key }) => `${key} ${count}`)
 

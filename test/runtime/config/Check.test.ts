@@ -37,8 +37,10 @@ const picked = (plugins: ReadonlyArray<AnyPlugin>, slot?: Slot, options?: unknow
     options
   }))
 
-const messages = (entries: ReadonlyArray<SelectedPlugin>, environments: ReadonlyArray<"devnet" | "mainnet"> = ["devnet"]) =>
-  check(entries, environments).map(({ message, path }) => `${path.join(".")}: ${message}`)
+const messages = (
+  entries: ReadonlyArray<SelectedPlugin>,
+  environments: ReadonlyArray<"devnet" | "mainnet"> = ["devnet"]
+) => check(entries, environments).map(({ message, path }) => `${path.join(".")}: ${message}`)
 
 describe("plugins", () => {
   it("that fit together are no problem", () => {

@@ -7,7 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Redacted } from "effect"
 import { load } from "../../../runtime/Config.ts"
 
-const fixture = (name: string) => decodeURIComponent(new URL(`../../fixtures/plugins/${name}`, import.meta.url).pathname)
+const fixture = (name: string) =>
+  decodeURIComponent(new URL(`../../fixtures/plugins/${name}`, import.meta.url).pathname)
 const acme = fixture("acme-prices.ts")
 
 interface Given {
@@ -46,7 +47,7 @@ describe("a config", () => {
         prices: [],
         tokenSources: [],
         transports: [],
-    signIns: [],
+        signIns: [],
         modules: [],
         pricing: { depeg: "market" },
         webhooks: {},
@@ -309,7 +310,11 @@ describe("an environment variable", () => {
         UNRELATED: "1"
       })
       assert.deepStrictEqual(settings.http, {
-        host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com", trustProxy: [], allowedOrigins: []
+        host: "127.0.0.1",
+        port: 8000,
+        publicUrl: "https://pay.example.com",
+        trustProxy: [],
+        allowedOrigins: []
       })
       assert.strictEqual(settings.data.directory, "/data")
       assert.strictEqual(settings.rpc.port, 0)

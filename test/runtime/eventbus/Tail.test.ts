@@ -8,7 +8,7 @@ import { EventBus } from "../../../runtime/EventBus.ts"
 import { maximumBacklog } from "../../../runtime/eventbus/Subscriber.ts"
 import { layer as tail } from "../../../runtime/eventbus/Tail.ts"
 import { compareEventPositions } from "../../../schemas/Ids.ts"
-import { commitOf, instance, commitDatabase, thing, eventDraft } from "../commit/CommitFixture.ts"
+import { commitDatabase, commitOf, eventDraft, instance, thing } from "../commit/CommitFixture.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 import { makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
 import { until } from "../../support/Service.ts"
@@ -54,9 +54,14 @@ const ids = (events: ReadonlyArray<CommittedEvent>) => events.map(({ id }) => id
 
 /** What the table says a merchant's stream is, which is what every subscriber must have heard of it. */
 const assertStreams = (bus: EventBus["Service"], heard: ReadonlyArray<CommittedEvent>, merchants: Iterable<number>) =>
-  Effect.forEach(merchants, (merchantId) =>
-    Effect.map(bus.readAfter({ merchantId, position: { ms: 0n, seq: 0n }, limit: 100_000 }), (stored) =>
-      assert.deepStrictEqual(ids(heard.filter((event) => event.merchantId === merchantId)), ids(stored))))
+  Effect.forEach(
+    merchants,
+    (merchantId) =>
+      Effect.map(
+        bus.readAfter({ merchantId, position: { ms: 0n, seq: 0n }, limit: 100_000 }),
+        (stored) => assert.deepStrictEqual(ids(heard.filter((event) => event.merchantId === merchantId)), ids(stored))
+      )
+  )
 
 describe("the event bus", () => {
   it.effect("tells what this instance commits, as the commit's caller sees it", () =>
@@ -73,7 +78,10 @@ describe("the event bus", () => {
       const database = yield* commitDatabase
       const [one, two] = [yield* node(database), yield* node(database)]
       const { heard, until } = yield* listener(two.bus)
-      const commits = yield* Effect.forEach(range(30), (n) => one.append(commitOf(1, { events: [eventDraft(`i${n}`)] })))
+      const commits = yield* Effect.forEach(
+        range(30),
+        (n) => one.append(commitOf(1, { events: [eventDraft(`i${n}`)] }))
+      )
       while (heard.length < 30) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
       yield* until(30)
       assert.deepStrictEqual(heard, commits.flatMap(({ events }) => [...events]))
@@ -97,13 +105,20 @@ describe("the event bus", () => {
             Effect.tap(TestClock.adjust("100 millis"), () => Effect.sync(() => total += (n % 3) + 1))
           )), together)
       const late = listeners.flatMap(({ heard }) => [heard])
-      while (late.some((heard) => heard.length < total)) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      while (late.some((heard) => heard.length < total)) {
+        yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      }
       const merchants = [1, 2, ...range(16).map((n) => n + 3)]
       for (const heard of late) {
-        const fresh = (events: ReadonlyArray<CommittedEvent>) => events.filter(({ invoiceId }) => invoiceId !== "before")
+        const fresh = (events: ReadonlyArray<CommittedEvent>) =>
+          events.filter(({ invoiceId }) => invoiceId !== "before")
         assert.strictEqual(fresh(heard).length, total)
         for (const merchant of merchants) {
-          const stored = yield* nodes[0]!.bus.readAfter({ merchantId: merchant, position: { ms: 0n, seq: 0n }, limit: 100_000 })
+          const stored = yield* nodes[0]!.bus.readAfter({
+            merchantId: merchant,
+            position: { ms: 0n, seq: 0n },
+            limit: 100_000
+          })
           assert.deepStrictEqual(ids(fresh(heard.filter((event) => event.merchantId === merchant))), ids(fresh(stored)))
         }
       }
@@ -139,8 +154,10 @@ describe("the event bus", () => {
       const slow = yield* listener(bus, Deferred.await(gate))
       const quick = yield* listener(bus)
       const total = maximumBacklog + 3_000
-      yield* Effect.forEach(range(total / 500), (n) =>
-        append(commitOf((n % 3) + 1, { events: range(500).map(() => eventDraft("i")) })))
+      yield* Effect.forEach(
+        range(total / 500),
+        (n) => append(commitOf((n % 3) + 1, { events: range(500).map(() => eventDraft("i")) }))
+      )
       yield* quick.until(total)
       yield* Deferred.succeed(gate, undefined)
       yield* append(commitOf(1, { events: [eventDraft("last")] }))
@@ -158,7 +175,9 @@ describe("the event bus", () => {
       yield* bus.subscribe("broken once", () =>
         ++calls === 1 ? Effect.die(new Error("broken")) : Effect.asVoid(Deferred.succeed(second, undefined)))
       yield* append(commitOf(1, { events: [eventDraft("a")] }))
-      while (calls < 1) yield* Effect.yieldNow
+      while (calls < 1) {
+        yield* Effect.yieldNow
+      }
       yield* append(commitOf(1, { events: [eventDraft("b")] }))
       yield* Deferred.await(second)
     }))

@@ -10,10 +10,26 @@ const numberOf = (bytes: ReadonlyArray<number>) => bytes.reduce((sum, byte) => s
 
 describe("address ranges", () => {
   it("are addresses of both families with or without a length of prefix, and nothing else", () => {
-    for (const range of ["192.0.2.1", "10.0.0.0/8", "0.0.0.0/0", "::1", "2001:db8::/32", "::ffff:192.0.2.1", "::/128"]) {
+    for (
+      const range of ["192.0.2.1", "10.0.0.0/8", "0.0.0.0/0", "::1", "2001:db8::/32", "::ffff:192.0.2.1", "::/128"]
+    ) {
       assert.isTrue(isAddressRange(range), range)
     }
-    for (const range of ["", "10.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/8/8", "a.example", "10.0.0.0/-1", "fe80::1%eth0", "010.0.0.1", "10.0.0.0/8 "]) {
+    for (
+      const range of [
+        "",
+        "10.0.0",
+        "10.0.0.0/33",
+        "::/129",
+        "10.0.0.0/",
+        "10.0.0.0/8/8",
+        "a.example",
+        "10.0.0.0/-1",
+        "fe80::1%eth0",
+        "010.0.0.1",
+        "10.0.0.0/8 "
+      ]
+    ) {
       assert.isFalse(isAddressRange(range), range)
     }
   })
@@ -44,14 +60,22 @@ describe("the ranges that an address counts in", () => {
     for (const same of ["2001:db8:1:ab02::1", "2001:0DB8:0001:AB02:0:0:0:9", "2001:db8:1:ab02:ffff::"]) {
       assert.deepStrictEqual(names(same), expected, same)
     }
-    assert.deepStrictEqual(names("2001:db8::1"), ["2001:db8:0:0::/64 x1", "2001:db8:0:0::/56 x4", "2001:db8:0::/48 x16"])
+    assert.deepStrictEqual(names("2001:db8::1"), [
+      "2001:db8:0:0::/64 x1",
+      "2001:db8:0:0::/56 x4",
+      "2001:db8:0::/48 x16"
+    ])
     assert.deepStrictEqual(names("::"), ["0:0:0:0::/64 x1", "0:0:0:0::/56 x4", "0:0:0::/48 x16"])
   })
 
   const Group = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
   const Prefix = Schema.Tuple([Group, Group, Group, Group])
 
-  it.prop("are shared exactly by the addresses below the same prefix", [Prefix, Prefix, Schema.Literals([0, 1, 2, 3, 4])], ([one, other, same]) => {
+  it.prop("are shared exactly by the addresses below the same prefix", [
+    Prefix,
+    Prefix,
+    Schema.Literals([0, 1, 2, 3, 4])
+  ], ([one, other, same]) => {
     const near = [...one.slice(0, same), ...other.slice(same)]
     const written = (groups: ReadonlyArray<number>) => `${groups.map((group) => group.toString(16)).join(":")}::7`
     const [a, b] = [prefixesOf(written(one)), prefixesOf(written(near))]

@@ -1,13 +1,13 @@
 /**
- * Goal: guessing keys costs the database nothing beyond the limit of an address, and no good key is refused for what its
- * neighbours at an address do.
- * Method: the real check of keys and limits over an owner of keys that notes each look-up, on a clock that the test moves.
+ * Goal: guessing keys costs the database nothing beyond the limit of an address, and no good key is refused for what
+ * its neighbours at an address do. Method: the real check of keys and limits over an owner of keys that notes each
+ * look-up, on a clock that the test moves.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { Credentials, RequestInfo, RateLimiter } from "../../../runtime/Http.ts"
+import { Credentials, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
 import { credentials, makeKeyCheck } from "../../../runtime/http/Authentication.ts"
 import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
@@ -29,17 +29,29 @@ const makeDesk = Effect.gen(function*() {
       Effect.sync(() => {
         lookUps.push(key)
         return /^(own|old)-/.test(key) && !ended.has(key)
-          ? { merchantId: 1, environment: "devnet", scope: "merchant", kind: "key", credential: key, apiVersion: newestVersion } as never
+          ? {
+            merchantId: 1,
+            environment: "devnet",
+            scope: "merchant",
+            kind: "key",
+            credential: key,
+            apiVersion: newestVersion
+          } as never
           : null
       }),
     (key) => key.startsWith("own-")
   )
   const call = (key: string, address = "192.0.2.1") =>
     Effect.suspend(() => {
-      const request = HttpServerRequest.fromWeb(new Request("http://till.test/")).modify({ remoteAddress: Option.some(address) })
+      const request = HttpServerRequest.fromWeb(new Request("http://till.test/")).modify({
+        remoteAddress: Option.some(address)
+      })
       return check(request, { _tag: "Key", key, alias: undefined, viaAlias: false }).pipe(
         Effect.catch((error) => throttle.refuse(request, error)),
-        Effect.match({ onSuccess: () => "served", onFailure: (error) => error instanceof PublicError ? error.code : "other" }),
+        Effect.match({
+          onSuccess: () => "served",
+          onFailure: (error) => error instanceof PublicError ? error.code : "other"
+        }),
         Effect.provideService(RequestInfo, { requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
       )
     })
@@ -58,10 +70,16 @@ describe("a key", () => {
   it.effect("that nothing speaks for counts for its address before it is looked up", () =>
     Effect.gen(function*() {
       const { call, lookUps } = yield* makeDesk
-      const codes = yield* Effect.forEach(Array.from({ length: 200 }, (_, index) => `guess-${index}`), (key) => call(key), {
+      const codes = yield* Effect.forEach(Array.from({ length: 200 }, (_, index) => `guess-${index}`), (key) =>
+        call(key), {
         concurrency: 50
       })
-      assert.strictEqual(codes.filter((code) => code === "API_KEY_INVALID").length, limit)
+      assert.strictEqual(
+        codes.filter((code) =>
+          code === "API_KEY_INVALID"
+        ).length,
+        limit
+      )
       assert.strictEqual(codes.filter((code) => code === "RATE_LIMIT_EXCEEDED").length, 200 - limit)
       assert.strictEqual(lookUps.length, limit)
       assert.strictEqual(yield* call("guess-x", "192.0.2.2"), "API_KEY_INVALID")
@@ -74,7 +92,11 @@ describe("a key", () => {
       yield* Effect.forEach(Array.from({ length: 2 * limit }, (_, index) => `guess-${index}`), (key) => call(key))
       assert.strictEqual(yield* call("guess-x"), "RATE_LIMIT_EXCEEDED")
       for (let round = 0; round < 3; round++) {
-        assert.deepStrictEqual(yield* Effect.forEach(["own-1", "own-2", "old-1"], (key) => call(key)), ["served", "served", "served"])
+        assert.deepStrictEqual(yield* Effect.forEach(["own-1", "own-2", "old-1"], (key) => call(key)), [
+          "served",
+          "served",
+          "served"
+        ])
         yield* later
       }
       // Nothing is known of it, and its address has no call left: it is served again when the minute is over.

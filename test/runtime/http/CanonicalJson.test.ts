@@ -25,7 +25,10 @@ describe("canonical JSON", () => {
   })
 
   it("keeps an own __proto__ and tells numbers beyond a double from null", () => {
-    assert.strictEqual(canonicalJson(JSON.parse("{\"__proto__\":{\"b\":1,\"a\":2}}")), "{\"__proto__\":{\"a\":2,\"b\":1}}")
+    assert.strictEqual(
+      canonicalJson(JSON.parse("{\"__proto__\":{\"b\":1,\"a\":2}}")),
+      "{\"__proto__\":{\"a\":2,\"b\":1}}"
+    )
     assert.notStrictEqual(canonicalJson(JSON.parse("1e400")), canonicalJson(null))
   })
 

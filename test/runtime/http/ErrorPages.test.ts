@@ -16,23 +16,36 @@ class LettersGroup extends HttpApiGroup.make("letters")
     success: Schema.String,
     error: errors("flat", "SERVICE_UNAVAILABLE")
   }))
-  .add(HttpApiEndpoint.post("write", "/letters/:id", { params: { id: Schema.String }, payload: Schema.Json, success: Schema.String }))
+  .add(
+    HttpApiEndpoint.post("write", "/letters/:id", {
+      params: { id: Schema.String },
+      payload: Schema.Json,
+      success: Schema.String
+    })
+  )
   .add(HttpApiEndpoint.get("beside", "/lettersbox", { success: Schema.String, error: errors("flat", "NOT_FOUND") }))
   .middleware(FlatErrors)
 {}
 class LettersApi extends HttpApi.make("letters-api").add(LettersGroup) {}
 
-const letters = HttpApiBuilder.group(LettersApi, "letters", Effect.fn(function*(group) {
-  const drawings = yield* ErrorPages
-  yield* drawings.register("/letters", ({ code }, { method }) => ({ html: `<p>${method} ${code}`, headers: { "x-drawn": "yes" } }))
-  return group
-    .handle("read", ({ params: { id } }) =>
-      id === "broken"
-        ? Effect.die(new Error("secret inside"))
-        : Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 3 })))
-    .handle("write", () => Effect.succeed("written"))
-    .handle("beside", () => Effect.fail(publicError("NOT_FOUND")))
-}))
+const letters = HttpApiBuilder.group(
+  LettersApi,
+  "letters",
+  Effect.fn(function*(group) {
+    const drawings = yield* ErrorPages
+    yield* drawings.register(
+      "/letters",
+      ({ code }, { method }) => ({ html: `<p>${method} ${code}`, headers: { "x-drawn": "yes" } })
+    )
+    return group
+      .handle("read", ({ params: { id } }) =>
+        id === "broken"
+          ? Effect.die(new Error("secret inside"))
+          : Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 3 })))
+      .handle("write", () => Effect.succeed("written"))
+      .handle("beside", () => Effect.fail(publicError("NOT_FOUND")))
+  })
+)
 
 /** What refuses nearly everybody who names no credential. */
 const strict = kernel([], settingsLayer({ limits: { anonymousPerMinute: 40 } }))
@@ -57,7 +70,13 @@ layer(served as Layer.Layer<Api>)("refusals that are drawn", (it) => {
         ["GET", "/letters/%00", {}, 400, "VALIDATION_ERROR"],
         ["GET", "/letters/a", { headers: { "x-service-version": "never" } }, 400, "INVALID_VERSION"],
         ["POST", "/letters/a", { body: "{" }, 400, "INVALID_JSON"],
-        ["POST", "/letters/a", { body: "{}", headers: { "content-type": "text/plain" } }, 415, "UNSUPPORTED_MEDIA_TYPE"],
+        [
+          "POST",
+          "/letters/a",
+          { body: "{}", headers: { "content-type": "text/plain" } },
+          415,
+          "UNSUPPORTED_MEDIA_TYPE"
+        ],
         ["POST", "/letters/a", { body: " ".repeat(262_145) }, 413, "PAYLOAD_TOO_LARGE"]
       ] as const
       for (const [method, path, sent, status, code, header = "x-drawn", value = "yes"] of cases) {
@@ -66,7 +85,10 @@ layer(served as Layer.Layer<Api>)("refusals that are drawn", (it) => {
         assert.deepStrictEqual([answer.status, answer.text], [status, `<p>${method} ${code}`], what)
         assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8", what)
         assert.strictEqual(answer.headers.get(header), value, what)
-        assert.deepStrictEqual([answer.headers.get("x-drawn"), answer.headers.get("cache-control")], ["yes", "no-store"], what)
+        assert.deepStrictEqual([answer.headers.get("x-drawn"), answer.headers.get("cache-control")], [
+          "yes",
+          "no-store"
+        ], what)
         assert.match(answer.headers.get("x-request-id")!, /^req_/, what)
       }
     }))

@@ -19,7 +19,22 @@ const refusedWith = Effect.fnUntraced(function*(state: string) {
 layer(databaseLayer)("a database", (it) => {
   it.effect("that has no connection, memory or disk left, stops, starts, or lost its files is waited for", () =>
     Effect.gen(function*() {
-      const states = ["53000", "53100", "53200", "53300", "57P01", "57P02", "57P03", "58000", "58030", "57014", "40001", "40P01", "55P03", "08006"]
+      const states = [
+        "53000",
+        "53100",
+        "53200",
+        "53300",
+        "57P01",
+        "57P02",
+        "57P03",
+        "58000",
+        "58030",
+        "57014",
+        "40001",
+        "40P01",
+        "55P03",
+        "08006"
+      ]
       for (const state of states) {
         const error = yield* refusedWith(state)
         assert.deepStrictEqual([error?.code, error?.retryAfterSeconds], ["SERVICE_UNAVAILABLE", 1], state)
@@ -28,6 +43,8 @@ layer(databaseLayer)("a database", (it) => {
 
   it.effect("that refuses the statement itself is a bug", () =>
     Effect.gen(function*() {
-      for (const state of ["42601", "42P01", "22012", "23514", "XX000"]) assert.isUndefined(yield* refusedWith(state), state)
+      for (const state of ["42601", "42P01", "22012", "23514", "XX000"]) {
+        assert.isUndefined(yield* refusedWith(state), state)
+      }
     }))
 })

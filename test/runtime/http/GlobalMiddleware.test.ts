@@ -1,7 +1,14 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { maximumBodyBytes } from "../../../runtime/http/Body.ts"
-import { ErrorFamily, errorCodes, FlatErrorBody, meaningOf, statusOf, WrappedErrorBody } from "../../../schemas/Errors.ts"
+import {
+  errorCodes,
+  ErrorFamily,
+  FlatErrorBody,
+  meaningOf,
+  statusOf,
+  WrappedErrorBody
+} from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 import { things, ThingsApi, thingsLayer } from "./ThingsPlugin.ts"
@@ -58,7 +65,16 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
   it.effect("an unknown path is a wrapped 404, a known path with another method a 405 with Allow in its family", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
-      for (const path of ["/", "/api", "/api/v1", "/api/v1/thing", "/api/v1/flat-things/a/b/c/d", "/api/v1/things/%2e%2e%2f"]) {
+      for (
+        const path of [
+          "/",
+          "/api",
+          "/api/v1",
+          "/api/v1/thing",
+          "/api/v1/flat-things/a/b/c/d",
+          "/api/v1/things/%2e%2e%2f"
+        ]
+      ) {
         expectError(yield* call(path, { headers: key }), "wrapped", "NOT_FOUND")
       }
       const wrapped = yield* call("/api/v1/things", { method: "DELETE", headers: key })
@@ -82,15 +98,27 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
           expectError(yield* call("/api/v1/things/echo", sent), "wrapped", code)
           expectError(yield* call("/api/v1/flat-things", sent), "flat", code)
         })
-      for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-7",
-        "application/json; charset=utf-16", "application/jsonx", "application/json; a=b", "x".repeat(5000), ""]) {
+      for (
+        const type of [
+          "text/plain",
+          "application/x-www-form-urlencoded",
+          "application/json; charset=utf-7",
+          "application/json; charset=utf-16",
+          "application/jsonx",
+          "application/json; a=b",
+          "x".repeat(5000),
+          ""
+        ]
+      ) {
         yield* refuse({ "content-type": type }, "UNSUPPORTED_MEDIA_TYPE")
       }
       for (const encoding of ["gzip", "br", "gzip, gzip"]) {
         yield* refuse({ "content-encoding": encoding }, "UNSUPPORTED_MEDIA_TYPE")
       }
       yield* refuse({ "content-length": String(maximumBodyBytes + 1) }, "PAYLOAD_TOO_LARGE")
-      for (const type of ["application/json", "application/json;charset=utf-8", "Application/JSON ; Charset=\"UTF-8\""]) {
+      for (
+        const type of ["application/json", "application/json;charset=utf-8", "Application/JSON ; Charset=\"UTF-8\""]
+      ) {
         const answer = yield* call("/api/v1/things/echo", { body: { a: 1 }, headers: { ...key, "content-type": type } })
         assert.strictEqual(answer.text, "{\"a\":1}")
       }
@@ -101,7 +129,10 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
       const { call } = yield* Api
       const chunked = { "transfer-encoding": "chunked", "content-length": "" }
       const body = (size: number) => JSON.stringify("x".repeat(size - 2))
-      const over = yield* call("/api/v1/things/echo", { body: body(maximumBodyBytes + 1), headers: { ...key, ...chunked } })
+      const over = yield* call("/api/v1/things/echo", {
+        body: body(maximumBodyBytes + 1),
+        headers: { ...key, ...chunked }
+      })
       expectError(over, "wrapped", "PAYLOAD_TOO_LARGE")
       const within = yield* call("/api/v1/things/echo", { body: body(maximumBodyBytes), headers: key })
       assert.strictEqual(within.text.length, maximumBodyBytes)
@@ -175,7 +206,10 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
       assert.strictEqual(yield* versionOf("/api/v1/things", key), newestVersion)
       assert.strictEqual(yield* versionOf("/api/v1/things", { ...key, ...old }), "2026-01-15")
       assert.strictEqual(yield* versionOf("/api/v1/things", pinned), "2026-01-15")
-      assert.strictEqual(yield* versionOf("/api/v1/things", { ...pinned, "x-service-version": newestVersion }), newestVersion)
+      assert.strictEqual(
+        yield* versionOf("/api/v1/things", { ...pinned, "x-service-version": newestVersion }),
+        newestVersion
+      )
       assert.strictEqual(yield* versionOf("/api/v1/things?limit=0", pinned), "2026-01-15")
       assert.strictEqual(yield* versionOf("/api/v1/things", old), "2026-01-15")
       assert.strictEqual(yield* versionOf("/api/v1/things", {}), newestVersion)
@@ -264,7 +298,10 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
         yield* challengeOf({}),
         "ApiKey realm=\"tillwire\", header=\"x-api-key\", Bearer realm=\"tillwire\""
       )
-      assert.strictEqual(yield* challengeOf({ "x-api-key": "nobody" }), "ApiKey realm=\"tillwire\", header=\"x-api-key\"")
+      assert.strictEqual(
+        yield* challengeOf({ "x-api-key": "nobody" }),
+        "ApiKey realm=\"tillwire\", header=\"x-api-key\""
+      )
       for (const token of ["x", "wallet-expired"]) {
         assert.strictEqual(
           yield* challengeOf({ authorization: `Bearer ${token}` }),
@@ -283,7 +320,14 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
           assert.deepStrictEqual([answer.status, answer.json.environment], [200, "devnet"], query)
         }
       }
-      for (const query of ["?environment=live", "?environment=devnet&environment=mainnet", "?environment=", "?environment=DEVNET"]) {
+      for (
+        const query of [
+          "?environment=live",
+          "?environment=devnet&environment=mainnet",
+          "?environment=",
+          "?environment=DEVNET"
+        ]
+      ) {
         for (const headers of [wallet, key]) {
           const answer = yield* call(`/api/v1/things${query}`, { headers })
           assert.deepStrictEqual([answer.status, answer.json.error.code], [400, "INVALID_ENVIRONMENT"], query)

@@ -198,14 +198,16 @@ layer(served as Layer.Layer<Api | SqlClient.SqlClient | Secrets>)("idempotent re
       const slow = yield* Effect.forkChild(post)
       while (runs.count === before) yield* turn
       const winner = "{\"id\":\"lost\",\"run\":\"elsewhere\"}"
-      yield* sql`INSERT INTO idempotency ${sql.insert({
-        merchant_id: 1,
-        environment: "devnet",
-        scope: "POST /api/v1/things lost",
-        fingerprint: sha256(canonicalJson({ id: "lost" })),
-        status: 200,
-        sealed_body: secrets.seal("reply", winner)
-      })}`
+      yield* sql`INSERT INTO idempotency ${
+        sql.insert({
+          merchant_id: 1,
+          environment: "devnet",
+          scope: "POST /api/v1/things lost",
+          fingerprint: sha256(canonicalJson({ id: "lost" })),
+          status: 200,
+          sealed_body: secrets.seal("reply", winner)
+        })
+      }`
       yield* Deferred.succeed(open, undefined)
       runs.gate = Effect.void
       const answer = yield* Fiber.join(slow)
@@ -238,7 +240,9 @@ layer(served as Layer.Layer<Api | SqlClient.SqlClient | Secrets>)("idempotent re
         assert.notInclude(Buffer.from(sealed_body, "base64").toString("latin1"), "sealed-thing")
       }
       yield* sql`INSERT INTO idempotency
-        SELECT 1, 'devnet', 'old ' || n, ${uuidOf("x")}, 200, '', now() - interval '8 days' FROM generate_series(1, 1500) n`
+        SELECT 1, 'devnet', 'old ' || n, ${
+        uuidOf("x")
+      }, 200, '', now() - interval '8 days' FROM generate_series(1, 1500) n`
       const pruning = yield* Effect.forkChild(pruneOnce)
       yield* TestClock.adjust("10 seconds")
       while ((yield* sql`SELECT 1 FROM idempotency WHERE scope LIKE 'old %' LIMIT 1`).length > 0) {

@@ -24,12 +24,15 @@ describe("the steps of a large body", () => {
         }
         return "done"
       }
-      const request = yield* Effect.forkChild(Effect.gen(function*() {
-        for (let count = 1; count <= 3; count++) {
-          order.push("request")
-          yield* Effect.yieldNow
-        }
-      }), { startImmediately: false })
+      const request = yield* Effect.forkChild(
+        Effect.gen(function*() {
+          for (let count = 1; count <= 3; count++) {
+            order.push("request")
+            yield* Effect.yieldNow
+          }
+        }),
+        { startImmediately: false }
+      )
       assert.strictEqual(yield* runInSlices(steps()), "done")
       yield* Fiber.join(request)
       assert.isTrue(order.indexOf("request") < order.indexOf("step 2"), order.join(", "))

@@ -6,12 +6,12 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { type Caller, type RequestFacts, RequestInfo, RateLimiter } from "../../../runtime/Http.ts"
+import { type Caller, RateLimiter, type RequestFacts, RequestInfo } from "../../../runtime/Http.ts"
 import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
-import { publicError, PublicError } from "../../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
@@ -84,8 +84,14 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
     Effect.gen(function*() {
       yield* later
       const { call } = yield* Api
-      const statuses = yield* Effect.forEach([1, 2, 3, 4], () =>
-        Effect.map(call("/api/v1/things", { headers: { "x-api-key": "merchant-a" }, body: "{" }), ({ status }) => status))
+      const statuses = yield* Effect.forEach(
+        [1, 2, 3, 4],
+        () =>
+          Effect.map(
+            call("/api/v1/things", { headers: { "x-api-key": "merchant-a" }, body: "{" }),
+            ({ status }) => status
+          )
+      )
       assert.deepStrictEqual(statuses, [400, 400, 400, 429])
       assert.strictEqual((yield* as("nobody")).status, 401)
     }))
@@ -117,7 +123,12 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
       yield* open
       const refused = yield* open
       assert.deepStrictEqual([refused.status, refused.json.code, ...told(refused)], [
-        429, "RATE_LIMIT_EXCEEDED", "2", "0", "60", "2;w=60"
+        429,
+        "RATE_LIMIT_EXCEEDED",
+        "2",
+        "0",
+        "60",
+        "2;w=60"
       ])
       assert.include(refused.headers.get("access-control-expose-headers")!, "retry-after")
       assert.deepStrictEqual(told(yield* as("nobody")), ["4", "3", "60", "4;w=60"])
@@ -135,7 +146,12 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
       while (runs.count < before + 2) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       const third = yield* as("merchant-a")
       assert.deepStrictEqual([third.status, third.headers.get("retry-after"), ...told(third)], [
-        429, "1", "3", "0", "1", "3;w=60"
+        429,
+        "1",
+        "3",
+        "0",
+        "1",
+        "3;w=60"
       ])
       assert.deepStrictEqual(third.json.error.details, { retry_after_seconds: 1 })
       assert.strictEqual((yield* as("merchant-b")).status, 200)
@@ -150,7 +166,9 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
 
 /** A request from `address`, as a server hands it on. */
 const from = (address: string, headers: Record<string, string> = {}) =>
-  HttpServerRequest.fromWeb(new Request("http://till.test/", { headers })).modify({ remoteAddress: Option.some(address) })
+  HttpServerRequest.fromWeb(new Request("http://till.test/", { headers })).modify({
+    remoteAddress: Option.some(address)
+  })
 
 const throttle = (more: Partial<typeof limits> = {}, trustProxy: ReadonlyArray<string> = []) =>
   Throttling.layerOver(Memory.layer).pipe(
@@ -196,7 +214,9 @@ describe("addresses", () => {
   it.effect("of IPv6 are counted by the 64 bits that a subscriber has, however they are written", () =>
     Effect.gen(function*() {
       yield* exhausted(from("2001:db8:1:2::1"))
-      for (const same of ["2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"]) assert.isFalse(yield* accepted(from(same)), same)
+      for (const same of ["2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"]) {
+        assert.isFalse(yield* accepted(from(same)), same)
+      }
       // A refused call takes nothing from the networks around it.
       for (let index = 0; index < 100; index++) assert.isFalse(yield* accepted(from("2001:db8:1:2::1")))
       for (const other of ["2001:db8:1:3::1", "2001:db8::1", "::1"]) assert.isTrue(yield* accepted(from(other)), other)
@@ -206,7 +226,8 @@ describe("addresses", () => {
     Effect.gen(function*() {
       const acceptedOf = (addresses: ReadonlyArray<string>) =>
         Effect.map(Effect.forEach(addresses, (address) => accepted(from(address))), (all) => all.filter(Boolean).length)
-      const links = (start: number) => Array.from({ length: 200 }, (_, link) => `2001:db8:1:${(start + link).toString(16)}::1`)
+      const links = (start: number) =>
+        Array.from({ length: 200 }, (_, link) => `2001:db8:1:${(start + link).toString(16)}::1`)
       assert.strictEqual(yield* acceptedOf(links(0x100)), 4 * limits.anonymousPerMinute)
       const site = Array.from({ length: 200 }, (_, home) => `2001:db8:1:${(home << 8).toString(16)}::1`)
       assert.strictEqual(yield* acceptedOf(site), 12 * limits.anonymousPerMinute)

@@ -8,7 +8,11 @@ const served = Layer.fresh(Ended.layer)
 
 /** An owner of keys that knows which are good, counts how often it is asked, and can be made to fail or to hang. */
 const owner = Effect.gen(function*() {
-  const state = { good: new Set<string>(), asked: [] as Array<ReadonlyArray<string>>, answer: "good" as "good" | "die" | "hang" }
+  const state = {
+    good: new Set<string>(),
+    asked: [] as Array<ReadonlyArray<string>>,
+    answer: "good" as "good" | "die" | "hang"
+  }
   yield* (yield* Revocations).register("key", (ids) =>
     Effect.suspend(() => {
       state.asked.push(ids)

@@ -9,6 +9,7 @@ import {
   AnyOrigin,
   Credentials,
   CurrentPrincipal,
+  dieOnReplay,
   errors,
   FlatErrors,
   Idempotency,
@@ -16,7 +17,6 @@ import {
   Idempotent,
   jsonText,
   MerchantAuth,
-  dieOnReplay,
   RequestInfo,
   WrappedErrors
 } from "../../../runtime/Http.ts"
@@ -34,7 +34,10 @@ class ThingsGroup extends HttpApiGroup.make("things")
       query: { limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))) },
       success: Schema.Struct({ merchant: Schema.Int, environment: Schema.String, requestId: Schema.String })
     }),
-    HttpApiEndpoint.get("fail", "/fail/:code", { params: { code: Schema.String }, error: errors("wrapped", ...errorCodes) }),
+    HttpApiEndpoint.get("fail", "/fail/:code", {
+      params: { code: Schema.String },
+      error: errors("wrapped", ...errorCodes)
+    }),
     HttpApiEndpoint.post("echo", "/echo", { payload: Schema.Json, success: Schema.Json }),
     HttpApiEndpoint.post("create", "/", { payload: Payload, success: Thing, error: errors("wrapped", ...errorCodes) })
       .middleware(IdempotencyRequired),
@@ -51,7 +54,10 @@ class ThingsGroup extends HttpApiGroup.make("things")
 
 class FlatGroup extends HttpApiGroup.make("flat-things")
   .add(
-    HttpApiEndpoint.get("fail", "/fail/:code", { params: { code: Schema.String }, error: errors("flat", ...errorCodes) }),
+    HttpApiEndpoint.get("fail", "/fail/:code", {
+      params: { code: Schema.String },
+      error: errors("flat", ...errorCodes)
+    }),
     HttpApiEndpoint.post("create", "/", { payload: Payload, success: Thing, error: errors("flat", ...errorCodes) })
       .middleware(IdempotencyRequired)
   )
@@ -114,12 +120,17 @@ const fail = (code: string) => Effect.fail(publicError(code as ErrorCode, { retr
 const handlers = Layer.mergeAll(
   HttpApiBuilder.group(ThingsApi, "things", (group) =>
     group
-      .handle("list", Effect.fnUntraced(function*() {
-        const { environment, merchantId } = yield* CurrentPrincipal
-        return { merchant: merchantId, environment, requestId: (yield* RequestInfo).requestId }
-      }))
-      .handle("fail", ({ params }) => params.code === "defect" ? Effect.die(new Error("secret inside")) : fail(params.code))
-      .handle("echo", ({ payload }) => Effect.succeed(payload))
+      .handle(
+        "list",
+        Effect.fnUntraced(function*() {
+          const { environment, merchantId } = yield* CurrentPrincipal
+          return { merchant: merchantId, environment, requestId: (yield* RequestInfo).requestId }
+        })
+      )
+      .handle("fail", ({ params }) =>
+        params.code === "defect" ? Effect.die(new Error("secret inside")) : fail(params.code))
+      .handle("echo", ({ payload }) =>
+        Effect.succeed(payload))
       .handle("create", ({ payload }) => create(payload.id) as never)
       .handle("act", ({ params }) => end(params.ending))),
   HttpApiBuilder.group(ThingsApi, "flat-things", (group) =>
@@ -148,7 +159,12 @@ const wallets: Readonly<Record<string, Principal>> = Object.fromEntries(
   Object.entries({ "wallet-a": 1, "wallet-b": 2 }).map(([name, merchantId]) => [
     name,
     {
-      merchantId, environment: "devnet", scope: "merchant", kind: "wallet", credential: name, apiVersion: "2026-01-15"
+      merchantId,
+      environment: "devnet",
+      scope: "merchant",
+      kind: "wallet",
+      credential: name,
+      apiVersion: "2026-01-15"
     } as unknown as Principal
   ])
 )

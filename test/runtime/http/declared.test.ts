@@ -26,13 +26,20 @@ const apis: ReadonlyArray<HttpApi.Constraint> = await Promise.all(
 
 const endpoints = (apis as ReadonlyArray<HttpApi.Top>).flatMap((api) =>
   Object.values(api.groups as Readonly<Record<string, HttpApiGroup.Top>>).flatMap((group) =>
-    Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) => ({ group, endpoint }))
+    Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) => ({
+      group,
+      endpoint
+    }))
   )
 )
 
 /** Codes that no endpoint declares: they come before or instead of one, or before a websocket's upgrade. */
 const ofTheDoor: ReadonlySet<ErrorCode> = new Set([
-  "METHOD_NOT_ALLOWED", "NOT_FOUND", "INVALID_FORMAT", "ORIGIN_NOT_ALLOWED", "HOST_NOT_ALLOWED"
+  "METHOD_NOT_ALLOWED",
+  "NOT_FOUND",
+  "INVALID_FORMAT",
+  "ORIGIN_NOT_ALLOWED",
+  "HOST_NOT_ALLOWED"
 ])
 
 /** Published codes whose routes are not built yet, and why. */
@@ -87,8 +94,10 @@ describe("errors", () => {
 describe("a route", () => {
   it("is held to the limit that its group names, where it names none itself", () => {
     const limitOf = (name: string) =>
-      new Set(endpoints.filter(({ endpoint, group }) => group.identifier === name && hasMiddleware(endpoint, Anonymous))
-        .map(({ endpoint, group }) => addressLimitOf({ endpoint, group } as Parameters<typeof addressLimitOf>[0])))
+      new Set(
+        endpoints.filter(({ endpoint, group }) => group.identifier === name && hasMiddleware(endpoint, Anonymous))
+          .map(({ endpoint, group }) => addressLimitOf({ endpoint, group } as Parameters<typeof addressLimitOf>[0]))
+      )
     assert.deepStrictEqual([...limitOf("tokenBadges")], ["badge"])
     assert.deepStrictEqual([...limitOf("docs")], ["document"])
     assert.isTrue(limitOf("sign-in").has("nonce"))

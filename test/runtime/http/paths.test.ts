@@ -1,6 +1,6 @@
 /**
- * Goal: one URL is one resource however it is spelled, and no other spelling reaches it.
- * Method: the door over two groups, one of each error family; calls that differ in nothing but the spelling of the path.
+ * Goal: one URL is one resource however it is spelled, and no other spelling reaches it. Method: the door over two
+ * groups, one of each error family; calls that differ in nothing but the spelling of the path.
  */
 import { assert, describe, it as test, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
@@ -68,7 +68,9 @@ layer(served as Layer.Layer<Api>)("the path of a request", (it) => {
         yield* call(`/api/v1/things/${each}/ok`, { method: "POST", headers })
       }
       assert.strictEqual(runs.count - before, 2)
-      for (const each of ["a", "A", "a%2Fb", "a%2fb"]) yield* call(`/api/v1/things/${each}/ok`, { method: "POST", headers })
+      for (const each of ["a", "A", "a%2Fb", "a%2fb"]) {
+        yield* call(`/api/v1/things/${each}/ok`, { method: "POST", headers })
+      }
       assert.strictEqual(runs.count - before, 5)
     }))
 
@@ -76,7 +78,9 @@ layer(served as Layer.Layer<Api>)("the path of a request", (it) => {
     Effect.gen(function*() {
       const { call } = yield* Api
       const before = runs.count
-      const spellings = (path: string) => [`${path}/`, path.replace("/v1/", "//v1/"), path.toUpperCase(), `/${path}`, path.replace("v1", "V1")]
+      const spellings = (
+        path: string
+      ) => [`${path}/`, path.replace("/v1/", "//v1/"), path.toUpperCase(), `/${path}`, path.replace("v1", "V1")]
       for (const path of spellings("/api/v1/things")) {
         const headers = { ...key, "idempotency-key": path }
         assert.strictEqual(wrappedCode(yield* call(path, { headers: key })), "404 NOT_FOUND", path)
@@ -107,7 +111,10 @@ layer(served as Layer.Layer<Api>)("the path of a request", (it) => {
         const flat = yield* call(`/api/v1/flat-things/fail/${part}`, { headers: key })
         assert.strictEqual(flatCode(flat), "400 VALIDATION_ERROR", part)
         assert.include(flat.json.error, "percent-encod")
-        assert.strictEqual(wrappedCode(yield* call(`/api/v1/things/fail/${part}`, { headers: key })), "400 VALIDATION_ERROR")
+        assert.strictEqual(
+          wrappedCode(yield* call(`/api/v1/things/fail/${part}`, { headers: key })),
+          "400 VALIDATION_ERROR"
+        )
         assert.strictEqual(wrappedCode(yield* call(`/nowhere/${part}`, { headers: key })), "400 VALIDATION_ERROR")
       }
     }))
@@ -120,7 +127,11 @@ layer(served as Layer.Layer<Api>)("the path of a request", (it) => {
         const flat = yield* call(`/api/v1/flat-things?a=${part}`, { headers: key, body: {} })
         assert.strictEqual(flatCode(flat), "400 VALIDATION_ERROR", part)
         assert.include(flat.json.error, "query is not percent-encoded")
-        assert.strictEqual(wrappedCode(yield* call(`/api/v1/things?limit=5&${part}=1`, { headers: key })), "400 VALIDATION_ERROR", part)
+        assert.strictEqual(
+          wrappedCode(yield* call(`/api/v1/things?limit=5&${part}=1`, { headers: key })),
+          "400 VALIDATION_ERROR",
+          part
+        )
       }
       assert.strictEqual(runs.count, before)
       // What is well formed is read as before, and pages take whatever their links carry.

@@ -18,7 +18,9 @@ const instance = (database: TestDatabase) =>
 
 /** Work that says when it has begun, and lasts until it is interrupted. */
 const holding = (leases: Leases["Service"], begun: (fence: Fence) => void) =>
-  Effect.forkChild(leases.hold("work", ttlMillis, (fence) => Effect.andThen(Effect.sync(() => begun(fence)), Effect.never)))
+  Effect.forkChild(
+    leases.hold("work", ttlMillis, (fence) => Effect.andThen(Effect.sync(() => begun(fence)), Effect.never))
+  )
 
 describe("a lease", () => {
   it.effect("is held by one at a time, and passes on with a higher token when it is given up", () =>
@@ -36,8 +38,11 @@ describe("a lease", () => {
           inside--
           return fence.token
         })
-      const all = yield* Effect.forkChild(Effect.forEach([...nodes, ...nodes], ({ leases }) =>
-        leases.hold("work", ttlMillis, work), { concurrency: "unbounded" }))
+      const all = yield* Effect.forkChild(
+        Effect.forEach([...nodes, ...nodes], ({ leases }) => leases.hold("work", ttlMillis, work), {
+          concurrency: "unbounded"
+        })
+      )
       // A leap, then time for the database to answer what the leap made due: a holder that lives renews in time.
       while (all.pollUnsafe() === undefined) yield* Effect.andThen(third, nodes[1]!.sql`select pg_sleep(0.01)`)
       yield* Fiber.join(all)
@@ -60,10 +65,15 @@ describe("a lease", () => {
       const { leases, sql } = yield* instance(yield* freshDatabase)
       const fences: Array<Fence> = []
       let interrupted = 0
-      yield* Effect.forkChild(leases.hold("work", ttlMillis, (fence) =>
-        Effect.andThen(Effect.sync(() => fences.push(fence)), Effect.never).pipe(
-          Effect.onInterrupt(() => Effect.sync(() => interrupted++))
-        )))
+      yield* Effect.forkChild(
+        leases.hold("work", ttlMillis, (fence) =>
+          Effect.andThen(
+            Effect.sync(() => fences.push(fence)),
+            Effect.never
+          ).pipe(
+            Effect.onInterrupt(() => Effect.sync(() => interrupted++))
+          ))
+      )
       while (fences.length < 1) yield* Effect.yieldNow
       yield* sql`update leases set holder = 'thief', token = token + 1, until = now() + interval '1 hour'`
       while (interrupted < 1) yield* third
@@ -85,7 +95,9 @@ describe("a lease", () => {
         )))
       yield* Deferred.await(begun)
       yield* sql`alter table leases rename to hidden`
-      while (!Deferred.isDoneUnsafe(stopped)) yield* third
+      while (!Deferred.isDoneUnsafe(stopped)) {
+        yield* third
+      }
     }))
 
   it.effect("of an instance that died passes on within its term, though the database's clock was set back an hour", () =>
@@ -99,7 +111,9 @@ describe("a lease", () => {
         yield* Effect.andThen(third, sql`select pg_sleep(0.05)`)
       }
       assert.deepStrictEqual(fences, [{ name: "work", token: 8n }])
-      const [row] = yield* sql<{ ordinary: boolean }>`select until < now() + interval '2 minutes' as ordinary from leases`
+      const [row] = yield* sql<
+        { ordinary: boolean }
+      >`select until < now() + interval '2 minutes' as ordinary from leases`
       assert.isTrue(row!.ordinary)
     }))
 

@@ -47,7 +47,11 @@ describe("merchants' clocks", () => {
       const clock = yield* MerchantClock
       const other = yield* another
       yield* clock.advance(1, 60)
-      yield* until("the other instance knows", Effect.sync(() => other.aheadSeconds(1, "devnet")), (ahead) => ahead === 60)
+      yield* until(
+        "the other instance knows",
+        Effect.sync(() => other.aheadSeconds(1, "devnet")),
+        (ahead) => ahead === 60
+      )
       const reached = yield* Effect.all([clock.advance(2, 5), other.advance(2, 7)], { concurrency: 2 })
       assert.strictEqual(Math.max(...reached), 12)
       yield* Effect.all(Array.from({ length: 20 }, () => clock.advance(2, 1)), { concurrency: 20 })
@@ -87,7 +91,11 @@ describe("merchants' clocks", () => {
         SELECT endpoint_id, round(extract(epoch FROM due_at - created_at))::text AS due
         FROM webhook_deliveries ORDER BY event_seq`
       assert.deepStrictEqual(rows.map(({ due, endpoint_id }) => [endpoint_id, due]), [
-        ["waits", "600"], ["mainnet", "3600"], ["other", "3600"], ["due", "-10"], ["over", null]
+        ["waits", "600"],
+        ["mainnet", "3600"],
+        ["other", "3600"],
+        ["due", "-10"],
+        ["over", null]
       ])
     }).pipe(Effect.provide(served)))
 })
@@ -122,7 +130,9 @@ describe("due rows by merchants' clocks", () => {
           due_at: roll(6) === 0 ? null : now - 50 + roll(350)
         }))
         yield* sql`DELETE FROM promises`
-        yield* sql`INSERT INTO promises SELECT * FROM json_populate_recordset(null::promises, ${JSON.stringify(table)}::json)`
+        yield* sql`INSERT INTO promises SELECT * FROM json_populate_recordset(null::promises, ${
+          JSON.stringify(table)
+        }::json)`
         const sooner = ({ environment, merchant_id }: (typeof table)[number]) =>
           clock.aheadSeconds(merchant_id, environment)
         const waiting = table.filter(({ due_at }) => due_at !== null)
@@ -148,7 +158,8 @@ describe("due rows by merchants' clocks", () => {
         Effect.map(
           sql<Record<string, string>>`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM ${dueRows(50, 100)} p`,
           (rows) => rows.map((row) => Object.values(row)[0]).join("\n")
-        ))
+        )
+      )
       const alone = yield* plan
       assert.include(alone, "promises_due ")
       assert.notInclude(alone, "promises_due_by_merchant")

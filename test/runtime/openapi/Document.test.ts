@@ -6,7 +6,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import {
-  errors, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, RequiresAllSchemes, WrappedErrors
+  errors,
+  FlatErrors,
+  IdempotencyRequired,
+  Idempotent,
+  MerchantAuth,
+  RequiresAllSchemes,
+  WrappedErrors
 } from "../../../runtime/Http.ts"
 import { documentOf, documentSteps, textSteps } from "../../../runtime/openapi/Document.ts"
 
@@ -32,7 +38,9 @@ const things = HttpApiGroup.make("things").add(
     success: Thing,
     error: errors("wrapped", "NOT_FOUND", "VALIDATION_ERROR")
   }).middleware(IdempotencyRequired),
-  HttpApiEndpoint.delete("remove", "/things/:id", { params: { id: Schema.String }, success: Thing }).middleware(Idempotent),
+  HttpApiEndpoint.delete("remove", "/things/:id", { params: { id: Schema.String }, success: Thing }).middleware(
+    Idempotent
+  ),
   HttpApiEndpoint.patch("change", "/things/:thing_id", {
     params: { thing_id: Schema.String },
     payload: Thing,
@@ -58,7 +66,9 @@ const response = (operation: any, status: number) => {
 const create = paths["/things"].post
 
 const references = (operation: any): ReadonlyArray<string> =>
-  operation.parameters.flatMap(({ $ref }: { readonly $ref?: string }) => $ref === undefined ? [] : [$ref.split("/").at(-1)])
+  operation.parameters.flatMap(({ $ref }: { readonly $ref?: string }) =>
+    $ref === undefined ? [] : [$ref.split("/").at(-1)]
+  )
 
 describe("the document", () => {
   it("offers credentials of one middleware as alternatives, and asks for a pair together", () => {
@@ -83,7 +93,12 @@ describe("the document", () => {
       Object.keys(response(operation, status).content["application/json"].examples).toSorted()
     assert.deepStrictEqual(codes(create, 404), ["NOT_FOUND"])
     assert.deepStrictEqual(codes(create, 409), ["IDEMPOTENCY_REQUEST_IN_PROGRESS"])
-    assert.includeMembers(codes(create, 400), ["VALIDATION_ERROR", "INVALID_JSON", "INVALID_VERSION", "IDEMPOTENCY_KEY_MISSING"])
+    assert.includeMembers(codes(create, 400), [
+      "VALIDATION_ERROR",
+      "INVALID_JSON",
+      "INVALID_VERSION",
+      "IDEMPOTENCY_KEY_MISSING"
+    ])
     assert.includeMembers(codes(create, 401), ["UNAUTHORIZED", "API_KEY_INVALID"])
     assert.deepStrictEqual(Object.keys(paths["/page"].get.responses), ["200", "400", "404", "429", "500", "503"])
     assert.deepStrictEqual(
@@ -109,7 +124,10 @@ describe("the document", () => {
   it("says in 429 when to try again, and in every answer which limit holds", () => {
     assert.property(response(create, 429).headers, "Retry-After")
     for (const status of Object.keys(create.responses)) {
-      assert.includeMembers(Object.keys(response(create, Number(status)).headers), ["X-Request-Id", "RateLimit-Remaining"])
+      assert.includeMembers(Object.keys(response(create, Number(status)).headers), [
+        "X-Request-Id",
+        "RateLimit-Remaining"
+      ])
     }
   })
 
@@ -129,7 +147,7 @@ describe("the document", () => {
 /** What a generator returns, and in how many steps. */
 const run = <A>(steps: Iterator<unknown, A>) => {
   let count = 0
-  for (let step = steps.next(); ; step = steps.next()) {
+  for (let step = steps.next();; step = steps.next()) {
     if (step.done === true) return { result: step.value, count }
     count++
   }
@@ -150,7 +168,8 @@ describe("the document of a running service", () => {
   it("shows both of two schemas that have one name in different groups", () => {
     const named = (schema: Schema.Top) => schema.annotate({ identifier: "Box" })
     const group = (name: string, success: Schema.Top) =>
-      HttpApiGroup.make(name).add(HttpApiEndpoint.get("read", `/${name}` as "/x", { success: success as never })).middleware(FlatErrors)
+      HttpApiGroup.make(name).add(HttpApiEndpoint.get("read", `/${name}` as "/x", { success: success as never }))
+        .middleware(FlatErrors)
     const both: any = documentOf([
       HttpApi.make("a").add(group("a", named(Schema.Struct({ width: Schema.String }))) as never),
       HttpApi.make("b").add(group("b", named(Schema.Struct({ weight: Schema.String }))) as never)

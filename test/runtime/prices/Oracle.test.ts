@@ -5,18 +5,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Logger, Metric, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { type PricePoint, type PriceSource, PriceSourceError, Prices, type Spot } from "../../../runtime/Prices.ts"
+import { type PricePoint, Prices, type PriceSource, PriceSourceError, type Spot } from "../../../runtime/Prices.ts"
 import {
   accept,
-  agree,
-  askAgainMillis,
-  isRefusal,
-  decidePrice,
   type AcceptedPrice,
+  agree,
+  applyPeg,
+  askAgainMillis,
+  decidePrice,
+  isRefusal,
   layer,
   layerWith,
   maximumAheadSeconds,
-  applyPeg,
   pollMillis,
   type Refusal,
   sourceTimeoutMillis
@@ -51,8 +51,7 @@ describe("agreement of prices", () => {
           const sorted = all.toSorted((a, b) => a - b)
           return sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!
         }
-        const kept = cents.filter((each) =>
-          Math.abs(each * 2 - twiceMedian(cents)) * 100 <= twiceMedian(cents) * 2)
+        const kept = cents.filter((each) => Math.abs(each * 2 - twiceMedian(cents)) * 100 <= twiceMedian(cents) * 2)
         if (kept.length === 0) return assert.isTrue(isRefusal(spot))
         if (isRefusal(spot)) return assert.fail(spot.reason)
         // Twice the median in cents, over 200: at most 14 digits, so the text is exact.
@@ -62,18 +61,22 @@ describe("agreement of prices", () => {
       })
   )
 
-  it.effect.prop("of two is close to at least two of the prices", [Schema.Array(Cents)], ([cents]) =>
-    Effect.sync(() => {
-      const spot = agree(cents.map((each, index) => price(each, index)), 2)
-      if (isRefusal(spot)) return
-      assert.isAtLeast(cents.length, 2)
-      // Each kept price and the result lie within 2 % of the first median: within 1/24 of each other.
-      const close = cents.filter((each) => {
-        const difference = BigInt(each) * spot.rate.denominator - spot.rate.numerator * 100n
-        return (difference < 0n ? -difference : difference) * 24n <= spot.rate.numerator * 100n
+  it.effect.prop(
+    "of two is close to at least two of the prices",
+    [Schema.Array(Cents)],
+    ([cents]) =>
+      Effect.sync(() => {
+        const spot = agree(cents.map((each, index) => price(each, index)), 2)
+        if (isRefusal(spot)) return
+        assert.isAtLeast(cents.length, 2)
+        // Each kept price and the result lie within 2 % of the first median: within 1/24 of each other.
+        const close = cents.filter((each) => {
+          const difference = BigInt(each) * spot.rate.denominator - spot.rate.numerator * 100n
+          return (difference < 0n ? -difference : difference) * 24n <= spot.rate.numerator * 100n
+        })
+        assert.isAtLeast(close.length, 2)
       })
-      assert.isAtLeast(close.length, 2)
-    }))
+  )
 
   it("leaves out a source that is far off, and gives no price when two disagree", () => {
     assert.strictEqual(
@@ -121,8 +124,7 @@ const scripted = (name: string, environments: PriceSource["environments"] = ["de
 }
 
 const always = (rate: string) => (assets: ReadonlyArray<string>) =>
-  Effect.map(Clock.currentTimeMillis, (now) =>
-    assets.map((asset) => ({ asset, rate, at: Math.floor(now / 1000) })))
+  Effect.map(Clock.currentTimeMillis, (now) => assets.map((asset) => ({ asset, rate, at: Math.floor(now / 1000) })))
 
 const failing = (name: string) => () => Effect.fail(new PriceSourceError({ source: name, reason: "down" }))
 
@@ -311,7 +313,8 @@ describe("Prices", () => {
         yield* TestClock.adjust(pollMillis)
         const error = yield* Effect.flip(quotes.spot(ether))
         assert.deepStrictEqual([error.reason, error.retryAfterSeconds], [
-          "The price jumped, and no second source confirms it", 15
+          "The price jumped, and no second source confirms it",
+          15
         ])
         assert.strictEqual(quotes.latest(ether)?.text, "3500.000000", "what is shown is the last good one")
         assert.strictEqual(logs.filter((line) => line.includes("ethereum: The price jumped")).length, 1)

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
 import { Leases } from "../../../runtime/Leases.ts"
-import { RateLimits, type RateLimitResult } from "../../../runtime/RateLimits.ts"
+import { type RateLimitResult, RateLimits } from "../../../runtime/RateLimits.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"
 import { mostInOneWindow, rateLimitsSuite, span } from "../../conformance/rateLimits.ts"
 import { connect, databaseLayer, freshDatabase, type TestDatabase } from "../../support/Database.ts"
@@ -15,7 +15,10 @@ const patienceMillis = 30_000
 const instance = (database: TestDatabase) =>
   Effect.map(
     Layer.build(Layer.fresh(
-      Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(connect(database)))
+      Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(
+        Layer.provide(LeasesOfDatabase.layer),
+        Layer.provide(connect(database))
+      )
     )),
     Context.get(RateLimits)
   )
@@ -65,10 +68,12 @@ describe("windows in the database", () => {
         for (let call = 0; call < 100; call++) yield* limits.take("key", "flood", 3)
         assert.strictEqual(asked, 4)
       }).pipe(
-        Effect.provide(Database.layerWith({ timeoutMillis: patienceMillis }).pipe(
-          Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
-          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
-        ))
+        Effect.provide(
+          Database.layerWith({ timeoutMillis: patienceMillis }).pipe(
+            Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
+            Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
+          )
+        )
       )
     }).pipe(Effect.provide(databaseLayer)))
 
@@ -80,7 +85,11 @@ describe("windows in the database", () => {
         yield* (yield* RateLimits).take("key", "gone", 3)
         assert.strictEqual(yield* rows, 1)
         while ((yield* rows) > 0) yield* Effect.sleep(50)
-      }).pipe(Effect.provide(Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer))))
+      }).pipe(
+        Effect.provide(
+          Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer))
+        )
+      )
     }).pipe(Effect.provide(databaseLayer)))
 
   it.live("are kept by the instance itself while the database is away, and nobody is refused without need", () =>
@@ -88,12 +97,16 @@ describe("windows in the database", () => {
       const limits = yield* RateLimits
       const verdicts = yield* Effect.forEach([1, 2, 3], () => limits.take("key", "k", 2))
       assert.deepStrictEqual(verdicts.map(({ accepted, remaining }) => [accepted, remaining]), [
-        [true, 1], [true, 0], [false, 0]
+        [true, 1],
+        [true, 0],
+        [false, 0]
       ])
       for (const { resetMillis } of verdicts) assert.isTrue(resetMillis > 0 && resetMillis <= span, String(resetMillis))
       assert.isTrue((yield* limits.take("key", "other", 2)).accepted)
-    }).pipe(Effect.provide(Database.layerWith({ span }).pipe(
-      Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
-      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
-    ))))
+    }).pipe(Effect.provide(
+      Database.layerWith({ span }).pipe(
+        Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
+        Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
+      )
+    )))
 })

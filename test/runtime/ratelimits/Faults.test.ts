@@ -21,10 +21,12 @@ const faulty = Effect.fnUntraced(function*(instances: number, seed: number) {
   const lines = yield* Effect.forEach(Array.from({ length: instances }), () => makeDatabaseProxy(database))
   const limits = yield* Effect.forEach(lines, ({ url }) =>
     Effect.map(
-      Layer.build(Layer.fresh(Database.layerWith({ span, timeoutMillis: 60 }).pipe(
-        Layer.provide(LeasesOfDatabase.layer),
-        Layer.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 4 }))
-      ))),
+      Layer.build(Layer.fresh(
+        Database.layerWith({ span, timeoutMillis: 60 }).pipe(
+          Layer.provide(LeasesOfDatabase.layer),
+          Layer.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 4 }))
+        )
+      )),
       Context.get(RateLimits)
     ))
   const end = performance.now() + 12 * span
@@ -53,12 +55,16 @@ const faulty = Effect.fnUntraced(function*(instances: number, seed: number) {
 })
 
 describe("limits while the database fails now and then", () => {
-  it.live("one instance accepts no more than the limit in any window, and goes on accepting", () =>
-    Effect.gen(function*() {
-      const { accepted, most } = yield* faulty(1, 7)
-      assert.isAtMost(most, limit)
-      assert.isAtLeast(accepted, 2 * limit)
-    }).pipe(Effect.scoped), 30_000)
+  it.live(
+    "one instance accepts no more than the limit in any window, and goes on accepting",
+    () =>
+      Effect.gen(function*() {
+        const { accepted, most } = yield* faulty(1, 7)
+        assert.isAtMost(most, limit)
+        assert.isAtLeast(accepted, 2 * limit)
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
   it.live("two instances accept no more than twice the limit", () =>
     Effect.gen(function*() {

@@ -15,24 +15,28 @@ describe("windows in memory", () => {
   ])
   const Gaps = Schema.Array(Gap).check(Schema.isMaxLength(600))
 
-  it.effect.prop("never hold more than 100 in any 60 s, and refuse only when they would, whenever calls come", [Gaps], ([gaps]) =>
-    Effect.gen(function*() {
-      const limits = yield* RateLimits
-      const accepted: Array<number> = []
-      let now = 0
-      for (const gap of gaps) {
-        yield* TestClock.adjust(gap)
-        now += gap
-        const inWindow = accepted.filter((at) => now - at <= windowMillis).length
-        const verdict = yield* limits.take("key", "k", 100)
-        assert.strictEqual(verdict.accepted, inWindow < 100)
-        if (verdict.accepted) accepted.push(now)
-        assert.strictEqual(verdict.remaining, 100 - Math.min(100, inWindow + 1))
-      }
-      for (let index = 100; index < accepted.length; index++) {
-        assert.isAbove(accepted[index]! - accepted[index - 100]!, windowMillis)
-      }
-    }).pipe(Effect.provide(Memory.layer, { local: true })))
+  it.effect.prop(
+    "never hold more than 100 in any 60 s, and refuse only when they would, whenever calls come",
+    [Gaps],
+    ([gaps]) =>
+      Effect.gen(function*() {
+        const limits = yield* RateLimits
+        const accepted: Array<number> = []
+        let now = 0
+        for (const gap of gaps) {
+          yield* TestClock.adjust(gap)
+          now += gap
+          const inWindow = accepted.filter((at) => now - at <= windowMillis).length
+          const verdict = yield* limits.take("key", "k", 100)
+          assert.strictEqual(verdict.accepted, inWindow < 100)
+          if (verdict.accepted) accepted.push(now)
+          assert.strictEqual(verdict.remaining, 100 - Math.min(100, inWindow + 1))
+        }
+        for (let index = 100; index < accepted.length; index++) {
+          assert.isAbove(accepted[index]! - accepted[index - 100]!, windowMillis)
+        }
+      }).pipe(Effect.provide(Memory.layer, { local: true }))
+  )
 
   it.effect("tell a refused caller the very moment from which it is accepted", () =>
     Effect.gen(function*() {
@@ -102,27 +106,31 @@ describe("windows in memory", () => {
     Schema.Literals([0, 0, 0, 1, 500, 20_000, windowMillis, windowMillis + 1])
   ])).check(Schema.isMaxLength(300))
 
-  it.effect.prop("never give anybody more than the limit, and take from nobody more than others' calls by the capacity", [Calls], ([calls]) =>
-    Effect.gen(function*() {
-      const limits = yield* RateLimits
-      const [capacity, limit] = [4, 5]
-      const accepted: Array<{ readonly who: string; readonly at: number }> = []
-      let now = 0
-      for (const [caller, gap] of calls) {
-        yield* TestClock.adjust(gap)
-        now += gap
-        const who = `caller ${caller}`
-        const own = accepted.filter((call) => call.who === who && now - call.at <= windowMillis).length
-        const lately = accepted.filter(({ at }) => now - at <= 2 * windowMillis).length
-        const verdict = yield* limits.take("anonymous", who, limit)
-        if (verdict.accepted) {
-          assert.isBelow(own, limit)
-          accepted.push({ who, at: now })
-        } else {
-          assert.isAtLeast(own + lately / capacity, limit)
+  it.effect.prop(
+    "never give anybody more than the limit, and take from nobody more than others' calls by the capacity",
+    [Calls],
+    ([calls]) =>
+      Effect.gen(function*() {
+        const limits = yield* RateLimits
+        const [capacity, limit] = [4, 5]
+        const accepted: Array<{ readonly who: string; readonly at: number }> = []
+        let now = 0
+        for (const [caller, gap] of calls) {
+          yield* TestClock.adjust(gap)
+          now += gap
+          const who = `caller ${caller}`
+          const own = accepted.filter((call) => call.who === who && now - call.at <= windowMillis).length
+          const lately = accepted.filter(({ at }) => now - at <= 2 * windowMillis).length
+          const verdict = yield* limits.take("anonymous", who, limit)
+          if (verdict.accepted) {
+            assert.isBelow(own, limit)
+            accepted.push({ who, at: now })
+          } else {
+            assert.isAtLeast(own + lately / capacity, limit)
+          }
         }
-      }
-    }).pipe(Effect.provide(Memory.layerWith({ capacity: 4 }), { local: true })))
+      }).pipe(Effect.provide(Memory.layerWith({ capacity: 4 }), { local: true }))
+  )
 
   it.effect("cost no more after 100,000 calls than after 1,000", () =>
     Effect.gen(function*() {

@@ -28,15 +28,19 @@ const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirector
 const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply"]
 
 describe("sealed text", () => {
-  it.effect.prop("opens to what it was, under the same label only", [Schema.String], ([text]) =>
-    Effect.gen(function*() {
-      // Half of a surrogate pair is no text: UTF-8 cannot hold it.
-      const plain = text.toWellFormed()
-      const secrets = yield* fromMasters([Buffer.alloc(32, 7)])
-      const sealed = secrets.seal("webhook", plain)
-      assert.strictEqual(secrets.open("webhook", sealed), plain)
-      assert.isUndefined(secrets.open("reply", sealed))
-    }))
+  it.effect.prop(
+    "opens to what it was, under the same label only",
+    [Schema.String],
+    ([text]) =>
+      Effect.gen(function*() {
+        // Half of a surrogate pair is no text: UTF-8 cannot hold it.
+        const plain = text.toWellFormed()
+        const secrets = yield* fromMasters([Buffer.alloc(32, 7)])
+        const sealed = secrets.seal("webhook", plain)
+        assert.strictEqual(secrets.open("webhook", sealed), plain)
+        assert.isUndefined(secrets.open("reply", sealed))
+      })
+  )
 
   it.effect("does not open when any byte was changed or cut", () =>
     Effect.gen(function*() {

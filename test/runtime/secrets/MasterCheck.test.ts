@@ -23,20 +23,29 @@ interface Given {
 }
 
 /** What a start with these keys does before anything else uses them. */
-const start = <A = void>(database: TestDatabase, given: Given, then?: Effect.Effect<A, unknown, SqlClient.SqlClient | Secrets>) =>
+const start = <A = void>(
+  database: TestDatabase,
+  given: Given,
+  then?: Effect.Effect<A, unknown, SqlClient.SqlClient | Secrets>
+) =>
   Effect.andThen(checkMaster, then ?? Effect.void).pipe(
     Effect.provide(
       Layer.fresh(secretsLayer).pipe(
         Layer.provideMerge(Layer.fresh(connect(database))),
-        Layer.provideMerge(Layer.succeed(Settings, Settings.of({
-          ...Schema.decodeUnknownSync(SettingsSchema)({
-            environments: ["devnet"],
-            ...(given.master === undefined ? {} : { secrets: { master: given.master, lostKeys: given.lostKeys ?? [] } })
-          }),
-          publicUrl: "http://localhost",
-          dataDirectory: given.directory ?? "/nowhere",
-          instanceId: "test"
-        })))
+        Layer.provideMerge(Layer.succeed(
+          Settings,
+          Settings.of({
+            ...Schema.decodeUnknownSync(SettingsSchema)({
+              environments: ["devnet"],
+              ...(given.master === undefined
+                ? {}
+                : { secrets: { master: given.master, lostKeys: given.lostKeys ?? [] } })
+            }),
+            publicUrl: "http://localhost",
+            dataDirectory: given.directory ?? "/nowhere",
+            instanceId: "test"
+          })
+        ))
       ),
       { local: true }
     ),
@@ -61,124 +70,169 @@ const sealedEndpoint = Effect.gen(function*() {
 })
 
 const promise = (name: string, body: Effect.Effect<unknown, unknown, any>) =>
-  it.live(name, () => (body as Effect.Effect<unknown, unknown, never>).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+  it.live(
+    name,
+    () => (body as Effect.Effect<unknown, unknown, never>).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
 
 describe("the service does not start", () => {
-  promise("with another key than its database was used with, and says which, where it was, and what is lost", Effect.gen(function*() {
-    const database = yield* freshDatabase
-    assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
-    assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
-    const said = refusalOf(yield* start(database, { master: [key(2)] }))
-    for (const part of [
-      `belongs to the master key ${nameOf(1)}, in use since 20`,
-      `from secrets.master, and secrets.master gives ${nameOf(2)}`,
-      `Put the key ${nameOf(1)} into secrets.master again, after the new one if you are replacing it.`,
-      "Without it no API key, session or webhook secret in this database works;",
-      `set secrets.lostKeys to ["${nameOf(1)}"]`
-    ]) assert.include(said, part)
-    assert.notInclude(said, key(1))
-    assert.notInclude(said, key(2))
-  }))
-
-  promise("where the key file of a kept database is lost: it says so, how to go on, and makes no new key", Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const directory = yield* fs.makeTempDirectoryScoped()
-    const database = yield* freshDatabase
-    const file = `${directory}/${masterFile}`
-    assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
-    assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
-    const first = yield* fs.readFileString(file)
-    const name = fingerprintOf(checkValueOf(Buffer.from(first.trim(), "hex")))
-    yield* fs.remove(file)
-    for (const _ of ["first", "second"]) {
-      const said = refusalOf(yield* start(database, { directory }))
-      assert.match(said, /^The master key is missing: this database belongs to the master key/)
-      assert.include(said, `in use since`)
-      assert.include(said, `from ${file}, and ${file} is missing. Put the key ${name} back into ${file}, from your copy`)
-      assert.include(said, "set data.directory and the database to new, empty ones")
-      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
-    }
-    yield* fs.writeFileString(file, first)
-    assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
-  }))
-
-  promise("where the key file is lost and the database of an older build holds sealed values", Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const directory = yield* fs.makeTempDirectoryScoped()
-    const database = yield* freshDatabase
-    assert.strictEqual(refusalOf(yield* start(database, { directory }, sealedEndpoint)), "started")
-    yield* fs.remove(`${directory}/${masterFile}`)
-    const said = refusalOf(yield* start(database, { directory }))
-    assert.include(said, `${directory}/${masterFile} is missing, and this database holds values sealed with the key`)
-    assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
-  }))
-
-  promise("with another key file than its database was used with", Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const directory = yield* fs.makeTempDirectoryScoped()
-    const database = yield* freshDatabase
-    assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
-    yield* fs.writeFileString(`${directory}/${masterFile}`, key(2))
-    const said = refusalOf(yield* start(database, { directory }))
-    assert.include(said, `${directory}/${masterFile} gives ${nameOf(2)}`)
-    assert.include(said, "set data.directory and the database to new, empty ones")
-  }))
-
-  promise("on a database of an older build that holds what its key cannot open; one that opens it is remembered", Effect.gen(function*() {
-    const database = yield* freshDatabase
-    assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] }, sealedEndpoint)), "started")
-    const said = refusalOf(yield* start(database, { master: [key(2)] }))
-    assert.include(said, "no key of secrets.master opens the sealed values in this database")
-    assert.include(said, "set secrets.lostKeys to [\"unknown\"]")
-    // Refusing remembered nothing.
-    assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
-    assert.include(refusalOf(yield* start(database, { master: [key(2)] })), `belongs to the master key ${nameOf(1)}`)
-  }))
-
-  promise("as the second of two that begin at once on an empty database with different keys", Effect.gen(function*() {
-    for (let round = 0; round < 5; round++) {
+  promise(
+    "with another key than its database was used with, and says which, where it was, and what is lost",
+    Effect.gen(function*() {
       const database = yield* freshDatabase
-      const ends = yield* Effect.forEach([1, 2], (fill) => start(database, { master: [key(fill)] }), { concurrency: 2 })
-      assert.lengthOf(ends.filter(Exit.isSuccess), 1)
-      const [, refused] = ends.map(refusalOf).toSorted((a, b) => Number(b === "started") - Number(a === "started"))
-      assert.include(refused!, "belongs to the master key")
-    }
-  }))
+      assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
+      assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
+      const said = refusalOf(yield* start(database, { master: [key(2)] }))
+      for (
+        const part of [
+          `belongs to the master key ${nameOf(1)}, in use since 20`,
+          `from secrets.master, and secrets.master gives ${nameOf(2)}`,
+          `Put the key ${nameOf(1)} into secrets.master again, after the new one if you are replacing it.`,
+          "Without it no API key, session or webhook secret in this database works;",
+          `set secrets.lostKeys to ["${nameOf(1)}"]`
+        ]
+      ) assert.include(said, part)
+      assert.notInclude(said, key(1))
+      assert.notInclude(said, key(2))
+    })
+  )
+
+  promise(
+    "where the key file of a kept database is lost: it says so, how to go on, and makes no new key",
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const database = yield* freshDatabase
+      const file = `${directory}/${masterFile}`
+      assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
+      const first = yield* fs.readFileString(file)
+      const name = fingerprintOf(checkValueOf(Buffer.from(first.trim(), "hex")))
+      yield* fs.remove(file)
+      for (const _ of ["first", "second"]) {
+        const said = refusalOf(yield* start(database, { directory }))
+        assert.match(said, /^The master key is missing: this database belongs to the master key/)
+        assert.include(said, `in use since`)
+        assert.include(
+          said,
+          `from ${file}, and ${file} is missing. Put the key ${name} back into ${file}, from your copy`
+        )
+        assert.include(said, "set data.directory and the database to new, empty ones")
+        assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+      }
+      yield* fs.writeFileString(file, first)
+      assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+    })
+  )
+
+  promise(
+    "where the key file is lost and the database of an older build holds sealed values",
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const database = yield* freshDatabase
+      assert.strictEqual(refusalOf(yield* start(database, { directory }, sealedEndpoint)), "started")
+      yield* fs.remove(`${directory}/${masterFile}`)
+      const said = refusalOf(yield* start(database, { directory }))
+      assert.include(said, `${directory}/${masterFile} is missing, and this database holds values sealed with the key`)
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+    })
+  )
+
+  promise(
+    "with another key file than its database was used with",
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const database = yield* freshDatabase
+      assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+      yield* fs.writeFileString(`${directory}/${masterFile}`, key(2))
+      const said = refusalOf(yield* start(database, { directory }))
+      assert.include(said, `${directory}/${masterFile} gives ${nameOf(2)}`)
+      assert.include(said, "set data.directory and the database to new, empty ones")
+    })
+  )
+
+  promise(
+    "on a database of an older build that holds what its key cannot open; one that opens it is remembered",
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] }, sealedEndpoint)), "started")
+      const said = refusalOf(yield* start(database, { master: [key(2)] }))
+      assert.include(said, "no key of secrets.master opens the sealed values in this database")
+      assert.include(said, "set secrets.lostKeys to [\"unknown\"]")
+      // Refusing remembered nothing.
+      assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")
+      assert.include(refusalOf(yield* start(database, { master: [key(2)] })), `belongs to the master key ${nameOf(1)}`)
+    })
+  )
+
+  promise(
+    "as the second of two that begin at once on an empty database with different keys",
+    Effect.gen(function*() {
+      for (let round = 0; round < 5; round++) {
+        const database = yield* freshDatabase
+        const ends = yield* Effect.forEach([1, 2], (fill) => start(database, { master: [key(fill)] }), {
+          concurrency: 2
+        })
+        assert.lengthOf(ends.filter(Exit.isSuccess), 1)
+        const [, refused] = ends.map(refusalOf).toSorted((a, b) => Number(b === "started") - Number(a === "started"))
+        assert.include(refused!, "belongs to the master key")
+      }
+    })
+  )
 })
 
 describe("a master key", () => {
-  promise("is one for two that begin at once over an empty database and share their data directory", Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    for (let round = 0; round < 5; round++) {
-      const directory = `${yield* fs.makeTempDirectoryScoped()}/data`
+  promise(
+    "is one for two that begin at once over an empty database and share their data directory",
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      for (let round = 0; round < 5; round++) {
+        const directory = `${yield* fs.makeTempDirectoryScoped()}/data`
+        const database = yield* freshDatabase
+        const ends = yield* Effect.forEach([1, 2], () => start(database, { directory }), { concurrency: 2 })
+        assert.deepStrictEqual(ends.map(refusalOf), ["started", "started"])
+        assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
+        assert.strictEqual((yield* fs.stat(`${directory}/${masterFile}`)).mode & 0o777, 0o600)
+      }
+    })
+  )
+
+  promise(
+    "is replaced by putting the new one first, and from then on the old one alone is refused",
+    Effect.gen(function*() {
       const database = yield* freshDatabase
-      const ends = yield* Effect.forEach([1, 2], () => start(database, { directory }), { concurrency: 2 })
-      assert.deepStrictEqual(ends.map(refusalOf), ["started", "started"])
-      assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
-      assert.strictEqual((yield* fs.stat(`${directory}/${masterFile}`)).mode & 0o777, 0o600)
-    }
-  }))
+      const said: Array<string> = []
+      for (const fills of [[1], [1, 2], [1], [2, 1], [2, 1], [1], [2], [1, 2], [1]]) {
+        const exit = yield* start(database, { master: fills.map(key) })
+        said.push(refusalOf(exit) === "started" ? "started" : "refused")
+      }
+      assert.deepStrictEqual(said, [
+        "started",
+        "started",
+        "started",
+        "started",
+        "started",
+        "refused",
+        "started",
+        "started",
+        "started"
+      ])
+    })
+  )
 
-  promise("is replaced by putting the new one first, and from then on the old one alone is refused", Effect.gen(function*() {
-    const database = yield* freshDatabase
-    const said: Array<string> = []
-    for (const fills of [[1], [1, 2], [1], [2, 1], [2, 1], [1], [2], [1, 2], [1]]) {
-      const exit = yield* start(database, { master: fills.map(key) })
-      said.push(refusalOf(exit) === "started" ? "started" : "refused")
-    }
-    assert.deepStrictEqual(said, [
-      "started", "started", "started", "started", "started", "refused", "started", "started", "started"
-    ])
-  }))
-
-  promise("that is lost for good is given up by its name, and by that of no other", Effect.gen(function*() {
-    const database = yield* freshDatabase
-    yield* start(database, { master: [key(1)] })
-    const withLost = (lostKeys: ReadonlyArray<string>) =>
-      Effect.map(start(database, { master: [key(2)], lostKeys }), (exit) => refusalOf(exit) === "started")
-    assert.isFalse(yield* withLost([nameOf(3)]))
-    assert.isFalse(yield* withLost(["unknown"]))
-    assert.isTrue(yield* withLost([nameOf(1)]))
-    assert.isTrue(yield* withLost([]))
-  }))
+  promise(
+    "that is lost for good is given up by its name, and by that of no other",
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      yield* start(database, { master: [key(1)] })
+      const withLost = (lostKeys: ReadonlyArray<string>) =>
+        Effect.map(start(database, { master: [key(2)], lostKeys }), (exit) => refusalOf(exit) === "started")
+      assert.isFalse(yield* withLost([nameOf(3)]))
+      assert.isFalse(yield* withLost(["unknown"]))
+      assert.isTrue(yield* withLost([nameOf(1)]))
+      assert.isTrue(yield* withLost([]))
+    })
+  )
 })

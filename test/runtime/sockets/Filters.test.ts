@@ -2,7 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { CommittedEvent } from "../../../runtime/Commit.ts"
-import { type EventStreamName, filterInputOf, isShown, readStreamQuery, type StreamFilters } from "../../../runtime/sockets/Filters.ts"
+import {
+  type EventStreamName,
+  filterInputOf,
+  isShown,
+  readStreamQuery,
+  type StreamFilters
+} from "../../../runtime/sockets/Filters.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { eventTypes } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
@@ -37,7 +43,11 @@ const AnyEvent = Schema.Struct({
 })
 
 const AnyFilters = Schema.Struct({
-  types: maybe(Schema.Array(one("*", "invoice.*", "invoice.paid", "invoice_payment.*", "commerce.*", "commerce.order.*", "unknown"))),
+  types: maybe(
+    Schema.Array(
+      one("*", "invoice.*", "invoice.paid", "invoice_payment.*", "commerce.*", "commerce.order.*", "unknown")
+    )
+  ),
   invoiceId: maybe(one("i1", "i2")),
   invoiceType: maybe(one("standard", "commerce")),
   customerId: maybe(one("c1", "c2")),
@@ -50,19 +60,27 @@ const objectOf = ({ address, commerce, network, type }: typeof AnyEvent.Type) =>
   type.startsWith("commerce.")
     ? { object: "commerce_order", wallet_address: address, wallet_network: network }
     : {
-      object: type.split(".")[0], invoice_type: commerce ? "commerce" : "standard",
-      payer_wallet_address: address, payer_wallet_network: network
+      object: type.split(".")[0],
+      invoice_type: commerce ? "commerce" : "standard",
+      payer_wallet_address: address,
+      payer_wallet_network: network
     }
 
 describe("a stream's filters", () => {
-  it.effect.prop("hold together: an event is shown where every one of them is met", [AnyEvent, AnyFilters, environments], ([event, filters, environment]) =>
+  it.effect.prop("hold together: an event is shown where every one of them is met", [
+    AnyEvent,
+    AnyFilters,
+    environments
+  ], ([event, filters, environment]) =>
     Effect.sync(() => {
       const object: Record<string, unknown> = objectOf(event)
       const stored = { ...event, data: JSON.stringify({ object }) } as unknown as CommittedEvent
       const isOrder = event.type.startsWith("commerce.")
       const same = (wanted: string | null, has: unknown) => wanted === null || wanted === has
       const wallet = event.address?.startsWith("0x") === true ? event.address.toLowerCase() : event.address
-      const wanted = filters.walletAddress?.startsWith("0x") === true ? filters.walletAddress.toLowerCase() : filters.walletAddress
+      const wanted = filters.walletAddress?.startsWith("0x") === true
+        ? filters.walletAddress.toLowerCase()
+        : filters.walletAddress
       const met = event.environment === environment &&
         (filters.types === null || selects(filters.types, event.type)) &&
         same(filters.invoiceId, event.invoiceId) && same(filters.customerId, event.customerId) &&
@@ -81,15 +99,24 @@ describe("a stream's filters", () => {
   it("are read from the address, and filter nothing where they are absent", () => {
     assert.deepStrictEqual(Object.values(filtersOf("merchant", "")), Array.from({ length: 7 }, () => null))
     assert.deepStrictEqual(
-      filtersOf("commerce", "types=invoice.*,commerce.order.created&invoice_id=i&invoice_type=commerce&customer_id=c&order_id=o"
-        + "&wallet_address=0xA&wallet_network=base&unknown=x"),
+      filtersOf(
+        "commerce",
+        "types=invoice.*,commerce.order.created&invoice_id=i&invoice_type=commerce&customer_id=c&order_id=o"
+          + "&wallet_address=0xA&wallet_network=base&unknown=x"
+      ),
       {
-        types: ["invoice.*", "commerce.order.created"], invoiceId: "i", invoiceType: "commerce", customerId: "c", orderId: "o",
-        walletAddress: "0xA", walletNetwork: "base"
+        types: ["invoice.*", "commerce.order.created"],
+        invoiceId: "i",
+        invoiceType: "commerce",
+        customerId: "c",
+        orderId: "o",
+        walletAddress: "0xA",
+        walletNetwork: "base"
       }
     )
     assert.deepInclude(read("merchant", "since=evt_5-7&environment=mainnet&format=event_v1"), {
-      environment: "mainnet", since: { id: "evt_5-7", position: { ms: 5n, seq: 7n } }
+      environment: "mainnet",
+      since: { id: "evt_5-7", position: { ms: 5n, seq: 7n } }
     })
   })
 

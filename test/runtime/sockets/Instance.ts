@@ -1,4 +1,7 @@
-/** Instances that serve merchants' streams, over one test database: the real commit log, bus, hub, route and watch of keys. */
+/**
+ * Instances that serve merchants' streams, over one test database: the real commit log, bus, hub, route and watch of
+ * keys.
+ */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -58,7 +61,10 @@ const served = Layer.mergeAll(
   Layer.effectDiscard(Effect.flatMap(Sockets, ({ close }) => Effect.addFinalizer(() => close)))
 ).pipe(
   Layer.provideMerge(NodeHttpServer.layer(createServer, {
-    port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100, websocket: websocketOptions
+    port: 0,
+    host: "127.0.0.1",
+    gracefulShutdownTimeout: 100,
+    websocket: websocketOptions
   })),
   Layer.provideMerge(Hub.layer),
   Layer.provideMerge(Layer.mergeAll(Ended.layer, credentials, Throttling.layerOver(Memory.layer))),
@@ -66,7 +72,10 @@ const served = Layer.mergeAll(
 )
 
 /** Starts an instance; it stops with the scope. Keys are `unknown` while their table cannot be asked. */
-export const instance = (database: TestDatabase, keys: ReadonlySet<string> & { readonly unknown?: boolean }): Effect.Effect<Instance, unknown, Scope.Scope> =>
+export const instance = (
+  database: TestDatabase,
+  keys: ReadonlySet<string> & { readonly unknown?: boolean }
+): Effect.Effect<Instance, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const context = yield* start(served.pipe(Layer.provideMerge(log(database))))
     const { commit, credentials, revocations } = {
@@ -75,18 +84,22 @@ export const instance = (database: TestDatabase, keys: ReadonlySet<string> & { r
       revocations: Context.get(context, Revocations)
     }
     yield* credentials.register((key) =>
-      Effect.succeed(keys.has(key)
-        ? {
-          merchantId: 1 as MerchantId,
-          environment: "devnet",
-          scope: key.startsWith("commerce") ? "commerce" : "merchant",
-          kind: "key",
-          credential: `key_${key}`,
-          apiVersion: newestVersion
-        }
-        : null))
-    yield* revocations.register("key", (ids) => 
-      keys.unknown === true ? Effect.die(new Error("no database"))
+      Effect.succeed(
+        keys.has(key)
+          ? {
+            merchantId: 1 as MerchantId,
+            environment: "devnet",
+            scope: key.startsWith("commerce") ? "commerce" : "merchant",
+            kind: "key",
+            credential: `key_${key}`,
+            apiVersion: newestVersion
+          }
+          : null
+      )
+    )
+    yield* revocations.register("key", (ids) =>
+      keys.unknown === true ?
+        Effect.die(new Error("no database"))
         : Effect.succeed(ids.filter((id) => keys.has(id.slice("key_".length)))))
     const { address } = Context.get(context, HttpServer.HttpServer)
     const url = `ws://127.0.0.1:${(address as { readonly port: number }).port}`
@@ -112,5 +125,11 @@ export const invoiceId = "00000000-0000-4000-8000-000000000001"
 
 /** An invoice as events carry it. */
 export const invoice = (n: number, more: Readonly<Record<string, unknown>> = {}): WireObject => ({
-  object: "invoice", id: invoiceId, invoice_type: "standard", status: "unpaid", customer_id: "c_1", n, ...more
+  object: "invoice",
+  id: invoiceId,
+  invoice_type: "standard",
+  status: "unpaid",
+  customer_id: "c_1",
+  n,
+  ...more
 })

@@ -1,7 +1,7 @@
 /**
- * Goal: however live events fall between the reads of a replay, each is told once and in order.
- * Method: a bus in memory whose reads are surrounded by commits that are told live, their numbers drawn from a list; the
- * real connection over a socket that keeps what is written.
+ * Goal: however live events fall between the reads of a replay, each is told once and in order. Method: a bus in memory
+ * whose reads are surrounded by commits that are told live, their numbers drawn from a list; the real connection over a
+ * socket that keeps what is written.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -9,7 +9,7 @@ import type { CommittedEvent } from "../../../runtime/Commit.ts"
 import type { EventBus } from "../../../runtime/EventBus.ts"
 import { Connection, maximumFramesBehind } from "../../../runtime/sockets/Connection.ts"
 import { textFrame } from "../../../runtime/sockets/Frames.ts"
-import { type ReplayQuery, replay } from "../../../runtime/sockets/Replay.ts"
+import { replay, type ReplayQuery } from "../../../runtime/sockets/Replay.ts"
 
 /** Keeps the texts of the frames written to it; `waiting` bytes never leave it. */
 const sink = (waiting = () => 0) => {
@@ -32,7 +32,11 @@ const sink = (waiting = () => 0) => {
     { close: (code: number) => void (closedWith = code) } as never,
     tcp as never,
     {
-      audience: { stream: "payment", invoiceId: "i" }, holder: "h", revocableAs: null, apiVersion: "v", expiresAtMillis: Infinity
+      audience: { stream: "payment", invoiceId: "i" },
+      holder: "h",
+      revocableAs: null,
+      apiVersion: "v",
+      expiresAtMillis: Infinity
     },
     { open: 0, slow: 0 },
     true,
@@ -61,7 +65,8 @@ const makeLog = (connection: Connection, bursts: ReadonlyArray<number>) => {
         yield* burst()
         return found
       }),
-    count: ({ position }: { readonly position: { readonly seq: bigint } }) => Effect.succeed(events.length - Number(position.seq)),
+    count: ({ position }: { readonly position: { readonly seq: bigint } }) =>
+      Effect.succeed(events.length - Number(position.seq)),
     prunedTo: () => Effect.succeed({ ms: 0n, seq: 0n })
   }
   return { bus: bus as unknown as EventBus["Service"], commit, events }
@@ -82,7 +87,11 @@ const numbersIn = (texts: ReadonlyArray<string>) => texts.filter((text) => /^\d+
 const Burst = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 450 }))
 
 describe("a replay", () => {
-  it.effect.prop("tells every event once and in order, whatever is committed while it reads", [Schema.Array(Burst), Burst, Burst], ([bursts, before, after]) =>
+  it.effect.prop("tells every event once and in order, whatever is committed while it reads", [
+    Schema.Array(Burst),
+    Burst,
+    Burst
+  ], ([bursts, before, after]) =>
     Effect.gen(function*() {
       const { connection, texts } = sink()
       const log = makeLog(connection, bursts)

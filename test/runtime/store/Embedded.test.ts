@@ -59,8 +59,10 @@ beforeAll(async () => {
   return () => rmSync(seed, { recursive: true, force: true })
 })
 
-const directory = Effect.tap(emptyDirectory, (path) =>
-  Effect.sync(() => assert.strictEqual(spawnSync("cp", ["-a", `${seed}/.`, path]).status, 0)))
+const directory = Effect.tap(
+  emptyDirectory,
+  (path) => Effect.sync(() => assert.strictEqual(spawnSync("cp", ["-a", `${seed}/.`, path]).status, 0))
+)
 
 const serverPid = (dataDirectory: string): number | undefined => {
   const file = join(dataDirectory, "postgres", "postmaster.pid")
@@ -115,7 +117,9 @@ const start = (
 
 storeSuite(
   "embedded",
-  Layer.unwrap(Effect.map(directory, (path) => storeLayer("embedded", { maxConnections: 4, allowRoot: false }, path, ["devnet"])))
+  Layer.unwrap(
+    Effect.map(directory, (path) => storeLayer("embedded", { maxConnections: 4, allowRoot: false }, path, ["devnet"]))
+  )
 )
 
 describe("the embedded server", () => {
@@ -221,7 +225,10 @@ describe("the embedded server", () => {
       assert.include(readdirSync(join(path, "postgres")), ".s.PGSQL.5432")
       yield* first.kill("SIGKILL")
       assert.strictEqual(yield* rows(path), 1n, "adopted by the same path")
-      assert.deepStrictEqual(readdirSync(tmpdir()).filter((name) => /^till-[0-9a-f]{12}$/.test(name) && !before.includes(name)), [])
+      assert.deepStrictEqual(
+        readdirSync(tmpdir()).filter((name) => /^till-[0-9a-f]{12}$/.test(name) && !before.includes(name)),
+        []
+      )
     }))
 
   it.live.runIf(root)("lets no other process of the account that it runs as log in", () =>
@@ -232,73 +239,86 @@ describe("the embedded server", () => {
       assert.strictEqual(yield* logIn(path, "tillwire", { uid: 0, gid: 0 }), "logged in")
     }))
 
-  it.live.runIf(root)("made by an earlier version, which let every process log in, is closed at the next start", () =>
-    Effect.gen(function*() {
-      const path = yield* directory
-      const hba = join(path, "postgres", "pg_hba.conf")
-      openToEveryone(hba)
-      yield* Effect.scoped(Effect.gen(function*() {
+  it.live.runIf(root)(
+    "made by an earlier version, which let every process log in, is closed at the next start",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* directory
+        const hba = join(path, "postgres", "pg_hba.conf")
+        openToEveryone(hba)
+        yield* Effect.scoped(Effect.gen(function*() {
+          yield* serve(path)
+          assert.match(yield* logIn(path, "postgres", nobody), /^refused: 28000/)
+        }))
+        // Also where the server of a service that was killed still runs, and is adopted.
+        openToEveryone(hba)
+        const first = yield* start(path)
+        yield* first.line
+        openToEveryone(hba)
+        process.kill(serverPid(path) ?? 0, "SIGHUP")
+        yield* Effect.repeat(logIn(path, "postgres", nobody), { until: (outcome) => outcome === "logged in" })
+        const pid = serverPid(path)
+        yield* first.kill("SIGKILL")
         yield* serve(path)
-        assert.match(yield* logIn(path, "postgres", nobody), /^refused: 28000/)
-      }))
-      // Also where the server of a service that was killed still runs, and is adopted.
-      openToEveryone(hba)
-      const first = yield* start(path)
-      yield* first.line
-      openToEveryone(hba)
-      process.kill(serverPid(path) ?? 0, "SIGHUP")
-      yield* Effect.repeat(logIn(path, "postgres", nobody), { until: (outcome) => outcome === "logged in" })
-      const pid = serverPid(path)
-      yield* first.kill("SIGKILL")
-      yield* serve(path)
-      assert.strictEqual(serverPid(path), pid, "the same server")
-      yield* Effect.repeat(logIn(path, "postgres", nobody), { until: (outcome) => outcome.startsWith("refused: 28000") })
-    }))
+        assert.strictEqual(serverPid(path), pid, "the same server")
+        yield* Effect.repeat(logIn(path, "postgres", nobody), {
+          until: (outcome) => outcome.startsWith("refused: 28000")
+        })
+      })
+  )
 
-  it.live.runIf(root)("follows no link that its account plants in the directory: nothing is read, written or given away", () =>
-    Effect.gen(function*() {
-      const path = yield* directory
-      const cluster = join(path, "postgres")
-      const secret = join(yield* emptyDirectory, "secret")
-      writeFileSync(secret, "7 the password of root\n", { mode: 0o600 })
-      for (const name of ["pg_hba.conf", "pg_ident.conf"]) {
-        rmSync(join(cluster, name))
-        symlinkSync(secret, join(cluster, name))
-      }
-      yield* Effect.scoped(serve(path))
-      assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
-      assert.strictEqual(statSync(secret).uid, 0)
-      const version = readFileSync(join(cluster, "PG_VERSION"))
-      rmSync(join(cluster, "PG_VERSION"))
-      symlinkSync(secret, join(cluster, "PG_VERSION"))
-      assert.notInclude(yield* refusal(path), "the password of root")
-      rmSync(join(cluster, "PG_VERSION"))
-      writeFileSync(join(cluster, "PG_VERSION"), version)
-      rmSync(join(path, "postgres.log"))
-      symlinkSync(secret, join(path, "postgres.log"))
-      assert.include(yield* refusal(path), "postgres.log")
-      assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
-      rmSync(join(path, "postgres.log"))
-      renameSync(cluster, join(path, "moved"))
-      symlinkSync(join(path, "moved"), cluster)
-      assert.include(yield* refusal(path), "is a link")
-    }))
+  it.live.runIf(root)(
+    "follows no link that its account plants in the directory: nothing is read, written or given away",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* directory
+        const cluster = join(path, "postgres")
+        const secret = join(yield* emptyDirectory, "secret")
+        writeFileSync(secret, "7 the password of root\n", { mode: 0o600 })
+        for (const name of ["pg_hba.conf", "pg_ident.conf"]) {
+          rmSync(join(cluster, name))
+          symlinkSync(secret, join(cluster, name))
+        }
+        yield* Effect.scoped(serve(path))
+        assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
+        assert.strictEqual(statSync(secret).uid, 0)
+        const version = readFileSync(join(cluster, "PG_VERSION"))
+        rmSync(join(cluster, "PG_VERSION"))
+        symlinkSync(secret, join(cluster, "PG_VERSION"))
+        assert.notInclude(yield* refusal(path), "the password of root")
+        rmSync(join(cluster, "PG_VERSION"))
+        writeFileSync(join(cluster, "PG_VERSION"), version)
+        rmSync(join(path, "postgres.log"))
+        symlinkSync(secret, join(path, "postgres.log"))
+        assert.include(yield* refusal(path), "postgres.log")
+        assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
+        rmSync(join(path, "postgres.log"))
+        renameSync(cluster, join(path, "moved"))
+        symlinkSync(join(path, "moved"), cluster)
+        assert.include(yield* refusal(path), "is a link")
+      })
+  )
 
-  it.live.runIf(root)("is not run by root where mainnet is served, unless that is asked for", () =>
-    Effect.gen(function*() {
-      const path = yield* directory
-      const onMainnet = (allowRoot: boolean) =>
-        Layer.build(storeLayer("embedded", { maxConnections: 2, allowRoot }, path, ["devnet", "mainnet"])).pipe(
-          Effect.provideService(References.MinimumLogLevel, "Fatal")
-        )
-      const before = readdirSync(path)
-      const refused = String(yield* Effect.flip(Effect.scoped(onMainnet(false))))
-      for (const part of ["Root may not run", `chown -R tillwire: ${path}`, "User=tillwire", "store.options.allowRoot"]) {
-        assert.include(refused, part)
-      }
-      assert.deepStrictEqual(readdirSync(path), before, "nothing was started")
-      yield* Effect.scoped(onMainnet(true))
-    }))
+  it.live.runIf(root)(
+    "is not run by root where mainnet is served, unless that is asked for",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* directory
+        const onMainnet = (allowRoot: boolean) =>
+          Layer.build(storeLayer("embedded", { maxConnections: 2, allowRoot }, path, ["devnet", "mainnet"])).pipe(
+            Effect.provideService(References.MinimumLogLevel, "Fatal")
+          )
+        const before = readdirSync(path)
+        const refused = String(yield* Effect.flip(Effect.scoped(onMainnet(false))))
+        for (
+          const part of ["Root may not run", `chown -R tillwire: ${path}`, "User=tillwire", "store.options.allowRoot"]
+        ) {
+          assert.include(refused, part)
+        }
+        assert.deepStrictEqual(readdirSync(path), before, "nothing was started")
+        yield* Effect.scoped(onMainnet(true))
+      })
+  )
 
   it.live.runIf(root)("names a directory it cannot write to", () =>
     Effect.gen(function*() {
@@ -310,37 +330,46 @@ describe("the embedded server", () => {
       assert.include(failed, "write permission")
     }))
 
-  it.live.runIf(root)("runs as another user than root, in a directory only root may walk to", () =>
-    Effect.gen(function*() {
-      const path = yield* directory
-      yield* serve(path)
-      const status = readFileSync(`/proc/${serverPid(path)}/status`, "utf8")
-      assert.notMatch(status, /^Uid:\s+0\b/m)
-      assert.match(status, /^Groups:\s*$/m, "no group of root is left")
-    }))
+  it.live.runIf(root)(
+    "runs as another user than root, in a directory only root may walk to",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* directory
+        yield* serve(path)
+        const status = readFileSync(`/proc/${serverPid(path)}/status`, "utf8")
+        assert.notMatch(status, /^Uid:\s+0\b/m)
+        assert.match(status, /^Groups:\s*$/m, "no group of root is left")
+      })
+  )
 
-  it.live.runIf(root)("runs for an ordinary user, and names the owner when another one comes", () =>
-    Effect.gen(function*() {
-      const path = yield* directory
-      spawnSync("chown", ["-R", `${nobody.uid}:${nobody.gid}`, path])
-      const first = yield* start(path, nobody)
-      assert.deepStrictEqual(yield* first.line, { ready: 1 })
-      yield* first.kill("SIGTERM")
-      chmodSync(path, 0o777)
-      const other = yield* start(path, ordinaryUser)
-      assert.include((yield* other.line).failed, "belongs to user id 65534")
-      assert.strictEqual(yield* rows(path), 1n, "root runs it as its owner")
-    }))
+  it.live.runIf(root)(
+    "runs for an ordinary user, and names the owner when another one comes",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* directory
+        spawnSync("chown", ["-R", `${nobody.uid}:${nobody.gid}`, path])
+        const first = yield* start(path, nobody)
+        assert.deepStrictEqual(yield* first.line, { ready: 1 })
+        yield* first.kill("SIGTERM")
+        chmodSync(path, 0o777)
+        const other = yield* start(path, ordinaryUser)
+        assert.include((yield* other.line).failed, "belongs to user id 65534")
+        assert.strictEqual(yield* rows(path), 1n, "root runs it as its owner")
+      })
+  )
 
-  it.live.runIf(root)("copies its programs to where the server's user may go, once and complete", () =>
-    Effect.gen(function*() {
-      const path = yield* emptyDirectory
-      const to = join(path, "cache", "native")
-      copyNative(yield* Effect.map(findNative("linux-x64"), (native) => native.directory), to)
-      chmodSync(path, 0o755)
-      const ran = spawnSync(join(to, "bin", "postgres"), ["--version"], { ...nobody, cwd: "/", encoding: "utf8" })
-      assert.include(ran.stdout, "(PostgreSQL) 18")
-    }))
+  it.live.runIf(root)(
+    "copies its programs to where the server's user may go, once and complete",
+    () =>
+      Effect.gen(function*() {
+        const path = yield* emptyDirectory
+        const to = join(path, "cache", "native")
+        copyNative(yield* Effect.map(findNative("linux-x64"), (native) => native.directory), to)
+        chmodSync(path, 0o755)
+        const ran = spawnSync(join(to, "bin", "postgres"), ["--version"], { ...nobody, cwd: "/", encoding: "utf8" })
+        assert.include(ran.stdout, "(PostgreSQL) 18")
+      })
+  )
 })
 
 /** What a server that takes everybody looks like, as versions before 0.1 made it. */

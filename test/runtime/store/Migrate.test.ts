@@ -50,8 +50,11 @@ describe("migrate", () => {
         const first = yield* Effect.forkChild(on(database, migrate("ledger", cut)))
         yield* Deferred.await(reached)
         // What kill -9 looks like to the server: the session is gone in the middle of the transaction.
-        yield* on(database, statement(`select pg_terminate_backend(pid) from pg_stat_activity
-          where datname = current_database() and pid <> pg_backend_pid()`))
+        yield* on(
+          database,
+          statement(`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid()`)
+        )
         yield* Fiber.interrupt(first)
         yield* on(database, migrate("ledger", steps))
         assert.deepStrictEqual(yield* ledger(database), [1, 2, 3], `cut after ${cutAfter}`)
@@ -101,7 +104,9 @@ const cutting = (of: Migrations, after: string, reached: Deferred.Deferred<void>
   return {
     "0001_create": after === "create table"
       ? Effect.andThen(statement("create table ledger (n int)"), pause)
-      : after.includes("(1)") ? Effect.andThen(of["0001_create"]!, pause) : of["0001_create"]!,
+      : after.includes("(1)")
+      ? Effect.andThen(of["0001_create"]!, pause)
+      : of["0001_create"]!,
     "0002_fill": after === "values (2)"
       ? Effect.andThen(statement("insert into ledger values (2)"), pause)
       : Effect.andThen(of["0002_fill"]!, pause)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { PostgresOptions, objection, locationOf } from "../../../runtime/store/Postgres.ts"
+import { locationOf, objection, PostgresOptions } from "../../../runtime/store/Postgres.ts"
 import { storeLayer } from "../../../runtime/Store.ts"
 import { storeSuite } from "../../conformance/store.ts"
 import { emptyDatabase, freshDatabase } from "../../support/Database.ts"

@@ -30,12 +30,18 @@ describe("the schema", () => {
   it.effect("of every owner's tables is the one in test/schema.sql", () =>
     Effect.gen(function*() {
       const owners = yield* Effect.forEach(names, (name) =>
-        Effect.map(migrationsOf(name), (migrations) => ({ name: `modules/${name}`, migrate: migrate(name, migrations) })))
+        Effect.map(
+          migrationsOf(name),
+          (migrations) => ({ name: `modules/${name}`, migrate: migrate(name, migrations) })
+        ))
       const all = [{ name: "runtime", migrate: migrate("runtime", runtimeMigrations) }, ...owners]
       const database = yield* emptyDatabase
       const sections = yield* Effect.provide(dumpSchema(all), connect(database))
       if (process.env["WRITE_SCHEMA"] === "1") {
-        writeFileSync(schemaFile, heading + sections.map(({ owner, text }) => sectionOf(owner) + text).join(""))
+        writeFileSync(
+          schemaFile,
+          heading + sections.map(({ owner, text }) => sectionOf(owner) + text).join("")
+        )
       }
       const committed = readFileSync(schemaFile, "utf8")
       for (const { owner, text } of sections) {

@@ -35,10 +35,18 @@ const logged = (format: Logger.Logger<unknown, string>, program: Effect.Effect<v
     return lines
   })
 
-const program = Effect.forEach(canaries, (canary) =>
-  Effect.logError(`refused ${canary}`, { detail: canary, nested: { deeper: [canary] } }, Cause.fail(new Error(canary))).pipe(
-    Effect.annotateLogs({ note: canary })
-  ), { discard: true })
+const program = Effect.forEach(
+  canaries,
+  (canary) =>
+    Effect.logError(
+      `refused ${canary}`,
+      { detail: canary, nested: { deeper: [canary] } },
+      Cause.fail(new Error(canary))
+    ).pipe(
+      Effect.annotateLogs({ note: canary })
+    ),
+  { discard: true }
+)
 
 describe("logs", () => {
   for (const [name, format] of [["json", formatJson], ["pretty", formatPretty]] as const) {

@@ -1,16 +1,23 @@
 /**
- * Goal: each part of the service that stands still is named in a sentence for its operator, and takes an instance out of
- * service only where another one would do better.
- * Method: the pure judgements, on states that were seen in audits, and their neighbours.
+ * Goal: each part of the service that stands still is named in a sentence for its operator, and takes an instance out
+ * of service only where another one would do better. Method: the pure judgements, on states that were seen in audits,
+ * and their neighbours.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { networkFindings, longestWait, updateWaitTimes } from "../../../runtime/chains/Health.ts"
+import { longestWait, networkFindings, updateWaitTimes } from "../../../runtime/chains/Health.ts"
 import type { NetworkCondition, NetworkStatus } from "../../../runtime/Chains.ts"
-import { recordFailure, writeFindings, needsTrial, noFlushes, serverFaultMillis, recordSuccess } from "../../../runtime/commit/Flushes.ts"
+import {
+  needsTrial,
+  noFlushes,
+  recordFailure,
+  recordSuccess,
+  serverFaultMillis,
+  writeFindings
+} from "../../../runtime/commit/Flushes.ts"
 import { leaseFindings } from "../../../runtime/leases/Health.ts"
 import { firstPriceSeconds, priceFindings, type PriceState } from "../../../runtime/prices/Health.ts"
 import { makeReport } from "../../../runtime/telemetry/HealthReport.ts"
-import { timerFindings, staleDueMillis } from "../../../runtime/timers/Health.ts"
+import { staleDueMillis, timerFindings } from "../../../runtime/timers/Health.ts"
 
 const well = { database: true, isMigrated: true, outboxLagSeconds: 0, isStopping: false, checkFindings: [] } as const
 const diskFull = "53100"
@@ -65,8 +72,15 @@ describe("an instance", () => {
 })
 
 describe("what needs a look, though every instance serves", () => {
-  const status = (condition: NetworkCondition): NetworkStatus =>
-    ({ network: "base", environment: "mainnet", healthy: condition === "ok", condition, cursorTime: 1, head: 5n, headTime: 1 })
+  const status = (condition: NetworkCondition): NetworkStatus => ({
+    network: "base",
+    environment: "mainnet",
+    healthy: condition === "ok",
+    condition,
+    cursorTime: 1,
+    head: 5n,
+    headTime: 1
+  })
 
   it("is a network whose nodes are silent, stand still, disagree or have another chain", () => {
     assert.deepStrictEqual(networkFindings([status("ok")]), [])
@@ -81,7 +95,10 @@ describe("what needs a look, though every instance serves", () => {
   it("is work of which nobody was seen to renew the lease for three terms", () => {
     const term = (ageMillis: number) => ({ name: "chain:base:mainnet", ttlMillis: 6_000, isHeldHere: false, ageMillis })
     assert.deepStrictEqual(leaseFindings([term(0), term(18_000)]), [])
-    assert.match(leaseFindings([term(18_001)])[0]!.message, /^No instance was seen to do "chain:base:mainnet" for 18 s: /)
+    assert.match(
+      leaseFindings([term(18_001)])[0]!.message,
+      /^No instance was seen to do "chain:base:mainnet" for 18 s: /
+    )
   })
 
   it("is a payment that was seen and is still not credited, counted from the first look that saw it so", () => {
@@ -103,14 +120,23 @@ describe("what needs a look, though every instance serves", () => {
 
   it("is that nothing can be quoted, or that an asset lost its price, and not what never had one", () => {
     const state: PriceState = {
-      environment: "mainnet", sources: 2, assets: 3, lostAssets: [], neverPricedCount: 0, ageSeconds: firstPriceSeconds
+      environment: "mainnet",
+      sources: 2,
+      assets: 3,
+      lostAssets: [],
+      neverPricedCount: 0,
+      ageSeconds: firstPriceSeconds
     }
-    const said = (more: Partial<PriceState>) => priceFindings([{ ...state, ...more }]).map(({ message }) => message.slice(0, 40))
+    const said = (more: Partial<PriceState>) =>
+      priceFindings([{ ...state, ...more }]).map(({ message }) => message.slice(0, 40))
     assert.deepStrictEqual(said({}), [])
     assert.deepStrictEqual(said({ neverPricedCount: 2 }), [])
     assert.deepStrictEqual(said({ assets: 0, sources: 0 }), [])
     assert.deepStrictEqual(said({ sources: 0, neverPricedCount: 3, ageSeconds: firstPriceSeconds - 1 }), [])
-    assert.deepStrictEqual(said({ sources: 0, neverPricedCount: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
+    assert.deepStrictEqual(
+      said({ sources: 0, neverPricedCount: 3 }),
+      ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40))
+    )
     assert.match(said({ neverPricedCount: 3 })[0]!, /^mainnet: no asset has a price/)
     assert.match(said({ lostAssets: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lost/)
   })

@@ -44,7 +44,8 @@ describe("token catalogue", () => {
   it.live("keeps ids over restarts, updates, removal and return", () =>
     Effect.gen(function*() {
       const before = yield* Effect.scoped(Effect.flatMap(instance, (catalog) =>
-        Effect.map(catalog.sync("one", [listing("1"), listing("2"), listing("3")]), () => ids(catalog))))
+        Effect.map(catalog.sync("one", [listing("1"), listing("2"), listing("3")]), () =>
+          ids(catalog))))
       const catalog = yield* instance
       assert.deepStrictEqual(ids(catalog), before, "known from the table before any source has spoken")
       yield* catalog.sync("one", [listing("4"), listing("3", { name: "Renamed" }), listing("1")])

@@ -10,7 +10,9 @@ import { Network } from "../../../schemas/Network.ts"
 import { nativeAddress, type Token, TokenType } from "../../../schemas/Token.ts"
 import { etherListing, token, usdcListing } from "../../fixtures/tokens.ts"
 
-/** Few characters, so that texts share runs; case, wildcards, separators and letters that change length in lower case. */
+/**
+ * Few characters, so that texts share runs; case, wildcards, separators and letters that change length in lower case.
+ */
 const Text = Schema.Array(Schema.Literals(["a", "A", "b", "%", "_", "\\", "'", " ", "İ", "ß", "😀", "0", "x"]))
 const Facts = Schema.Struct({
   symbol: Text,
@@ -33,12 +35,20 @@ const Query = Schema.Struct({
 })
 
 const everything: TokenQuery = {
-  text: null, network: null, type: null, active: null, stable: null, accepts: null, offset: 0, limit: 200
+  text: null,
+  network: null,
+  type: null,
+  active: null,
+  stable: null,
+  accepts: null,
+  offset: 0,
+  limit: 200
 }
 
 const holds = (token: Token, text: string) =>
   [token.symbol, token.name, token.address ?? nativeAddress].some((field) =>
-    field.toLowerCase().includes(text.toLowerCase()))
+    field.toLowerCase().includes(text.toLowerCase())
+  )
 
 const scan = (tokens: ReadonlyArray<Token>, query: TokenQuery) =>
   tokens
@@ -62,7 +72,8 @@ describe("token search", () => {
             symbol: facts.symbol.join(""),
             name: facts.name.join(""),
             address: facts.address === null ? null : facts.address.join("")
-          }))
+          })
+        )
         const made = yield* buildIndex(tokens)
         for (const { odd, text, ...rest } of queries) {
           const query: TokenQuery = {
@@ -97,7 +108,8 @@ describe("token search", () => {
   it.effect("tells every network and every type apart", () =>
     Effect.gen(function*() {
       const tokens = Network.literals.flatMap((network, n) =>
-        TokenType.literals.map((type, t) => token(1 + n * 10 + t, { ...usdcListing, network, type })))
+        TokenType.literals.map((type, t) => token(1 + n * 10 + t, { ...usdcListing, network, type }))
+      )
       const made = yield* buildIndex(tokens)
       for (const network of Network.literals) {
         for (const type of TokenType.literals) {

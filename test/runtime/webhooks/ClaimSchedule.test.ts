@@ -5,17 +5,29 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
-  type ClaimSchedule, initialSchedule, pauseMillis, planClaim, scanMillis, type ScheduleEvent, step
+  type ClaimSchedule,
+  initialSchedule,
+  pauseMillis,
+  planClaim,
+  scanMillis,
+  type ScheduleEvent,
+  step
 } from "../../../runtime/webhooks/ClaimSchedule.ts"
 
 const nowMillis = 5_000_000
 const after = (schedule: ClaimSchedule, ...events: ReadonlyArray<ScheduleEvent>) => events.reduce(step, schedule)
 const woken = (...merchantIds: ReadonlyArray<number>): ScheduleEvent => ({ _tag: "MerchantsWoken", merchantIds })
-const startedMillis = (merchants: ReadonlyArray<number> | null): ScheduleEvent =>
-  ({ _tag: "ClaimStarted", merchants, nowMillis })
+const startedMillis = (merchants: ReadonlyArray<number> | null): ScheduleEvent => ({
+  _tag: "ClaimStarted",
+  merchants,
+  nowMillis
+})
 const delivery = (found: number, isScan = false): ScheduleEvent => ({ _tag: "RowsClaimed", found, slots: 64, isScan })
-const written = (...merchantIds: ReadonlyArray<number>): ScheduleEvent =>
-  ({ _tag: "ResultsWritten", written: merchantIds, needsRefill: [] })
+const written = (...merchantIds: ReadonlyArray<number>): ScheduleEvent => ({
+  _tag: "ResultsWritten",
+  written: merchantIds,
+  needsRefill: []
+})
 const plan = (schedule: ClaimSchedule, at = nowMillis, slots = 64, canSend = true) =>
   planClaim(schedule, { nowMillis: at, slots, canSend })
 

@@ -10,7 +10,7 @@ import { fromMasters } from "../../../runtime/secrets/Master.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
-import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
+import { type EndpointRow, endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { claim, maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { type Transport, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
@@ -36,7 +36,8 @@ export const settingsOf = (
   chains: [],
   prices: [],
   tokenSources: [],
-  transports: [], signIns: [],
+  transports: [],
+  signIns: [],
   pricing: { depeg: "market" },
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
@@ -58,8 +59,8 @@ export const log = (database: TestDatabase) =>
   )
 
 /**
- * An instance that delivers. Unless `drainMillis` says how long, its stop hardly waits for attempts under way, which the
- * next instance sends again: what hangs here hangs on purpose.
+ * An instance that delivers. Unless `drainMillis` says how long, its stop hardly waits for attempts under way, which
+ * the next instance sends again: what hangs here hangs on purpose.
  */
 export const deliverer = (
   settings: Settings["Service"],
@@ -98,7 +99,11 @@ export const endpoint = (url: string, more: Partial<EndpointRow> = {}) =>
       ...more
     }
     yield* commit.append({
-      merchantId: row.merchantId, environment: "devnet", cause: noCause, writes: [endpointWrite(row)], events: []
+      merchantId: row.merchantId,
+      environment: "devnet",
+      cause: noCause,
+      writes: [endpointWrite(row)],
+      events: []
     })
     return row
   })
@@ -139,8 +144,10 @@ export const deliveries = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 
 /** Waits until the rows are as the test says; the deliverer marks a row after the answer it waits for. */
 export const until = (done: (rows: ReadonlyArray<DeliveryRow>) => boolean) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    untilSo("deliveries", Effect.orDie(Effect.provideService(deliveries, SqlClient.SqlClient, sql)), done))
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => untilSo("deliveries", Effect.orDie(Effect.provideService(deliveries, SqlClient.SqlClient, sql)), done)
+  )
 
 export const allAre = (status: string) => (rows: ReadonlyArray<DeliveryRow>) =>
   rows.length > 0 && rows.every((row) => row.status === status)
@@ -161,10 +168,19 @@ export const endpointHealthOf = (endpointId: string) =>
       FROM webhook_lanes WHERE endpoint_id = ${endpointId}`.pipe(Effect.map(([row]) => row!)))
 
 /** Waits until the lane is as the test says: it is judged after its rows were written. */
-export const untilEndpointHealth = (endpointId: string, done: (lane: Effect.Success<ReturnType<typeof endpointHealthOf>>) => boolean) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    untilSo("the lane", Effect.orDie(Effect.provideService(endpointHealthOf(endpointId), SqlClient.SqlClient, sql)), (lane) =>
-      lane !== undefined && done(lane)))
+export const untilEndpointHealth = (
+  endpointId: string,
+  done: (lane: Effect.Success<ReturnType<typeof endpointHealthOf>>) => boolean
+) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      untilSo(
+        "the lane",
+        Effect.orDie(Effect.provideService(endpointHealthOf(endpointId), SqlClient.SqlClient, sql)),
+        (lane) => lane !== undefined && done(lane)
+      )
+  )
 
 /** The attempts of an endpoint, in the order in which they ended. */
 export const attemptsOf = (endpointId: string) =>
@@ -183,15 +199,27 @@ export const attemptsOf = (endpointId: string) =>
 /** What a claim of one more instance would be given now, and is: of nobody else's lane. */
 export const claimable = Effect.map(
   claim({
-    holder: "one more", merchants: null, slots: maximumInFlight, failingSlots: maximumFailingInFlight, held: [], counts: new Map()
+    holder: "one more",
+    merchants: null,
+    slots: maximumInFlight,
+    failingSlots: maximumFailingInFlight,
+    held: [],
+    counts: new Map()
   }),
   (claimed) => claimed.map(({ event }) => event.id)
 )
 
 /** A transport of a test's own for `http:`. */
 export const transportOf = (send: Transport["send"]) =>
-  Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) =>
-    webhooks.register({ name: "own", schemes: ["http:"], check: () => Effect.void, send })))
+  Layer.effectDiscard(
+    Effect.flatMap(Webhooks, (webhooks) =>
+      webhooks.register({
+        name: "own",
+        schemes: ["http:"],
+        check: () => Effect.void,
+        send
+      }))
+  )
 
 /** Has instances look at a merchant's deliveries now: after a test moved their rows. */
 export const wake = (merchantId: number, ...instances: ReadonlyArray<Context.Context<Webhooks>>) =>
@@ -202,8 +230,12 @@ export const promise = (
   name: string,
   body: Effect.Effect<unknown, unknown, Layer.Success<ReturnType<typeof log>> | Scope.Scope>
 ) =>
-  it.live(name, () =>
-    Effect.flatMap(freshDatabase, (database) => Effect.provide(Effect.scoped(body), log(database), { local: true })).pipe(Effect.scoped))
+  it.live(
+    name,
+    () =>
+      Effect.flatMap(freshDatabase, (database) => Effect.provide(Effect.scoped(body), log(database), { local: true }))
+        .pipe(Effect.scoped)
+  )
 
 /** Builds `layer` in a scope of its own: closing it is the stop of an instance. */
 export const start = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<Context.Context<A>, E, R | Scope.Scope> =>

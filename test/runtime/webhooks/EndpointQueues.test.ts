@@ -6,7 +6,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AttemptOutcome } from "../../../runtime/webhooks/RetryPolicy.ts"
-import { type FinishedDelivery, makeEndpointQueues, maximumHeld, maximumUnwritten } from "../../../runtime/webhooks/EndpointQueues.ts"
+import {
+  type FinishedDelivery,
+  makeEndpointQueues,
+  maximumHeld,
+  maximumUnwritten
+} from "../../../runtime/webhooks/EndpointQueues.ts"
 import type { ClaimedDelivery } from "../../../runtime/webhooks/DeliveryRepo.ts"
 
 /** The same numbers for the same seed. */
@@ -43,8 +48,16 @@ const makeDatabase = () => {
       const { due } = endpoints.get(endpointId)!
       due.splice(due.indexOf(id), 1)
     },
-    claim: (merchants: ReadonlyArray<number> | null, slots: number, failingSlots: number, counts: ReadonlyMap<string, number>, held: ReadonlySet<string>) => {
-      const asked = [...endpoints.values()].filter(({ due, merchantId }) => due.length > 0 && merchants?.includes(merchantId) !== false)
+    claim: (
+      merchants: ReadonlyArray<number> | null,
+      slots: number,
+      failingSlots: number,
+      counts: ReadonlyMap<string, number>,
+      held: ReadonlySet<string>
+    ) => {
+      const asked = [...endpoints.values()].filter(({ due, merchantId }) =>
+        due.length > 0 && merchants?.includes(merchantId) !== false
+      )
       const share = Math.max(4, Math.floor(slots / Math.max(1, asked.length)))
       return asked.flatMap((endpoint): ReadonlyArray<ClaimedDelivery> => {
         const { due, health, id, merchantId, ordered } = endpoint
@@ -56,10 +69,18 @@ const makeDatabase = () => {
         slots -= found.length
         if (!well) failingSlots -= found.length
         endpoint.claims++
-        return found.map((row) => ({
-          id: row, endpointId: id, merchantId, token: endpoint.token, claims: endpoint.claims, isFailing: !well,
-          single: ordered || !well, hasMore: found.length === most
-        }) as ClaimedDelivery)
+        return found.map((row) =>
+          ({
+            id: row,
+            endpointId: id,
+            merchantId,
+            token: endpoint.token,
+            claims: endpoint.claims,
+            isFailing: !well,
+            single: ordered || !well,
+            hasMore: found.length === most
+          }) as ClaimedDelivery
+        )
       })
     }
   }
@@ -111,9 +132,15 @@ const makeInstance = (random: (below: number) => number) => {
         continue
       }
       assert.isAtLeast(sendBy.get(claimed.endpointId)!, now, "sent past its lease")
-      assert.strictEqual(claimed.token, database.endpoints.get(claimed.endpointId)!.token, "sent though another had the lane")
+      assert.strictEqual(
+        claimed.token,
+        database.endpoints.get(claimed.endpointId)!.token,
+        "sent though another had the lane"
+      )
       assert.isFalse(done.has(claimed.id), "sent twice")
-      if (claimed.single) assert.lengthOf(inFlight(claimed.endpointId).filter(({ token }) => token === claimed.token), 0)
+      if (claimed.single) {
+        assert.lengthOf(inFlight(claimed.endpointId).filter(({ token }) => token === claimed.token), 0)
+      }
       sending.push(claimed)
     }
   }
@@ -130,7 +157,8 @@ const makeInstance = (random: (below: number) => number) => {
     const failingRoom = lanes.freeFailingSlots()
     const claimed = database.claim(merchants, room, failingRoom, counts, new Set(held))
     // As the deliverer: others may wait whom nobody will wake. Of failing ones the scan of each second knows.
-    scan = scan && !everyone || claimed.length === room || claimed.filter(({ isFailing }) => isFailing).length === failingRoom
+    scan = scan && !everyone || claimed.length === room ||
+      claimed.filter(({ isFailing }) => isFailing).length === failingRoom
     for (const { endpointId } of claimed) sendBy.set(endpointId, now + leaseMillis)
     lanes.add(claimed, merchants, now + leaseMillis)
     pump()
@@ -165,12 +193,20 @@ const makeInstance = (random: (below: number) => number) => {
       if (hungry !== undefined) woken.add(hungry)
     }
     const { counts } = lanes.heldDeliveries(null)
-    for (const { delivery: { endpointId } } of ended) assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
+    for (const { delivery: { endpointId } } of ended) {
+      assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
+    }
     pump()
   }
 
   return {
-    database, woken, claim, answer, write, check, lanes,
+    database,
+    woken,
+    claim,
+    answer,
+    write,
+    check,
+    lanes,
     isScanDue: () => scan,
     isBusy: () => sending.length > 0 || gathered.length > 0,
     enqueue: (endpoint: Endpoint) => {
@@ -182,7 +218,9 @@ const makeInstance = (random: (below: number) => number) => {
       giveBack(rows)
       for (const row of rows) woken.add(row.merchantId)
     },
-    pass: (millis: number) => { now += millis },
+    pass: (millis: number) => {
+      now += millis
+    },
     /** Another instance took a lane, sent its oldest row, and let go of it. */
     lose: (endpoint: Endpoint) => {
       endpoint.token++
@@ -193,9 +231,11 @@ const makeInstance = (random: (below: number) => number) => {
     },
     renew: () => {
       const asked = lanes.leasesExpiringBy(now + 8_000)
-      const kept = new Set(asked.map(({ endpointId, token }) => ({ endpointId, token }))
-        .filter(({ endpointId, token }) => database.endpoints.get(endpointId)!.token === token && random(8) > 0)
-        .map(({ endpointId }) => endpointId))
+      const kept = new Set(
+        asked.map(({ endpointId, token }) => ({ endpointId, token }))
+          .filter(({ endpointId, token }) => database.endpoints.get(endpointId)!.token === token && random(8) > 0)
+          .map(({ endpointId }) => endpointId)
+      )
       for (const id of kept) sendBy.set(id, now + leaseMillis)
       giveBack(lanes.extendLeases(asked, kept, now + leaseMillis))
     },
@@ -206,8 +246,13 @@ const makeInstance = (random: (below: number) => number) => {
 const endpointsOf = (instance: ReturnType<typeof makeInstance>, amount: number, random: (below: number) => number) =>
   Array.from({ length: amount }, (_, n): Endpoint => {
     const endpoint: Endpoint = {
-      id: `we_${n}`, merchantId: n % 7, health: random(3) === 0 ? "failing" : "healthy", ordered: random(4) === 0,
-      token: 1n, claims: 0n, due: []
+      id: `we_${n}`,
+      merchantId: n % 7,
+      health: random(3) === 0 ? "failing" : "healthy",
+      ordered: random(4) === 0,
+      token: 1n,
+      claims: 0n,
+      due: []
     }
     instance.database.endpoints.set(endpoint.id, endpoint)
     return endpoint
@@ -222,9 +267,9 @@ describe("an instance", () => {
     const any = () => endpoints[random(endpoints.length)]!
     for (let step = 0; step < 300; step++) {
       const choice = random(100)
-      if (choice < 25) for (let n = random(20); n >= 0; n--) instance.enqueue(any())
+      if (choice < 25) { for (let n = random(20); n >= 0; n--) instance.enqueue(any()) }
       else if (choice < 40) instance.claim(random(3) === 0)
-      else if (choice < 80) for (let n = random(12); n >= 0; n--) instance.answer(random(10) < good)
+      else if (choice < 80) { for (let n = random(12); n >= 0; n--) instance.answer(random(10) < good) }
       else if (choice < 93) instance.write()
       else if (choice < 94) instance.wake(random(7))
       else if (choice < 97) instance.pass(random(6_000))
@@ -235,13 +280,20 @@ describe("an instance", () => {
       }
     }
     // Whoever is told claims, until nobody is: nothing of what waits is found by luck.
-    for (let turn = 0; turn < 20_000 && (instance.isBusy() || instance.woken.size > 0 || instance.isScanDue()); turn++) {
+    for (
+      let turn = 0;
+      turn < 20_000 && (instance.isBusy() || instance.woken.size > 0 || instance.isScanDue());
+      turn++
+    ) {
       instance.answer(true)
       if (turn % 3 === 0) instance.write()
       if (instance.isScanDue() || instance.woken.size > 0) instance.claim(instance.isScanDue())
     }
     assert.deepStrictEqual(instance.lanes.heldDeliveries(null).held, [])
-    assert.deepStrictEqual([instance.lanes.freeSlots(), instance.lanes.freeFailingSlots(), instance.expiring().length], [maximumHeld, 16, 0])
+    assert.deepStrictEqual(
+      [instance.lanes.freeSlots(), instance.lanes.freeFailingSlots(), instance.expiring().length],
+      [maximumHeld, 16, 0]
+    )
     assert.deepStrictEqual(endpoints.flatMap(({ due }) => due), [])
   }, { arbitrary: { runs: 25 } })
 
@@ -273,7 +325,16 @@ describe("an instance", () => {
   it("sends one at a time after a failure until that is written, and four again to who answers well all the same", () => {
     const lanes = makeEndpointQueues()
     const row = (id: string) =>
-      ({ id, endpointId: "we_1", merchantId: 1, token: 1n, claims: 1n, single: false, isFailing: false, hasMore: false }) as ClaimedDelivery
+      ({
+        id,
+        endpointId: "we_1",
+        merchantId: 1,
+        token: 1n,
+        claims: 1n,
+        single: false,
+        isFailing: false,
+        hasMore: false
+      }) as ClaimedDelivery
     const claim = (...ids: ReadonlyArray<string>) => lanes.add(ids.map(row), null, 15_000)
     const sent = () => {
       while (lanes.next(0) !== undefined);
@@ -295,7 +356,16 @@ describe("an instance", () => {
   it("sends nothing of what it held of a lane that was another's meanwhile, though it has the lane again", () => {
     const lanes = makeEndpointQueues()
     const row = (id: string, token: bigint) =>
-      ({ id, endpointId: "we_1", merchantId: 1, token, claims: token, single: true, isFailing: false, hasMore: false }) as ClaimedDelivery
+      ({
+        id,
+        endpointId: "we_1",
+        merchantId: 1,
+        token,
+        claims: token,
+        single: true,
+        isFailing: false,
+        hasMore: false
+      }) as ClaimedDelivery
     lanes.add([row("a", 1n), row("b", 1n)], null, 15_000)
     const first = lanes.next(0)!
     lanes.add([row("c", 3n)], null, 55_000)

@@ -25,20 +25,29 @@ const write = Effect.fnUntraced(function*(id: string, row: Row) {
   const at = (seconds: number | undefined) => seconds ?? null
   yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, commerce_only, url, status, filters, api_version,
       sealed_secret, ordered, created_at, updated_at)
-    VALUES (${id}, 1, 1, false, 'https://x.example', ${row.status ?? "enabled"}, '{*}', '1', '', ${row.ordered ?? false}, 1, 1)`
+    VALUES (${id}, 1, 1, false, 'https://x.example', ${row.status ?? "enabled"}, '{*}', '1', '', ${
+    row.ordered ?? false
+  }, 1, 1)`
   yield* sql`INSERT INTO webhook_lanes (merchant_id, endpoint_id, health, open_until, held_until)
     VALUES (1, ${id}, ${row.health ?? "healthy"}, now() + ${at(row.openUntil)}::float8 * interval '1 second',
       coalesce(now() + ${at(row.heldUntil)}::float8 * interval '1 second', '-infinity'))`
-  if (row.lastAttempt !== undefined) yield* sql`
+  if (row.lastAttempt !== undefined) {
+    yield* sql`
     INSERT INTO webhook_attempts (merchant_id, delivery_id, attempt, endpoint_id, ended_at, outcome, latency_ms)
     VALUES (1, gen_random_uuid(), 1, ${id}, now() + ${row.lastAttempt}::float8 * interval '1 second', 'failed', 1)`
-  yield* Effect.forEach(row.due, (due, n) =>
-    sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at)
-      VALUES (1, ${id}, ${n + 1}, ${n + 1}, now() + ${due}::float8 * interval '1 second')`)
+  }
+  yield* Effect.forEach(
+    row.due,
+    (due, n) =>
+      sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at)
+      VALUES (1, ${id}, ${n + 1}, ${n + 1}, now() + ${due}::float8 * interval '1 second')`
+  )
 })
 
-const empty = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql`TRUNCATE webhook_endpoints, webhook_lanes, webhook_attempts, webhook_deliveries`)
+const empty = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`TRUNCATE webhook_endpoints, webhook_lanes, webhook_attempts, webhook_deliveries`
+)
 
 /** Pages of the database that a statement touches the second time a connection runs it. */
 const pagesOf = Effect.fnUntraced(function*(statement: string) {
@@ -64,16 +73,27 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
 
   /** What is owed for endpoints. */
   const owes = (what: string, rows: ReadonlyArray<Row>, seconds: number) =>
-    promise(`owes ${what}`, Effect.gen(function*() {
-      yield* Effect.forEach(rows, (row, n) => write(`we_${n}`, row))
-      isAgo((yield* lag).outboxLagSeconds, seconds)
-    }))
+    promise(
+      `owes ${what}`,
+      Effect.gen(function*() {
+        yield* Effect.forEach(rows, (row, n) => write(`we_${n}`, row))
+        isAgo((yield* lag).outboxLagSeconds, seconds)
+      })
+    )
 
-  promise("that is empty owes nothing", Effect.gen(function*() {
-    assert.deepStrictEqual(yield* lag, {
-      outboxLagSeconds: 0, oldestPendingSeconds: 0, endpointsWaiting: 0, endpointsFailing: 0, breakersOpen: 0, breakersHalfOpen: 0
+  promise(
+    "that is empty owes nothing",
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* lag, {
+        outboxLagSeconds: 0,
+        oldestPendingSeconds: 0,
+        endpointsWaiting: 0,
+        endpointsFailing: 0,
+        breakersOpen: 0,
+        breakersHalfOpen: 0
+      })
     })
-  }))
+  )
 
   owes("the oldest delivery that could be sent", [{ due: [-40, -500] }, { due: [-700] }], 700)
   owes("not what waits for its retry", [{ due: [500] }], 0)
@@ -87,25 +107,31 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
   owes("not what has to wait for the one before it in order", [{ ordered: true, due: [500, -9_000] }], 0)
   owes("the first where order is wanted", [{ ordered: true, due: [-30, -9_000] }], 30)
 
-  promise("tells what waits anywhere, and endpoints by their breaker", Effect.gen(function*() {
-    yield* write("we_1", { due: [-10] })
-    yield* write("we_2", { health: "failing", openUntil: 60, due: [-9_000, -8_000] })
-    yield* write("we_3", { health: "failing", openUntil: -1, due: [-100] })
-    yield* write("we_4", { health: "failing", due: [600] })
-    yield* write("we_5", { health: "failing", openUntil: 60, status: "disabled", due: [] })
-    const { oldestPendingSeconds, ...counts } = yield* lag
-    isAgo(oldestPendingSeconds, 9_000)
-    assert.deepInclude(counts, { endpointsWaiting: 3, endpointsFailing: 3, breakersOpen: 1, breakersHalfOpen: 1 })
-  }))
+  promise(
+    "tells what waits anywhere, and endpoints by their breaker",
+    Effect.gen(function*() {
+      yield* write("we_1", { due: [-10] })
+      yield* write("we_2", { health: "failing", openUntil: 60, due: [-9_000, -8_000] })
+      yield* write("we_3", { health: "failing", openUntil: -1, due: [-100] })
+      yield* write("we_4", { health: "failing", due: [600] })
+      yield* write("we_5", { health: "failing", openUntil: 60, status: "disabled", due: [] })
+      const { oldestPendingSeconds, ...counts } = yield* lag
+      isAgo(oldestPendingSeconds, 9_000)
+      assert.deepInclude(counts, { endpointsWaiting: 3, endpointsFailing: 3, breakersOpen: 1, breakersHalfOpen: 1 })
+    })
+  )
 
-  promise("is looked at in a few pages, though 100,000 deliveries wait for a dead endpoint", Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* write("we_dead", { health: "failing", openUntil: 60, due: [] })
-    yield* write("we_live", { due: [-3] })
-    yield* sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at)
+  promise(
+    "is looked at in a few pages, though 100,000 deliveries wait for a dead endpoint",
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* write("we_dead", { health: "failing", openUntil: 60, due: [] })
+      yield* write("we_live", { due: [-3] })
+      yield* sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at)
       SELECT 1, 'we_dead', n, n, now() - n * interval '1 second' FROM generate_series(1, 100000) n`
-    // 100,000 rows fill 1,500 pages of the table, and 400 of an index.
-    assert.isBelow(yield* pagesOf("SELECT * FROM webhook_lag_v1('30 seconds')"), 100)
-    isAgo((yield* lag).oldestPendingSeconds, 100_000)
-  }))
+      // 100,000 rows fill 1,500 pages of the table, and 400 of an index.
+      assert.isBelow(yield* pagesOf("SELECT * FROM webhook_lag_v1('30 seconds')"), 100)
+      isAgo((yield* lag).oldestPendingSeconds, 100_000)
+    })
+  )
 })

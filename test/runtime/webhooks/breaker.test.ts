@@ -6,28 +6,51 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AttemptOutcome } from "../../../runtime/webhooks/RetryPolicy.ts"
-import { type AttemptStatistics, updateHealth, type EndpointHealth } from "../../../runtime/webhooks/CircuitBreaker.ts"
+import { type AttemptStatistics, type EndpointHealth, updateHealth } from "../../../runtime/webhooks/CircuitBreaker.ts"
 
 const day = 86_400_000
 const now = 2_000_000_000_000
 const fresh: EndpointHealth = {
-  state: "unknown", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, countedFromMillis: 0
+  state: "unknown",
+  consecutiveFailures: 0,
+  failingSinceMillis: null,
+  openUntilMillis: null,
+  openings: 0,
+  countedFromMillis: 0
 }
 const evidence = (more: Partial<AttemptStatistics>): AttemptStatistics => ({
-  outcomes: ["failed"], attempts: 1, failures: 1, timeouts: 0, failedEvents: 0, nowMillis: now, ...more
+  outcomes: ["failed"],
+  attempts: 1,
+  failures: 1,
+  timeouts: 0,
+  failedEvents: 0,
+  nowMillis: now,
+  ...more
 })
-const judged = (lane: Partial<EndpointHealth>, more: Partial<AttemptStatistics>) => updateHealth({ ...fresh, ...lane }, evidence(more))
+const judged = (lane: Partial<EndpointHealth>, more: Partial<AttemptStatistics>) =>
+  updateHealth({ ...fresh, ...lane }, evidence(more))
 
 describe("a breaker", () => {
   it.each([
-    [9, 9, false], [10, 6, false], [10, 7, true], [11, 7, false], [20, 13, false], [20, 14, true], [1_000, 699, false], [1_000, 700, true]
+    [9, 9, false],
+    [10, 6, false],
+    [10, 7, true],
+    [11, 7, false],
+    [20, 13, false],
+    [20, 14, true],
+    [1_000, 699, false],
+    [1_000, 700, true]
   ])("of %i attempts with %i failures: open is %s", (attempts, failures, open) => {
     assert.strictEqual(judged({}, { attempts, failures }).health.openUntilMillis, open ? now + 30_000 : null)
   })
 
   it.each([
-    [["timed_out"], 4, false], [["timed_out"], 5, true], [["failed"], 5, false], [["succeeded"], 5, false],
-    [["timed_out", "succeeded", "timed_out"], 5, false], [["timed_out", "timed_out", "timed_out", "timed_out", "timed_out"], 4, true]
+    [["timed_out"], 4, false],
+    [["timed_out"], 5, true],
+    [["failed"], 5, false],
+    [["succeeded"], 5, false],
+    [["timed_out", "succeeded", "timed_out"], 5, false],
+    [["timed_out", "timed_out", "timed_out", "timed_out", "timed_out"], 4, true]
   ] as ReadonlyArray<[ReadonlyArray<AttemptOutcome>, number, boolean]>)(
     "after %j, with %i timeouts among the newest five: open is %s",
     (outcomes, timeouts, open) => {
@@ -56,19 +79,37 @@ describe("a breaker", () => {
   })
 
   it("closes with a good probe, and is judged by what comes after it, from 30 s on again", () => {
-    const open = { openUntilMillis: now, openings: 6, health: "failing", consecutiveFailures: 15, failingSinceMillis: now - day } as const
+    const open = {
+      openUntilMillis: now,
+      openings: 6,
+      health: "failing",
+      consecutiveFailures: 15,
+      failingSinceMillis: now - day
+    } as const
     const { health } = judged(open, { outcomes: ["succeeded"], attempts: 16, failures: 15 })
     assert.deepStrictEqual(health, {
-      state: "healthy", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, countedFromMillis: now
+      state: "healthy",
+      consecutiveFailures: 0,
+      failingSinceMillis: null,
+      openUntilMillis: null,
+      openings: 0,
+      countedFromMillis: now
     })
-    assert.strictEqual(updateHealth(health, evidence({ attempts: 10, failures: 7 })).health.openUntilMillis, now + 30_000)
+    assert.strictEqual(
+      updateHealth(health, evidence({ attempts: 10, failures: 7 })).health.openUntilMillis,
+      now + 30_000
+    )
   })
 })
 
 describe("an endpoint", () => {
   it.each([
-    [5 * day, 20, ["failed"], true], [5 * day - 1, 20, ["failed"], false], [5 * day, 19, ["timed_out"], false],
-    [9 * day, 20, ["succeeded"], false], [9 * day, 20, ["succeeded", "failed"], false], [9 * day, 20, ["failed", "failed"], true]
+    [5 * day, 20, ["failed"], true],
+    [5 * day - 1, 20, ["failed"], false],
+    [5 * day, 19, ["timed_out"], false],
+    [9 * day, 20, ["succeeded"], false],
+    [9 * day, 20, ["succeeded", "failed"], false],
+    [9 * day, 20, ["failed", "failed"], true]
   ] as ReadonlyArray<[number, number, ReadonlyArray<AttemptOutcome>, boolean]>)(
     "that only failed for %i ms and %i events, and then %j: disabled is %s",
     (millis, failedEvents, outcomes, disable) => {

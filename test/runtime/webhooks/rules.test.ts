@@ -7,7 +7,13 @@ import { Result } from "effect"
 import { Webhook } from "standardwebhooks"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/RetryPolicy.ts"
 import { checkUrl, egressPolicy, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
-import { deliveryHeaders, secretOf, serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
+import {
+  deliveryHeaders,
+  secretOf,
+  serviceSignature,
+  signingKey,
+  standardSignature
+} from "../../../runtime/webhooks/Signature.ts"
 
 const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 const body = "{\"id\":\"evt_1700000000000-123\",\"object\":\"event\",\"type\":\"test.ping\"}"
@@ -37,9 +43,18 @@ describe("signatures", () => {
 
   it("come with exactly the published headers", () => {
     assert.deepStrictEqual(Object.keys(deliveryHeaders(attempt)), [
-      "Content-Type", "User-Agent", "X-Service-Event", "X-Service-Event-ID", "X-Service-Timestamp",
-      "X-Service-Signature", "X-Service-Network-Environment", "X-Service-Delivery-ID", "X-Service-Attempt",
-      "webhook-id", "webhook-timestamp", "webhook-signature"
+      "Content-Type",
+      "User-Agent",
+      "X-Service-Event",
+      "X-Service-Event-ID",
+      "X-Service-Timestamp",
+      "X-Service-Signature",
+      "X-Service-Network-Environment",
+      "X-Service-Delivery-ID",
+      "X-Service-Attempt",
+      "webhook-id",
+      "webhook-timestamp",
+      "webhook-signature"
     ])
     assert.strictEqual(deliveryHeaders(attempt)["webhook-timestamp"], "1700000000")
     assert.strictEqual(deliveryHeaders(attempt)["X-Service-Timestamp"], "1700000000123")
@@ -62,7 +77,10 @@ const settings = { baseMillis: 60_000, factor: 8 }
 const next = (outcome: Outcome, attempt = 1, random = 0.5, ageMillis = 0) =>
   nextAttempt({ attempt, outcome, settings, random, ageMillis })
 const answered = (status: number, retryAfter: number | null = null): Outcome => ({
-  _tag: "Answered", status, retryAfterMillis: retryAfter, body: ""
+  _tag: "Answered",
+  status,
+  retryAfterMillis: retryAfter,
+  body: ""
 })
 
 describe("the retry rule", () => {
@@ -106,40 +124,113 @@ describe("the retry rule", () => {
   })
 })
 
-const policy = { localHosts: new Set<string>(), ownPorts: new Set<string>(), devnetReceivers: new Set<string>(), ownHosts: new Set(["pay.example.com"]), ownAddresses: new Set(["8.8.4.4", "2606:4700::53"]) }
+const policy = {
+  localHosts: new Set<string>(),
+  ownPorts: new Set<string>(),
+  devnetReceivers: new Set<string>(),
+  ownHosts: new Set(["pay.example.com"]),
+  ownAddresses: new Set(["8.8.4.4", "2606:4700::53"])
+}
 const verdict = (url: string) => checkUrl(url, policy)._tag
 
 describe("the egress guard", () => {
   it.each([
-    "http://shop.example/hooks", "ftp://shop.example/", "shop.example", "https://", "//shop.example/", "",
+    "http://shop.example/hooks",
+    "ftp://shop.example/",
+    "shop.example",
+    "https://",
+    "//shop.example/",
+    "",
     ...[
-      "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "①②⑦.⓪.⓪.①", "127。0。0。1", "127.0.0.1", "127.0.0.1.",
-      "134744072", "8.8.2056", "0x8.0x8.0x8.0x8"
+      "2130706433",
+      "0x7f000001",
+      "0177.0.0.1",
+      "127.1",
+      "0",
+      "①②⑦.⓪.⓪.①",
+      "127。0。0。1",
+      "127.0.0.1",
+      "127.0.0.1.",
+      "134744072",
+      "8.8.2056",
+      "0x8.0x8.0x8.0x8"
     ].map((host) => `https://${host}/`),
     ...[
-      "::1", "::", "::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "64:ff9b::7f00:1", "2002:7f00:1::", "fe80::1", "fc00::1",
-      "fd00:ec2::254", "::127.0.0.1", "::ffff:0:127.0.0.1", "2001::1", "2001:db8::1", "3fff::1", "ff02::1", "5f00::1"
+      "::1",
+      "::",
+      "::ffff:127.0.0.1",
+      "::ffff:a9fe:a9fe",
+      "64:ff9b::7f00:1",
+      "2002:7f00:1::",
+      "fe80::1",
+      "fc00::1",
+      "fd00:ec2::254",
+      "::127.0.0.1",
+      "::ffff:0:127.0.0.1",
+      "2001::1",
+      "2001:db8::1",
+      "3fff::1",
+      "ff02::1",
+      "5f00::1"
     ].map((host) => `https://[${host}]/`),
     ...[
-      "169.254.169.254", "100.100.100.200", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1",
-      "198.18.0.1", "198.19.255.255", "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255", "192.0.2.1", "203.0.113.9",
+      "169.254.169.254",
+      "100.100.100.200",
+      "10.1.2.3",
+      "172.16.0.1",
+      "172.31.255.255",
+      "192.168.1.1",
+      "100.64.0.1",
+      "198.18.0.1",
+      "198.19.255.255",
+      "0.1.2.3",
+      "224.0.0.1",
+      "240.0.0.1",
+      "255.255.255.255",
+      "192.0.2.1",
+      "203.0.113.9",
       "168.63.129.16"
     ].map((host) => `https://${host}/`),
     ...[
-      "localhost", "localhost.", "LOCALHOST", "foo.localhost", "db.internal", "printer.local", "redis", "shop", "x.onion",
-      "router.lan", "a..example.com"
+      "localhost",
+      "localhost.",
+      "LOCALHOST",
+      "foo.localhost",
+      "db.internal",
+      "printer.local",
+      "redis",
+      "shop",
+      "x.onion",
+      "router.lan",
+      "a..example.com"
     ].map((host) => `https://${host}/`),
-    "https://user:pass@shop.example/", "https://user@shop.example/", "https://@shop.example/", "https://shop.example/#x",
-    "https://shop.example\\@evil.example/", "https://shop.example/\t", "https://shop.example/a\nb", "https://sh op.example/",
+    "https://user:pass@shop.example/",
+    "https://user@shop.example/",
+    "https://@shop.example/",
+    "https://shop.example/#x",
+    "https://shop.example\\@evil.example/",
+    "https://shop.example/\t",
+    "https://shop.example/a\nb",
+    "https://sh op.example/",
     ...[22, 25, 80, 5432, 6379, 27017].map((port) => `https://shop.example:${port}/`),
-    "https://pay.example.com/api/v1/webhooks", "https://pay.example.com./", "https://8.8.4.4/", "https://[2606:4700:0:0::53]/", `https://shop.example/${"a".repeat(2048)}`
+    "https://pay.example.com/api/v1/webhooks",
+    "https://pay.example.com./",
+    "https://8.8.4.4/",
+    "https://[2606:4700:0:0::53]/",
+    `https://shop.example/${"a".repeat(2048)}`
   ])("refuses %s", (url) => {
     assert.strictEqual(verdict(url), "Refused")
   })
 
   it.each([
-    "https://shop.example/hooks", "https://shop.example:8443/hooks?a=b%20c", "https://8.8.8.8/", "https://[2606:4700::1111]/",
-    "https://SHOP.example/hooks", "https://xn--bcher-kva.example/", "https://172.32.0.1/", "https://shop.example:443/"
+    "https://shop.example/hooks",
+    "https://shop.example:8443/hooks?a=b%20c",
+    "https://8.8.8.8/",
+    "https://[2606:4700::1111]/",
+    "https://SHOP.example/hooks",
+    "https://xn--bcher-kva.example/",
+    "https://172.32.0.1/",
+    "https://shop.example:443/"
   ])("allows %s", (url) => {
     assert.strictEqual(verdict(url), "Allowed")
   })
@@ -156,19 +247,36 @@ describe("the egress guard", () => {
     assert.deepInclude(judge("https://shop.example/"), { local: false })
   })
 
-  const deployment = { environments: ["devnet"], http: { host: "127.0.0.1", port: 8080, trustProxy: [] },
-    publicUrl: "http://127.0.0.1:8080", rpc: { port: 8081 }, webhooks: { devnetReceivers: ["localhost:*", "127.0.0.1:*", "[::1]:*"] } }
+  const deployment = {
+    environments: ["devnet"],
+    http: { host: "127.0.0.1", port: 8080, trustProxy: [] },
+    publicUrl: "http://127.0.0.1:8080",
+    rpc: { port: 8081 },
+    webhooks: { devnetReceivers: ["localhost:*", "127.0.0.1:*", "[::1]:*"] }
+  }
   const verdictOf = (change: object, url: string) => {
     const policy = egressPolicy({ ...deployment, ...change } as never)
     return policy._tag === "Success" ? checkUrl(url, policy.success)._tag : policy._tag
   }
-  const onMachine = ["http://localhost:3000/hooks", "http://127.0.0.1:5173/", "http://[::1]:8000/", "http://localhost/", "https://localhost:4443/"]
+  const onMachine = [
+    "http://localhost:3000/hooks",
+    "http://127.0.0.1:5173/",
+    "http://[::1]:8000/",
+    "http://localhost/",
+    "https://localhost:4443/"
+  ]
 
   it("lets any port of this machine be called on devnet, but those of the service itself", () => {
     for (const url of onMachine) assert.strictEqual(verdictOf({}, url), "Allowed", url)
     const refused = [
-      "http://localhost:8080/api/v1/webhooks", "http://127.0.0.1:8081/rpc", "http://10.0.0.1:3000/", "http://foo.localhost:3000/",
-      "http://127.0.0.2:3000/", "http://shop.example/", "http://user@localhost:3000/", "ftp://localhost:3000/",
+      "http://localhost:8080/api/v1/webhooks",
+      "http://127.0.0.1:8081/rpc",
+      "http://10.0.0.1:3000/",
+      "http://foo.localhost:3000/",
+      "http://127.0.0.2:3000/",
+      "http://shop.example/",
+      "http://user@localhost:3000/",
+      "ftp://localhost:3000/",
       "http://localhost:0/"
     ]
     for (const url of refused) assert.strictEqual(verdictOf({}, url), "Refused", url)
@@ -179,15 +287,25 @@ describe("the egress guard", () => {
 
   it("lets no port of this machine be called where mainnet is served, or where others than its users reach the service", () => {
     const reached = [
-      { environments: ["mainnet"], webhooks: {} }, { environments: ["devnet", "mainnet"], webhooks: {} }, { webhooks: {} }, { http: { ...deployment.http, host: "0.0.0.0" } },
-      { http: { ...deployment.http, trustProxy: ["10.0.0.0/8"] } }, { publicUrl: "https://pay.example" }
+      { environments: ["mainnet"], webhooks: {} },
+      { environments: ["devnet", "mainnet"], webhooks: {} },
+      { webhooks: {} },
+      { http: { ...deployment.http, host: "0.0.0.0" } },
+      { http: { ...deployment.http, trustProxy: ["10.0.0.0/8"] } },
+      { publicUrl: "https://pay.example" }
     ]
     for (const change of reached) {
-      for (const url of onMachine) assert.strictEqual(verdictOf(change, url), "Refused", `${JSON.stringify(change)} ${url}`)
+      for (const url of onMachine) {
+        assert.strictEqual(verdictOf(change, url), "Refused", `${JSON.stringify(change)} ${url}`)
+      }
       assert.strictEqual(verdictOf(change, "https://shop.example/hooks"), "Allowed")
     }
-    const contradictions = [{ environments: ["mainnet"] }, { environments: ["devnet", "mainnet"] }, { webhooks: { devnetReceivers: ["10.0.0.1:*"] } }]
-    for (const change of contradictions) assert.strictEqual(verdictOf(change, onMachine[0]!), "Failure", JSON.stringify(change))
+    const contradictions = [{ environments: ["mainnet"] }, { environments: ["devnet", "mainnet"] }, {
+      webhooks: { devnetReceivers: ["10.0.0.1:*"] }
+    }]
+    for (const change of contradictions) {
+      assert.strictEqual(verdictOf(change, onMachine[0]!), "Failure", JSON.stringify(change))
+    }
   })
 
   it("is open to every port of this machine in the devnet config that the service starts with", () => {

@@ -167,8 +167,11 @@ const chainOf = (facts: ReadonlyArray<ChainFact>): Chain => {
 
 /** The most blocks, its own counted, that were ever on top of an inclusion until then. */
 const depthUntil = ({ heads }: Chain, { from, height, until }: Inclusion, at: number): number =>
-  heads.reduce((most, head) =>
-    head.at >= from && head.at <= at && head.at <= until ? Math.max(most, head.height - height + 1) : most, 0)
+  heads.reduce(
+    (most, head) =>
+      head.at >= from && head.at <= at && head.at <= until ? Math.max(most, head.height - height + 1) : most,
+    0
+  )
 
 /** What came to the address that the invoice has in the end. */
 const to = (chain: Chain, invoice: InvoiceFact): ReadonlyArray<Inclusion> =>
@@ -179,12 +182,19 @@ const toAny = (chain: Chain, { addresses }: History, invoice: InvoiceFact): Read
   [...new Set(addresses.filter(({ invoiceId }) => invoiceId === invoice.id).map(({ address }) => address))]
     .flatMap((address) => chain.byAddress.get(address) ?? [])
 
-/** What came to an address of the invoice that the database of that moment knew: none was given out after its backup. */
+/**
+ * What came to an address of the invoice that the database of that moment knew: none was given out after its backup.
+ */
 const toRemembered = (chain: Chain, { addresses, restores }: History, invoice: InvoiceFact, at: number) =>
-  [...new Set(addresses.filter((given) =>
-    given.invoiceId === invoice.id &&
-    (given.address === invoice.address || !restores.some((each) => each.at <= at && each.backupAt <= given.at)))
-    .map(({ address }) => address))].flatMap((address) => chain.byAddress.get(address) ?? [])
+  [
+    ...new Set(
+      addresses.filter((given) =>
+        given.invoiceId === invoice.id &&
+        (given.address === invoice.address || !restores.some((each) => each.at <= at && each.backupAt <= given.at))
+      )
+        .map(({ address }) => address)
+    )
+  ].flatMap((address) => chain.byAddress.get(address) ?? [])
 
 const isMoney = ({ transfer }: Inclusion): boolean => (worthOf(transfer) ?? 0) > 0
 
@@ -205,7 +215,8 @@ const creditFaults = (chain: Chain, history: History, invoices: ReadonlyMap<stri
       return native.length > 0 ? [] : [`credit: ${what} is not on the canonical chain`]
     }
     const own = found.filter(({ transfer }) =>
-      transfer.tx === object["payer_tx_hash"] && worthOf(transfer) === object["amount"])
+      transfer.tx === object["payer_tx_hash"] && worthOf(transfer) === object["amount"]
+    )
     if (own.length === 0) return [`credit: ${what} was never on the canonical chain`]
     const live = own.filter(({ until }) => until + undoneMillis >= at)
     if (live.length === 0) return [`credit: ${what} had left the canonical chain`]
@@ -219,11 +230,14 @@ const expiryFaults = (chain: Chain, history: History, invoices: ReadonlyMap<stri
     if (invoice === undefined) return []
     if (at < invoice.expiresAt * 1000) return [`expiry: ${name(invoice.id)} expired before its end`]
     const inTime = toRemembered(chain, history, invoice, at).filter((one) =>
-      isMoney(one) && !one.transfer.internal && one.time < invoice.expiresAt && one.from <= at && one.until > at)
+      isMoney(one) && !one.transfer.internal && one.time < invoice.expiresAt && one.from <= at && one.until > at
+    )
     return inTime.length === 0
       ? []
-      : [`expiry: ${name(invoice.id)} expired, paid in block ${inTime[0]!.height}, ` +
-        `${invoice.expiresAt - inTime[0]!.time} s before its end`]
+      : [
+        `expiry: ${name(invoice.id)} expired, paid in block ${inTime[0]!.height}, ` +
+        `${invoice.expiresAt - inTime[0]!.time} s before its end`
+      ]
   })
 
 /** Never more than what ever came. */
@@ -231,8 +245,10 @@ const twiceFaults = (chain: Chain, history: History, invoices: ReadonlyMap<strin
   const over = history.events.flatMap(({ at, object, type }) => {
     const invoice = type.startsWith("invoice.") ? invoices.get(object["id"]) : undefined
     if (invoice === undefined || object["amount_paid"] === 0) return []
-    const came = new Map(toAny(chain, history, invoice).filter((one) => one.from <= at + clockMillis)
-      .map(({ transfer }) => [`${transfer.tx}:${transfer.index}`, worthOf(transfer) ?? 0]))
+    const came = new Map(
+      toAny(chain, history, invoice).filter((one) => one.from <= at + clockMillis)
+        .map(({ transfer }) => [`${transfer.tx}:${transfer.index}`, worthOf(transfer) ?? 0])
+    )
     const most = [...came.values()].reduce((sum, worth) => sum + worth, 0)
     return object["amount_paid"] > most
       ? [`twice: ${name(invoice.id)} counts ${object["amount_paid"]}, and ${most} ever came`]
@@ -266,8 +282,10 @@ const addressFaults = (chain: Chain, { addresses, invoices }: History): Array<st
     owners.set(fact.address, fact)
     const isPaid = (chain.byAddress.get(fact.address) ?? []).some((one) => one.from <= fact.at && one.until > fact.at)
     if (!isPaid && unannounced.has(owner.invoiceId)) return []
-    return [`address: ${fact.address} of ${name(owner.invoiceId)}${isPaid ? ", which is paid," : ""} was given to ` +
-      name(fact.invoiceId)]
+    return [
+      `address: ${fact.address} of ${name(owner.invoiceId)}${isPaid ? ", which is paid," : ""} was given to ` +
+      name(fact.invoiceId)
+    ]
   })
 }
 
@@ -282,8 +300,10 @@ const lostFaults = (chain: Chain, { addresses, exceptions, invoices }: History):
     (chain.byAddress.get(address) ?? [])
       .filter((one) => one.until === Infinity && isMoney(one) && !one.transfer.internal)
       .filter(({ transfer: { tx } }) =>
-        !exceptions.some(({ evidence, type }) => type === "unmatched_payment" && evidence.toLowerCase().includes(tx)))
-      .map(({ transfer }) => `lost: ${transfer.tx} to ${address}, lost with ${name(id)}, opened no exception`))
+        !exceptions.some(({ evidence, type }) => type === "unmatched_payment" && evidence.toLowerCase().includes(tx))
+      )
+      .map(({ transfer }) => `lost: ${transfer.tx} to ${address}, lost with ${name(id)}, opened no exception`)
+  )
 }
 
 /** What an invoice may be in the end: one state, or two where two are right. */
@@ -325,15 +345,18 @@ const stateFaults = (chain: Chain, history: History, invoices: ReadonlyMap<strin
       : [`state: ${which} is ${status} with ${paid}, and should be ${statuses.join(" or ")} with ${sum}`]
     const liveTx = new Set(found.filter(({ until }) => until === Infinity).map(({ transfer }) => transfer.tx))
     const stuck = final.payments.filter((payment) => ["pending", "manual_retry"].includes(payment["status"]))
-      .map((payment) => `state: a payment of ${which} is ${payment["status"]} for ever: ` +
-        `${payment["payer_tx_hash"]}, ${liveTx.has(payment["payer_tx_hash"]) ? "on" : "not on"} the chain`)
+      .map((payment) =>
+        `state: a payment of ${which} is ${payment["status"]} for ever: ` +
+        `${payment["payer_tx_hash"]}, ${liveTx.has(payment["payer_tx_hash"]) ? "on" : "not on"} the chain`
+      )
     const has = (transfer: Transfer, ofStatus: (status: unknown) => boolean) =>
       final.payments.some((payment) => payment["payer_tx_hash"] === transfer.tx && ofStatus(payment["status"]))
     const missing = fitting === undefined ? [] : (fitting ?? { money }).money
       .filter(({ transfer }) => transfer.token !== null && !has(transfer, counted))
       .map(({ transfer }) => `state: ${which} does not name ${transfer.tx}`)
     const unseen = found.filter(({ transfer, until }) =>
-      until === Infinity && transfer.token === inactiveToken.toLowerCase() && !has(transfer, (is) => is === "rejected"))
+      until === Infinity && transfer.token === inactiveToken.toLowerCase() && !has(transfer, (is) => is === "rejected")
+    )
       .map(({ transfer }) => `state: ${which} does not show the wrong token of ${transfer.tx}`)
     return [...wrong, ...stuck, ...missing, ...unseen]
   })
@@ -348,23 +371,30 @@ const delayFaults = (chain: Chain, history: History): Array<string> =>
     const creditedAt = (tx: string) =>
       history.events.filter(({ object, type }) =>
         type.startsWith("invoice_payment.") && object["payer_tx_hash"] === tx && object["invoice_id"] === invoice.id &&
-        counted(object["status"])).reduce((first, { at }) => Math.min(first, at), Infinity)
+        counted(object["status"])
+      ).reduce((first, { at }) => Math.min(first, at), Infinity)
     return to(chain, invoice)
       .filter((one) => isMoney(one) && !one.transfer.internal && one.until === Infinity && one.time < invoice.expiresAt)
       .filter(({ transfer }) => worthOf(transfer)! < largeMillis)
       .filter((one) =>
-        history.standstills.some(({ from, until }) => one.from >= from && one.from + standstillMillis < until))
+        history.standstills.some(({ from, until }) => one.from >= from && one.from + standstillMillis < until)
+      )
       .map((one) => ({ one, waited: creditedAt(one.transfer.tx) - one.from }))
       .filter(({ waited }) => waited > standstillMillis)
       .map(({ one: { transfer }, waited }) =>
-        `delay: ${transfer.tx} of ${name(invoice.id)} waited ${Math.floor(waited / 1000)} s for a node that stands still`)
+        `delay: ${transfer.tx} of ${name(invoice.id)} waited ${
+          Math.floor(waited / 1000)
+        } s for a node that stands still`
+      )
   })
 
 const floodFaults = (chain: Chain, history: History, invoices: ReadonlyMap<string, InvoiceFact>): Array<string> =>
   history.finals.flatMap(({ invoice: { id }, payments }) => {
     const invoice = invoices.get(id)
-    const strange = new Set((invoice === undefined ? [] : to(chain, invoice))
-      .filter(({ transfer }) => transfer.token === strangeToken.toLowerCase()).map(({ transfer }) => transfer.tx))
+    const strange = new Set(
+      (invoice === undefined ? [] : to(chain, invoice))
+        .filter(({ transfer }) => transfer.token === strangeToken.toLowerCase()).map(({ transfer }) => transfer.tx)
+    )
     const records = payments.filter((payment) => strange.has(payment["payer_tx_hash"]))
     return records.length > strangeRecords
       ? [`flood: ${name(id)} has ${records.length} records of one strange token`]
@@ -375,7 +405,8 @@ export const checkHistory = (history: History): CheckResult => {
   const chain = chainOf(history.chain)
   const invoices = new Map(history.invoices.map((invoice) => [invoice.id, invoice]))
   const live = history.invoices.filter(({ lost }) => !lost).flatMap((invoice) =>
-    to(chain, invoice).filter((one) => one.until === Infinity && isMoney(one)))
+    to(chain, invoice).filter((one) => one.until === Infinity && isMoney(one))
+  )
   return {
     faults: [
       ...creditFaults(chain, history, invoices),

@@ -70,7 +70,11 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 
 /** Position of the block among a method's parameters, for those that read state at a block. */
 const blockParameter: Readonly<Record<string, number>> = {
-  eth_call: 1, eth_getBalance: 1, eth_getTransactionCount: 1, eth_getCode: 1, eth_getStorageAt: 2
+  eth_call: 1,
+  eth_getBalance: 1,
+  eth_getTransactionCount: 1,
+  eth_getCode: 1,
+  eth_getStorageAt: 2
 }
 
 /** The node as it was at `cap`: nothing above it is there. */
@@ -78,7 +82,11 @@ const cappedAnswer = async (url: string, { method, params }: Call, cap: number):
   const heightOf = (at: unknown): number =>
     at === "finalized" || at === "safe"
       ? Math.max(0, cap - finalityDepth)
-      : typeof at === "string" && at.startsWith("0x") ? Number(at) : at === "earliest" ? 0 : cap
+      : typeof at === "string" && at.startsWith("0x")
+      ? Number(at)
+      : at === "earliest"
+      ? 0
+      : cap
   switch (method) {
     case "eth_blockNumber":
       return hex(cap)
@@ -202,7 +210,9 @@ export const makeNodeProxy = (world: TestChain): Effect.Effect<NodeProxy, never,
           if (served % 3 === 0) return void response.writeHead(429).end("slow down")
           if (served % 3 === 1) return void response.writeHead(503).end()
           return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({
-            jsonrpc: "2.0", id: asked.id ?? null, error: { code: -32005, message: "limit exceeded" }
+            jsonrpc: "2.0",
+            id: asked.id ?? null,
+            error: { code: -32005, message: "limit exceeded" }
           }))
         case "Oversized":
           return pour(response)

@@ -11,10 +11,25 @@ import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { seededRandom } from "../Crash.ts"
 import { makeRestartable } from "../Restartable.ts"
-import { configOf, masterKey, rpcToken, type TestRequest, type Service, until } from "../Service.ts"
-import { type Branches, inactiveToken, makeTestChain, type Payment, strangeToken, usdc, type TestChain } from "./TestChain.ts"
+import { configOf, masterKey, rpcToken, type Service, type TestRequest, until } from "../Service.ts"
 import {
-  type AddressFact, type EventFact, etherDollars, type FinalFact, type History, type InvoiceFact, checkHistory, type CheckResult
+  type Branches,
+  inactiveToken,
+  makeTestChain,
+  type Payment,
+  strangeToken,
+  type TestChain,
+  usdc
+} from "./TestChain.ts"
+import {
+  type AddressFact,
+  checkHistory,
+  type CheckResult,
+  etherDollars,
+  type EventFact,
+  type FinalFact,
+  type History,
+  type InvoiceFact
 } from "./Checker.ts"
 import { type Fault, makeNodeProxy, type NodeProxy } from "./NodeProxy.ts"
 
@@ -172,19 +187,71 @@ interface Order {
 
 /** What a customer does. */
 type Habit =
-  | "exact" | "ether" | "part" | "over" | "never" | "late" | "lastMoment" | "wrongToken" | "internal" | "together"
-  | "large" | "dust"
+  | "exact"
+  | "ether"
+  | "part"
+  | "over"
+  | "never"
+  | "late"
+  | "lastMoment"
+  | "wrongToken"
+  | "internal"
+  | "together"
+  | "large"
+  | "dust"
 
 export const everyHabit: ReadonlyArray<Habit> = [
-  "exact", "exact", "exact", "ether", "ether", "part", "part", "over", "never", "late", "late", "lastMoment",
-  "lastMoment", "lastMoment", "wrongToken", "internal", "together", "together", "large", "dust"
+  "exact",
+  "exact",
+  "exact",
+  "ether",
+  "ether",
+  "part",
+  "part",
+  "over",
+  "never",
+  "late",
+  "late",
+  "lastMoment",
+  "lastMoment",
+  "lastMoment",
+  "wrongToken",
+  "internal",
+  "together",
+  "together",
+  "large",
+  "dust"
 ]
 
 /** One kind of trouble. The endpoints are in the order of the config. */
 export const everyAct = [
-  "frozen", "frozenLong", "lagging", "forked", "forkedWithBlip", "hiddenLogs", "hiddenTransactions", "doubledLogs",
-  "foreignReceipts", "oversized", "garbage", "wrongChain", "errors", "slow", "silent", "blip", "bothDown", "reorg",
-  "kill", "backup", "restore", "restoreUndeclared", "report", "falseReport", "rescan", "flood", "forgedHeader"
+  "frozen",
+  "frozenLong",
+  "lagging",
+  "forked",
+  "forkedWithBlip",
+  "hiddenLogs",
+  "hiddenTransactions",
+  "doubledLogs",
+  "foreignReceipts",
+  "oversized",
+  "garbage",
+  "wrongChain",
+  "errors",
+  "slow",
+  "silent",
+  "blip",
+  "bothDown",
+  "reorg",
+  "kill",
+  "backup",
+  "restore",
+  "restoreUndeclared",
+  "report",
+  "falseReport",
+  "rescan",
+  "flood",
+  "forgedHeader"
 ] as const
 export type ActName = typeof everyAct[number]
 const shuffled = <A>(all: ReadonlyArray<A>, random: () => number): ReadonlyArray<A> =>
@@ -220,8 +287,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
       })).pipe(
         Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
         Effect.timeout(20_000),
-        Effect.catchCause((cause) =>
-          Effect.sync(() => void refused.set(call, String(cause.reasons[0]).slice(0, 200))))
+        Effect.catchCause((cause) => Effect.sync(() => void refused.set(call, String(cause.reasons[0]).slice(0, 200))))
       )
     })
 
@@ -230,18 +296,26 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
     const service = current()!
     return Effect.scoped(Effect.gen(function*() {
       const client = yield* RpcClient.make(AuthRpc)
-      return yield* Effect.forEach(policies, ({ lateNeedsPerson, requiredDepth, ...settings }, place) =>
-        Effect.gen(function*() {
-          const { id } = yield* client["auth.merchants.create"]({ name: `Merchant ${place}` })
-          const { key } = yield* client["auth.keys.create"]({
-            merchant_id: id, name: "chaos", scope: "merchant", environment: "mainnet"
+      return yield* Effect.forEach(
+        policies,
+        ({ lateNeedsPerson, requiredDepth, ...settings }, place) =>
+          Effect.gen(function*() {
+            const { id } = yield* client["auth.merchants.create"]({ name: `Merchant ${place}` })
+            const { key } = yield* client["auth.keys.create"]({
+              merchant_id: id,
+              name: "chaos",
+              scope: "merchant",
+              environment: "mainnet"
+            })
+            const changed = yield* service.call("/api/v1/merchant/settings", {
+              method: "PATCH",
+              headers: { "x-api-key": key },
+              body: settings
+            })
+            if (changed.status !== 200) return yield* Effect.die(new Error(changed.text))
+            return { key, lateNeedsPerson, requiredDepth } satisfies Shop
           })
-          const changed = yield* service.call("/api/v1/merchant/settings", {
-            method: "PATCH", headers: { "x-api-key": key }, body: settings
-          })
-          if (changed.status !== 200) return yield* Effect.die(new Error(changed.text))
-          return { key, lateNeedsPerson, requiredDepth } satisfies Shop
-        }))
+      )
     })).pipe(
       Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
       Effect.orDie
@@ -271,7 +345,10 @@ const makeEventLog = (deployment: Deployment, shops: ReadonlyArray<Shop>) => {
       for (const { data, id, type } of page) {
         newest.set(key, Math.max(newest.get(key) ?? 0, millisOf(id)))
         events.set(`${key}:${id}`, {
-          at: millisOf(id), type, object: data.object, previous: data.previous_attributes
+          at: millisOf(id),
+          type,
+          object: data.object,
+          previous: data.previous_attributes
         })
       }
       const last = page.at(-1)
@@ -319,8 +396,10 @@ const makeCustomers = (
       const early = Math.max(0, shortestLifeSeconds - run.lifeSeconds)
       const expiresAt = invoice.expires_at - early
       if (early > 0) {
-        yield* run.query(run.database,
-          `update invoices set expires_at = ${expiresAt}, due_at = ${expiresAt} where id = '${id}'`)
+        yield* run.query(
+          run.database,
+          `update invoices set expires_at = ${expiresAt}, due_at = ${expiresAt} where id = '${id}'`
+        )
       }
       const one: Order = { id, shop, amount, expiresAt, session, address: null, lost: false, lostUnannounced: false }
       orders.push(one)
@@ -333,7 +412,8 @@ const makeCustomers = (
   const addressOf = Effect.fnUntraced(function*(one: Order, tokenId: number) {
     while (Date.now() < one.expiresAt * 1000) {
       const shown = yield* deployment.ask("/api/v1/payments/payment-addresses", {
-        headers: one.session, body: { network: "base", token_id: tokenId }
+        headers: one.session,
+        body: { network: "base", token_id: tokenId }
       })
       if (shown?.status === 200) {
         const address = String(shown.json.temp_address).toLowerCase()
@@ -348,11 +428,16 @@ const makeCustomers = (
   })
 
   const usdcFor = (to: string, millis: number): Payment => ({
-    _tag: "Token", token: usdc, to, amount: BigInt(millis) * 1000n
+    _tag: "Token",
+    token: usdc,
+    to,
+    amount: BigInt(millis) * 1000n
   })
   /** Rounded up, as the page shows it. */
   const etherFor = (to: string, millis: number, tag: "Native" | "Internal"): Payment => ({
-    _tag: tag, to, amount: BigInt(millis) * (etherPerMilli + 1n)
+    _tag: tag,
+    to,
+    amount: BigInt(millis) * (etherPerMilli + 1n)
   })
 
   const customer = Effect.fnUntraced(function*(habit: Habit, paysAfterMillis?: number) {
@@ -360,7 +445,9 @@ const makeCustomers = (
     const shop = shops[habit === "large" ? 1 : Math.floor(random() * (habit === "internal" ? 2 : 3))]!
     const amount = habit === "large"
       ? 1_500_000 + Math.floor(random() * 1_000_000)
-      : habit === "together" ? 5_000 : 1_000 + Math.floor(random() * 80_000)
+      : habit === "together"
+      ? 5_000
+      : 1_000 + Math.floor(random() * 80_000)
     const one = yield* order(shop, amount)
     if (one === null) return
     const inEther = habit === "ether" || habit === "internal"
@@ -369,7 +456,9 @@ const makeCustomers = (
     const untilEnd = (seconds: number) => Effect.sleep(Math.max(0, (one.expiresAt - seconds) * 1000 - Date.now()))
     yield* habit === "lastMoment"
       ? untilEnd(Math.min(3, run.lifeSeconds / 2))
-      : habit === "late" ? untilEnd(-3) : Effect.sleep(paysAfterMillis ?? random() * run.lifeSeconds * 400)
+      : habit === "late"
+      ? untilEnd(-3)
+      : Effect.sleep(paysAfterMillis ?? random() * run.lifeSeconds * 400)
     switch (habit) {
       case "never":
         return
@@ -461,7 +550,17 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   }))))
 
   const acts = makeActs({
-    run, world, proxies, deployment, customers, random, counts, stage, standstills, restores, log: log.read
+    run,
+    world,
+    proxies,
+    deployment,
+    customers,
+    random,
+    counts,
+    stage,
+    standstills,
+    restores,
+    log: log.read
   })
   yield* Effect.sleep(run.customerMillis * 2)
   const began = performance.now()
@@ -668,7 +767,8 @@ const makeActs = (setting: Stage) => {
         Effect.sleep(2_000 + random() * 4_000),
         Effect.suspend(() => {
           const isGivenAgain = customers.addresses.some(({ address, invoiceId }) =>
-            address === order.address && invoiceId !== order.id)
+            address === order.address && invoiceId !== order.id
+          )
           return isGivenAgain ? Effect.void : customers.send(customers.usdcFor(order.address!, order.amount))
         })
       )), { discard: true })
@@ -680,15 +780,24 @@ const makeActs = (setting: Stage) => {
   const report = Effect.gen(function*() {
     const owners = new Set(customers.orders.filter(({ lost }) => !lost).map(({ address }) => address))
     const found = world.facts.flatMap((fact) =>
-      fact._tag === "Undone" ? [] : fact.transfers.filter(({ internal, to, token }) =>
-        owners.has(to) && !internal && token !== strangeToken)
-        .map((transfer) => ({ fact, transfer })))
+      fact._tag === "Undone" ?
+        [] :
+        fact.transfers.filter(({ internal, to, token }) => owners.has(to) && !internal && token !== strangeToken)
+          .map((transfer) => ({ fact, transfer }))
+    )
     for (const { fact, transfer } of [found.at(-1), pick(found)].filter((one) => one !== undefined)) {
       yield* deployment.operate("chains.report", {
-        network: "base", environment: "mainnet", tx_hash: transfer.tx, index: transfer.index, match_key: transfer.to,
+        network: "base",
+        environment: "mainnet",
+        tx_hash: transfer.tx,
+        index: transfer.index,
+        match_key: transfer.to,
         token_address: transfer.token === null ? null : asListed(transfer.token),
-        amount: String(transfer.amount), from: null,
-        height: String(fact.height), block_hash: fact.hash, block_time: fact.time
+        amount: String(transfer.amount),
+        from: null,
+        height: String(fact.height),
+        block_hash: fact.hash,
+        block_time: fact.time
       })
     }
   })
@@ -704,10 +813,17 @@ const makeActs = (setting: Stage) => {
     const block = world.facts.findLast((fact) => fact._tag === "Block")
     if (order === null || address === null || block?._tag !== "Block") return
     yield* deployment.operate("chains.report", {
-      network: "base", environment: "mainnet",
-      tx_hash: `0x${"d1".repeat(31)}${(counts.acts % 256).toString(16).padStart(2, "0")}`, index: 1,
-      match_key: address, token_address: usdc, amount: "3000000", from: null,
-      height: String(block.height - Math.floor(random() * 20)), block_hash: block.hash, block_time: block.time
+      network: "base",
+      environment: "mainnet",
+      tx_hash: `0x${"d1".repeat(31)}${(counts.acts % 256).toString(16).padStart(2, "0")}`,
+      index: 1,
+      match_key: address,
+      token_address: usdc,
+      amount: "3000000",
+      from: null,
+      height: String(block.height - Math.floor(random() * 20)),
+      block_hash: block.hash,
+      block_time: block.time
     })
   })
 
@@ -810,7 +926,8 @@ const makeActs = (setting: Stage) => {
         // Few enough for a service that was told nothing.
         stage.isQuiet = true
         yield* Effect.forEach(Array.from({ length: Math.ceil(unaided / 3) }), () => customers.customer("exact", 0), {
-          concurrency: 3, discard: true
+          concurrency: 3,
+          discard: true
         })
         yield* restore(own, false)
         stage.isQuiet = false
@@ -824,8 +941,10 @@ const makeActs = (setting: Stage) => {
         break
       case "rescan":
         yield* deployment.operate("chains.rescan", {
-          network: "base", environment: "mainnet",
-          from: String(Math.max(1, world.head() - 60)), to: String(world.head())
+          network: "base",
+          environment: "mainnet",
+          from: String(Math.max(1, world.head() - 60)),
+          to: String(world.head())
         })
         break
       case "flood":

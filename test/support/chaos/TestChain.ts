@@ -113,7 +113,10 @@ const answerMillis = 20_000
 export const askNode = async (url: string, method: string, ...params: ReadonlyArray<unknown>): Promise<any> => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
   const response = await fetch(url, {
-    method: "POST", headers: { "content-type": "application/json" }, body, signal: AbortSignal.timeout(answerMillis)
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+    signal: AbortSignal.timeout(answerMillis)
   })
   const answer = await response.json() as { readonly result?: unknown; readonly error?: { readonly message: string } }
   if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`)
@@ -164,7 +167,12 @@ const transfersIn = (block: any, receipts: ReadonlyArray<any>): ReadonlyArray<Tr
     const receiver = isForwarded ? `0x${String(input).slice(34, 74)}` : String(to)
     return [
       ...amount === 0n ? [] : [{
-        tx, index: 0, to: receiver.toLowerCase(), token: null, amount, internal: isForwarded
+        tx,
+        index: 0,
+        to: receiver.toLowerCase(),
+        token: null,
+        amount,
+        internal: isForwarded
       }],
       ...receipt.logs.flatMap((log: any, position: number): ReadonlyArray<Transfer> =>
         log.topics[0] !== transferTopic || log.topics.length !== 3 ? [] : [{
@@ -174,7 +182,8 @@ const transfersIn = (block: any, receipts: ReadonlyArray<any>): ReadonlyArray<Tr
           token: String(log.address).toLowerCase(),
           amount: BigInt(log.data),
           internal: false
-        }])
+        }]
+      )
     ]
   })
 
@@ -270,7 +279,15 @@ export const makeTestChain: Effect.Effect<TestChain, never, Scope.Scope> = Effec
       const gas = oneGas + (payment._tag === "Many" ? moreGas * BigInt(payment.to.length) : 0n)
       const fee = 10n ** 10n
       const raw = await account.signTransaction({
-        chainId, nonce, gas, to: to as Hex, value, data, type: "eip1559", maxFeePerGas: fee, maxPriorityFeePerGas: 0n
+        chainId,
+        nonce,
+        gas,
+        to: to as Hex,
+        value,
+        data,
+        type: "eip1559",
+        maxFeePerGas: fee,
+        maxPriorityFeePerGas: 0n
       })
       await askNode(nodes[0]!, "eth_sendRawTransaction", raw)
       for (const other of nodes.slice(1)) await askNode(other, "eth_sendRawTransaction", raw).catch(() => undefined)
@@ -320,7 +337,10 @@ export const makeTestChain: Effect.Effect<TestChain, never, Scope.Scope> = Effec
       await askNode(url, "anvil_setCode", at, token.deployedBytecode)
       for (const { address } of accounts) {
         await askNode(url, "eth_sendTransaction", {
-          from: accounts[0]!.address, to: at, data: encode("mint", [address, fortune]), gas: hex(oneGas)
+          from: accounts[0]!.address,
+          to: at,
+          data: encode("mint", [address, fortune]),
+          gas: hex(oneGas)
         })
       }
     }

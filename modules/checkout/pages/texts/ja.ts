@@ -48,7 +48,8 @@ export const ja: Texts = {
   remainingToSend: "残りの送金額",
   addressOn: (network) => `${network} のアドレス`,
   memo: "メモ",
-  memoNeeded: "このメモを、ウォレットのメモ欄またはコメント欄に入力してください。メモがないと、お支払いを照合できません。",
+  memoNeeded:
+    "このメモを、ウォレットのメモ欄またはコメント欄に入力してください。メモがないと、お支払いを照合できません。",
   sendOnly: (token, network) => `${network} ネットワークで ${token} のみを送金してください。`,
   otherwiseLost: "ほかのトークンやネットワークで送金すると、資産を失い、取り戻せなくなるおそれがあります。",
   openInWallet: "ウォレットで開く",
@@ -76,7 +77,8 @@ export const ja: Texts = {
   viewTransaction: (hash) => `トランザクション ${hash} をブロックエクスプローラーで見る`,
 
   partialTitle: "お支払いの一部が届きました",
-  partial: (received, remaining) => `${received} を受け取りました。残りの ${remaining} を同じアドレスに送金してください。`,
+  partial: (received, remaining) =>
+    `${received} を受け取りました。残りの ${remaining} を同じアドレスに送金してください。`,
   stillPayable: "期限は過ぎましたが、残りの金額は今からでも送金できます。",
 
   paidTitle: "お支払いが完了しました",
@@ -108,7 +110,8 @@ export const ja: Texts = {
     `${merchant} が取り消しました。送金しないでください。すでにお支払いの場合は、返金をご依頼ください。`,
 
   reversedTitle: "お支払いがネットワークにより取り消されました",
-  reversed: "ネットワークがトランザクションを取り消したため、お支払いは届いていません。資金はウォレットに戻っているはずです。",
+  reversed:
+    "ネットワークがトランザクションを取り消したため、お支払いは届いていません。資金はウォレットに戻っているはずです。",
   payAgain: "まずウォレットをご確認ください。資金がウォレットにあれば、もう一度お支払いいただけます。",
   rejectedTitle: "対象外の送金が届きました",
   rejected: (merchant) =>
@@ -135,13 +138,15 @@ export const ja: Texts = {
   simulateLate: "遅れて支払う",
 
   sessionEndedTitle: "このリンクではお支払いを開けません",
-  sessionEnded: "リンクが不完全か、有効期限が切れています。受け取ったリンクをもう一度開くか、ショップに新しいリンクをご依頼ください。",
+  sessionEnded:
+    "リンクが不完全か、有効期限が切れています。受け取ったリンクをもう一度開くか、ショップに新しいリンクをご依頼ください。",
   notFoundTitle: "ページが見つかりません",
   notFound: "この URL にお支払いはありません。受け取ったリンクをもう一度開いてください。",
   tooManyTitle: "試行回数が多すぎます",
   tooMany: "しばらく待ってから、ページを再読み込みしてください。",
   unavailableTitle: "少々お待ちください",
-  unavailable: "現在、お支払いを表示できません。すでに送金した分が失われることはありません。数秒待ってから、もう一度お試しください。",
+  unavailable:
+    "現在、お支払いを表示できません。すでに送金した分が失われることはありません。数秒待ってから、もう一度お試しください。",
   failedTitle: "問題が発生しました",
   failed: "少し待ってから、ページを再読み込みしてください。すでに送金した分が失われることはありません。",
   tryAgain: "再試行"

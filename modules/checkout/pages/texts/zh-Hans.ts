@@ -113,7 +113,8 @@ export const zhHans: Texts = {
   refundWrong: (network) => `这不是 ${network} 网络的地址，请检查。`,
 
   offline: "连接已断开。恢复后，此页面会自动更新。您已转出的资金不会丢失。",
-  networkDegraded: (network) => `${network} 网络目前出现异常，您的付款可能会比平时更晚显示。如果您已转账，请勿重复转账。`,
+  networkDegraded: (network) =>
+    `${network} 网络目前出现异常，您的付款可能会比平时更晚显示。如果您已转账，请勿重复转账。`,
 
   simulateTitle: "模拟付款",
   simulateNote: "测试模式：使用虚拟资金，无需钱包。",

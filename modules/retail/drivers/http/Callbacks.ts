@@ -1,10 +1,18 @@
 /** Where a fulfilment service reports what it was not asked: definitions, and the check of its signature. */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import {
+  HttpApi,
+  HttpApiBuilder,
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSecurity,
+  OpenApi
+} from "effect/http-api"
 import type { KeyObject } from "node:crypto"
 import { afterAdmission, type CalledEndpoint } from "../../../../runtime/http/Admission.ts"
-import { errors, jsonText, RequiresAllSchemes, RateLimiter, WrappedErrors } from "../../../../runtime/Http.ts"
+import { errors, jsonText, RateLimiter, RequiresAllSchemes, WrappedErrors } from "../../../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../../../schemas/Errors.ts"
 import { isUuid, pathId } from "../../../../schemas/Ids.ts"
 import type { Environment } from "../../../../schemas/Network.ts"
@@ -20,7 +28,10 @@ export class RetailerSignature extends HttpApiMiddleware.Service<RetailerSignatu
   {
     security: {
       retailerSignature: HttpApiSecurity.apiKey({ key: "x-service-signature", in: "header" }).pipe(
-        HttpApiSecurity.annotate(OpenApi.Description, "HMAC-SHA256 by the secret of the fulfilment service; sent with its time.")
+        HttpApiSecurity.annotate(
+          OpenApi.Description,
+          "HMAC-SHA256 by the secret of the fulfilment service; sent with its time."
+        )
       ),
       retailerTimestamp: HttpApiSecurity.apiKey({ key: "x-service-timestamp", in: "header" }).pipe(
         HttpApiSecurity.annotate(OpenApi.Description, "Epoch milliseconds of the signature, at most five minutes away.")
@@ -43,12 +54,21 @@ export class CallbacksGroup extends HttpApiGroup.make("retailerCallbacks").add(
     payload: RetailReport,
     success: ReportResponse,
     error: errors(
-      "wrapped", "VALIDATION_ERROR", "INVALID_JSON", "SIGNATURE_INVALID", "ORDER_NOT_FOUND", "INVALID_TRANSITION",
-      "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+      "wrapped",
+      "VALIDATION_ERROR",
+      "INVALID_JSON",
+      "SIGNATURE_INVALID",
+      "ORDER_NOT_FOUND",
+      "INVALID_TRANSITION",
+      "PAYLOAD_TOO_LARGE",
+      "UNSUPPORTED_MEDIA_TYPE",
+      "RATE_LIMIT_EXCEEDED",
+      "SERVICE_UNAVAILABLE"
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Report a fact about an order",
-    description: "For the merchant's fulfilment service. `X-Service-Signature` is the lower-case hexadecimal HMAC-SHA256 of " +
+    description:
+      "For the merchant's fulfilment service. `X-Service-Signature` is the lower-case hexadecimal HMAC-SHA256 of " +
       "`<X-Service-Timestamp>.POST./callbacks/<order_id>.<raw body>`. A fact that is known already changes nothing."
   }))
 ).prefix("/api/commerce/retailers/callbacks").annotate(RequiresAllSchemes, true)
@@ -66,43 +86,53 @@ const targetOf = (url: string): string => `/callbacks/${url.split("?")[0]!.split
 
 /** Refuses whatever is not signed by one of `keys` within the last minutes; a caller that guesses is counted. */
 export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<RetailerSignature, never, RateLimiter> =>
-  Layer.effect(RetailerSignature, Effect.gen(function*() {
-    const rateLimiter = yield* RateLimiter
-    const outcomes = new WeakMap<object, PublicError | null>()
-    const refuse = (request: HttpServerRequest.HttpServerRequest) =>
-      rateLimiter.refuse(request, publicError("SIGNATURE_INVALID"))
+  Layer.effect(
+    RetailerSignature,
+    Effect.gen(function*() {
+      const rateLimiter = yield* RateLimiter
+      const outcomes = new WeakMap<object, PublicError | null>()
+      const refuse = (request: HttpServerRequest.HttpServerRequest) =>
+        rateLimiter.refuse(request, publicError("SIGNATURE_INVALID"))
 
-    const verify = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-      const { "x-service-signature": signature = "", "x-service-timestamp": timestamp = "" } = request.headers
-      if (!isFresh(timestamp, yield* Clock.currentTimeMillis)) return yield* refuse(request)
-      const body = yield* request.text
-      const message = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
-      if (!isSignedBy(keys, signature, message)) return yield* refuse(request)
-    })
-
-    // Either scheme of the reference runs the same check, which judges a request once.
-    const check = <A, E, R>(app: Effect.Effect<A, E, R>, route: CalledEndpoint) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const before = outcomes.get(request)
-        if (before !== undefined) return before === null ? app : Effect.fail(before)
-        return Effect.andThen(
-          verify(request).pipe(
-            Effect.tap(() => Effect.sync(() => outcomes.set(request, null))),
-            Effect.tapError((error) => Effect.sync(() => outcomes.set(request, error as PublicError)))
-          ),
-          afterAdmission(app, route)
-        )
+      const verify = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+        const { "x-service-signature": signature = "", "x-service-timestamp": timestamp = "" } = request.headers
+        if (!isFresh(timestamp, yield* Clock.currentTimeMillis)) return yield* refuse(request)
+        const body = yield* request.text
+        const message = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
+        if (!isSignedBy(keys, signature, message)) return yield* refuse(request)
       })
-    return RetailerSignature.of({ retailerSignature: check as never, retailerTimestamp: check as never })
-  }))
+
+      // Either scheme of the reference runs the same check, which judges a request once.
+      const check = <A, E, R>(app: Effect.Effect<A, E, R>, route: CalledEndpoint) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const before = outcomes.get(request)
+          if (before !== undefined) return before === null ? app : Effect.fail(before)
+          return Effect.andThen(
+            verify(request).pipe(
+              Effect.tap(() => Effect.sync(() => outcomes.set(request, null))),
+              Effect.tapError((error) => Effect.sync(() => outcomes.set(request, error as PublicError)))
+            ),
+            afterAdmission(app, route)
+          )
+        })
+      return RetailerSignature.of({ retailerSignature: check as never, retailerTimestamp: check as never })
+    })
+  )
 
 /** Hands reports on; they are the truth for orders of `environment` only. */
 export const handlers = (environment: Environment) =>
-  HttpApiBuilder.group(CallbacksApi, "retailerCallbacks", Effect.fn(function*(group) {
-    const retailers = yield* Retailers
-    return group.handle("report", Effect.fnUntraced(function*({ params: { order_id: orderId }, payload }) {
-      if (!isUuid(orderId)) return yield* publicError("ORDER_NOT_FOUND")
-      yield* retailers.report({ environment, orderId }, reportOf(payload))
-      return jsonText(JSON.stringify({ success: true, data: { order_id: orderId } }))
-    }))
-  }))
+  HttpApiBuilder.group(
+    CallbacksApi,
+    "retailerCallbacks",
+    Effect.fn(function*(group) {
+      const retailers = yield* Retailers
+      return group.handle(
+        "report",
+        Effect.fnUntraced(function*({ params: { order_id: orderId }, payload }) {
+          if (!isUuid(orderId)) return yield* publicError("ORDER_NOT_FOUND")
+          yield* retailers.report({ environment, orderId }, reportOf(payload))
+          return jsonText(JSON.stringify({ success: true, data: { order_id: orderId } }))
+        })
+      )
+    })
+  )

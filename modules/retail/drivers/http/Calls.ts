@@ -23,8 +23,12 @@ const calls = Metric.counter("retailer_calls_total", {
 })
 
 /** Creates every series of {@link calls} at 0. */
-export const callsFromZero = initializeSeries(calls, ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
-  ["answered", "failed"].map((outcome) => ({ operation, outcome }))))
+export const callsFromZero = initializeSeries(
+  calls,
+  ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
+    ["answered", "failed"].map((outcome) => ({ operation, outcome }))
+  )
+)
 
 export interface CallsOptions {
   /** Without a slash at its end. */
@@ -58,7 +62,8 @@ class TryFailed extends Schema.TaggedError<TryFailed>()("TryFailed", {
   pauseMillis: Schema.Finite
 }) {}
 
-const tryFailed = (reason: string, isRetryable: boolean, pauseMillis = 0) => new TryFailed({ reason, isRetryable, pauseMillis })
+const tryFailed = (reason: string, isRetryable: boolean, pauseMillis = 0) =>
+  new TryFailed({ reason, isRetryable, pauseMillis })
 
 const isJson = (type: string | undefined): boolean => /^application\/json\s*(?:;|$)/i.test(type ?? "")
 
@@ -95,7 +100,9 @@ export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMill
         ...(idempotencyKey === null ? {} : { "idempotency-key": idempotencyKey })
       }
       const request = HttpClientRequest.make(method)(`${baseUrl}${target}`, { headers })
-      const response = yield* client.execute(method === "GET" ? request : HttpClientRequest.bodyText(request, body, "application/json"))
+      const response = yield* client.execute(
+        method === "GET" ? request : HttpClientRequest.bodyText(request, body, "application/json")
+      )
       if (response.status !== 200) {
         const isRetryable = response.status === 429 || response.status >= 500
         const retryAfter = retryAfterMillis(response.headers["retry-after"] ?? null, now) ?? 0
@@ -110,13 +117,22 @@ export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMill
         Effect.scoped,
         // Its spans would hold the address of the service and the headers.
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-        Effect.catchTag("HttpClientError", () => Effect.fail(tryFailed("it cannot be reached, or cut the connection", true))),
+        Effect.catchTag("HttpClientError", () =>
+          Effect.fail(tryFailed("it cannot be reached, or cut the connection", true))),
         Effect.timeoutOrElse({
           duration: tryTimeoutMillis,
-          orElse: () => Effect.fail(tryFailed(`it gives no answer in ${tryTimeoutMillis} ms`, true))
+          orElse: () =>
+            Effect.fail(tryFailed(`it gives no answer in ${tryTimeoutMillis} ms`, true))
         }),
         Effect.onExit((exit) =>
-          Metric.update(Metric.withAttributes(calls, { operation: call.operation, outcome: exit._tag === "Success" ? "answered" : "failed" }), 1))
+          Metric.update(
+            Metric.withAttributes(calls, {
+              operation: call.operation,
+              outcome: exit._tag === "Success" ? "answered" : "failed"
+            }),
+            1
+          )
+        )
       )
 
     const sendWithRetries = (call: Call, body: string, number: number, end: number): Effect.Effect<string, TryFailed> =>

@@ -1,6 +1,6 @@
 /**
- * How calls and callbacks prove who sends them: as webhooks do, a time and an HMAC, here over the method and the path too,
- * so that nothing signed for one order, or one direction, is good for another. Pure.
+ * How calls and callbacks prove who sends them: as webhooks do, a time and an HMAC, here over the method and the path
+ * too, so that nothing signed for one order, or one direction, is good for another. Pure.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 
@@ -25,8 +25,8 @@ const macOf = (key: KeyObject, { body, method, target, timestamp }: SignedMessag
   createHmac("sha256", key).update(`${timestamp}.${method}.${target}.${body}`).digest()
 
 /**
- * Lower-case hex of HMAC-SHA256 over `<timestamp>.<method>.<target>.<body>`. No part but the last one may hold a dot, so
- * no two things have one text.
+ * Lower-case hex of HMAC-SHA256 over `<timestamp>.<method>.<target>.<body>`. No part but the last one may hold a dot,
+ * so no two things have one text.
  */
 export const signatureOf = (key: KeyObject, message: SignedMessage): string => macOf(key, message).toString("hex")
 
@@ -37,5 +37,7 @@ export const isFresh = (timestamp: string, nowMillis: number): boolean =>
 /** Whether any of the keys made this signature. Every key is tried, in a time that says nothing of how near it came. */
 export const isSignedBy = (keys: ReadonlyArray<KeyObject>, signature: string, message: SignedMessage): boolean => {
   const signatureBytes = /^[0-9a-f]{64}$/.test(signature) ? Buffer.from(signature, "hex") : Buffer.alloc(0)
-  return keys.map((key) => signatureBytes.length > 0 && timingSafeEqual(macOf(key, message), signatureBytes)).includes(true)
+  return keys.map((key) => signatureBytes.length > 0 && timingSafeEqual(macOf(key, message), signatureBytes)).includes(
+    true
+  )
 }

@@ -1,13 +1,27 @@
-/** The port's words and the protocol's: pure, both ways. An answer that is not what was asked for is a sentence instead. */
+/**
+ * The port's words and the protocol's: pure, both ways. An answer that is not what was asked for is a sentence instead.
+ */
 import { Result, Schema } from "effect"
 import { bodyFault } from "../../../../runtime/http/Body.ts"
 import { usdMillis, usdWire } from "../../../../schemas/Money.ts"
 import type { Environment } from "../../../../schemas/Network.ts"
 import {
-  AddressAnswer, QuoteAnswer, type RetailAddress, type RetailReport, type ReportsAnswer, ReportsAnswer as Reports
+  AddressAnswer,
+  QuoteAnswer,
+  type ReportsAnswer,
+  ReportsAnswer as Reports,
+  type RetailAddress,
+  type RetailReport
 } from "../../../../schemas/Retail.ts"
 import type {
-  AddressValidation, Offer, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, WantedItem
+  AddressValidation,
+  Offer,
+  OrderedItem,
+  PlacedOrder,
+  Placement,
+  PostalAddress,
+  RetailerReport,
+  WantedItem
 } from "../../plugin.ts"
 
 /** Reads a body as one schema has it; a sentence for the operator where it is something else. */
@@ -37,7 +51,11 @@ export const quoteBody = (request: {
 })
 
 /** Takes one of each kind out of `items` for every item that was answered; false where one was not asked for. */
-const removeMatches = <A>(items: Array<WantedItem>, answers: ReadonlyArray<A>, isMatch: (item: WantedItem, answer: A) => boolean) =>
+const removeMatches = <A>(
+  items: Array<WantedItem>,
+  answers: ReadonlyArray<A>,
+  isMatch: (item: WantedItem, answer: A) => boolean
+) =>
   answers.every((answer) => {
     const at = items.findIndex((item) => isMatch(item, answer))
     if (at === -1) return false
@@ -50,7 +68,8 @@ const quoteFault = (requestedItems: ReadonlyArray<WantedItem>, { items, refused,
   const remaining = [...requestedItems]
   const isSameItem = (item: WantedItem, answer: { readonly retailer: string; readonly product_id: string }) =>
     item.retailer === answer.retailer && item.productId === answer.product_id
-  const isComplete = removeMatches(remaining, items, (item, answer) => isSameItem(item, answer) && item.quantity === answer.quantity) &&
+  const isComplete =
+    removeMatches(remaining, items, (item, answer) => isSameItem(item, answer) && item.quantity === answer.quantity) &&
     removeMatches(remaining, refused, isSameItem)
   if (!isComplete) return "it holds an item that was not asked for, twice, or in another quantity"
   if (remaining.length > 0) return "it leaves out an item that was asked for"
@@ -74,10 +93,16 @@ export const offerOf = (requestedItems: ReadonlyArray<WantedItem>, body: string)
         unitAmount: usdMillis(BigInt(item.unit_amount))
       })),
       refused: answer.refused.map(({ code, message, product_id, retailer }) => ({
-        retailer, productId: product_id, fault: code, message
+        retailer,
+        productId: product_id,
+        fault: code,
+        message
       })),
       shipping: answer.shipping_options.map(({ amount, estimated_days, id, name }) => ({
-        id, name, amount: usdMillis(BigInt(amount)), estimatedDays: estimated_days
+        id,
+        name,
+        amount: usdMillis(BigInt(amount)),
+        estimatedDays: estimated_days
       })).toSorted((one, other) => one.amount < other.amount ? -1 : one.amount > other.amount ? 1 : 0),
       tax: usdMillis(BigInt(answer.tax)),
       fees: usdMillis(BigInt(answer.fees))
@@ -171,7 +196,9 @@ const reportsFault = (
 ): string | undefined => {
   if (order_id !== order.orderId) return "it is about another order"
   const lineItemIds = new Set(order.items.map(({ lineItemId }) => lineItemId))
-  return reports.every((report) => report.type !== "shipped" || report.shipment.line_item_ids.every((id) => lineItemIds.has(id)))
+  return reports.every((report) =>
+      report.type !== "shipped" || report.shipment.line_item_ids.every((id) => lineItemIds.has(id))
+    )
     ? undefined
     : "it ships a line item that the order does not have"
 }

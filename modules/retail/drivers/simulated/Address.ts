@@ -45,6 +45,8 @@ export const validateAddress = (input: PostalAddress): AddressValidation => {
   if (!/^[A-Z]{2}$/.test(address.country)) fields["country"] = "Not a country code of two letters"
   if (address.country === "US" && !usState.test(address.state)) fields["state"] = "Not a state's two letters"
   if (address.zipCode === zipCodes.invalid) fields["zip_code"] = "There is no such zip code"
-  else if (!(zipForms[address.country] ?? anyZip).test(address.zipCode)) fields["zip_code"] = "Not a zip code of this country"
+  else if (!(zipForms[address.country] ?? anyZip).test(address.zipCode)) {
+    fields["zip_code"] = "Not a zip code of this country"
+  }
   return Object.keys(fields).length === 0 ? { _tag: "Valid", address } : { _tag: "Invalid", fields }
 }

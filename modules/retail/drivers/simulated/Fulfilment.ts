@@ -40,7 +40,11 @@ const shipmentOf = (order: PlacedOrder, shippedAt: number, delivery_status: Ship
 }
 
 /** Everything true of a placed order at `now`, in epoch seconds of the merchant's time. */
-export const trackingReports = (order: PlacedOrder, behaviour: RetailerBehaviour, now: number): ReadonlyArray<RetailerReport> => {
+export const trackingReports = (
+  order: PlacedOrder,
+  behaviour: RetailerBehaviour,
+  now: number
+): ReadonlyArray<RetailerReport> => {
   const { placedAt } = order
   if (!behaviour.auto || placedAt === null) return []
   const shippedAt = placedAt + behaviour.shipAfterSeconds
@@ -53,11 +57,18 @@ export const trackingReports = (order: PlacedOrder, behaviour: RetailerBehaviour
   }
   return now < placedAt + behaviour.deliverAfterSeconds
     ? [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "in_transit") }]
-    : [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "delivered") }, { _tag: "Delivered", isConfirmed: true }]
+    : [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "delivered") }, {
+      _tag: "Delivered",
+      isConfirmed: true
+    }]
 }
 
 /** The answer to a wish to cancel. What was shipped is on its way and cannot be stopped. */
-export const cancellationReports = (order: PlacedOrder, behaviour: RetailerBehaviour, now: number): ReadonlyArray<RetailerReport> => {
+export const cancellationReports = (
+  order: PlacedOrder,
+  behaviour: RetailerBehaviour,
+  now: number
+): ReadonlyArray<RetailerReport> => {
   if (hasProduct(order, trials.cancelRefused)) {
     return [{ _tag: "CancellationRejected", reason: "The simulated retailer does not cancel this order" }]
   }

@@ -19,7 +19,10 @@ export const Product = Schema.Struct({
   fault: Schema.optionalKey(ItemFault),
   /** Units per quote, at most. */
   limit: Schema.optionalKey(Schema.Int),
-  /** What the price rises by every {@link priceStepMillis} of the merchant's time, {@link priceSteps} times, then it falls back. */
+  /**
+   * What the price rises by every {@link priceStepMillis} of the merchant's time, {@link priceSteps} times, then it
+   * falls back.
+   */
   price_rises: Schema.optionalKey(UsdMillis),
   /** It is not delivered where the zip code starts so. */
   undeliverable_zip_prefixes: Schema.optionalKey(Schema.Array(Schema.String))
@@ -167,7 +170,8 @@ const priceOf = ({ price_rises = usdMillis(0n), unit_amount }: Product, nowMilli
   usdMillis(unit_amount + price_rises * BigInt(Math.floor(nowMillis / priceStepMillis) % priceSteps))
 
 /**
- * The offer for `wantedItems` at `nowMillis` of the merchant's time. A quantity limit counts all lines of a product together.
+ * The offer for `wantedItems` at `nowMillis` of the merchant's time. A quantity limit counts all lines of a product
+ * together.
  *
  * @example
  * offer(catalogueOf([]), [{ retailer: "ebay2", productId: "1", quantity: 1 }], null, 0).refused[0].fault
@@ -193,7 +197,12 @@ export const offer = (
       ? "NO_ELIGIBLE_OFFER"
       : faultOf(product, units(item), zipCode)
     if (fault !== undefined || product === undefined) {
-      refused.push({ retailer, productId, fault: fault ?? "NO_ELIGIBLE_OFFER", message: messages[fault ?? "NO_ELIGIBLE_OFFER"] })
+      refused.push({
+        retailer,
+        productId,
+        fault: fault ?? "NO_ELIGIBLE_OFFER",
+        message: messages[fault ?? "NO_ELIGIBLE_OFFER"]
+      })
       continue
     }
     items.push({

@@ -23,10 +23,19 @@ describe("what a contract says of its token", () => {
   })
 
   it("is nothing where it answers nothing, too much or something else", () => {
-    for (const answer of [
-      "0x", "0x0", "nonsense", encoded(""), encoded("\u0000\u200b\u202e"), encoded("AB", 2n ** 200n), encoded("AB", 64n),
-      `0x${word(2n ** 255n)}${word(4)}`, `0x${word(0)}`
-    ]) assert.isNull(readSymbol(answer), answer)
+    for (
+      const answer of [
+        "0x",
+        "0x0",
+        "nonsense",
+        encoded(""),
+        encoded("\u0000\u200b\u202e"),
+        encoded("AB", 2n ** 200n),
+        encoded("AB", 64n),
+        `0x${word(2n ** 255n)}${word(4)}`,
+        `0x${word(0)}`
+      ]
+    ) assert.isNull(readSymbol(answer), answer)
     for (const answer of ["0x", "0x06", `0x${word(256)}`, `0x${word(2n ** 256n - 1n)}`, `0x${word(6)}00`]) {
       assert.isNull(readDecimals(answer), answer)
     }
@@ -39,7 +48,9 @@ describe("what a contract says of its token", () => {
     assert.strictEqual(readSymbol(encoded(Buffer.from([0xff, 0xfe, 0x41]))), "\ufffd\ufffdA")
   })
 
-  it.effect.prop("is short and visible whatever the bytes are", [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))], ([bytes]) =>
+  it.effect.prop("is short and visible whatever the bytes are", [
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))
+  ], ([bytes]) =>
     Effect.sync(() => {
       for (const answer of [`0x${Buffer.from(bytes).toString("hex")}`, encoded(Buffer.from(bytes))]) {
         const symbol = readSymbol(answer)

@@ -5,10 +5,23 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { plugin, readCatalogue } from "../../../../modules/retail/drivers/simulated.ts"
-import { catalogueOf, offer, priceStepMillis, priceSteps, trials } from "../../../../modules/retail/drivers/simulated/Shop.ts"
+import {
+  catalogueOf,
+  offer,
+  priceStepMillis,
+  priceSteps,
+  trials
+} from "../../../../modules/retail/drivers/simulated/Shop.ts"
 import type { PlacedOrder, WantedItem } from "../../../../modules/retail/plugin.ts"
 import { ItemFault, Retailer } from "../../../../schemas/Order.ts"
-import { driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject } from "../../../conformance/retailers.ts"
+import {
+  driverOf,
+  placedOrderOf,
+  placementOf,
+  retailerConformance,
+  type RetailerLayer,
+  RetailerSubject
+} from "../../../conformance/retailers.ts"
 
 const layerOf = (options: (typeof plugin.options & {})["Type"]) => plugin.layer(options) as RetailerLayer
 
@@ -26,7 +39,11 @@ const subject = Layer.succeed(RetailerSubject, {
     QUANTITY_LIMIT: { item: want("target", "A-88062926", 3), zipCode: null }
   },
   outage: Effect.succeed({ item: want("amazon", "B08N5WRWNW"), zipCode: "00000" }),
-  trials: { refused: trial(trials.placeRefused), busy: trial(`${trials.placeUnavailable}2`), kept: trial(trials.cancelRefused) },
+  trials: {
+    refused: trial(trials.placeRefused),
+    busy: trial(`${trials.placeUnavailable}2`),
+    kept: trial(trials.cancelRefused)
+  },
   goodZip: "33101",
   badZip: "00001"
 })
@@ -34,14 +51,23 @@ const subject = Layer.succeed(RetailerSubject, {
 layer(subject, { excludeTestServices: true })("the simulated retailer", (it) => retailerConformance(it))
 
 const quoteOf = (zipCode: string | null, ...items: ReadonlyArray<WantedItem>) =>
-  Effect.flatMap(driverOf(layerOf({})), (driver) => driver.quote({ merchantId: 1, environment: "devnet", items, zipCode }))
+  Effect.flatMap(
+    driverOf(layerOf({})),
+    (driver) => driver.quote({ merchantId: 1, environment: "devnet", items, zipCode })
+  )
 
 describe("the simulated catalogue", () => {
   it.live("sells the reference's example at the reference's prices", () =>
     Effect.gen(function*() {
       const found = yield* quoteOf("33101", want("amazon", "B08N5WRWNW"), want("amazon", "B000"))
-      assert.deepStrictEqual(found.items.map(({ title, unitAmount }) => [title, unitAmount]), [["Item", 9_990n as never]])
-      assert.deepStrictEqual(found.refused.map(({ fault, productId }) => [productId, fault]), [["B000", "NO_ELIGIBLE_OFFER"]])
+      assert.deepStrictEqual(found.items.map(({ title, unitAmount }) => [title, unitAmount]), [[
+        "Item",
+        9_990n as never
+      ]])
+      assert.deepStrictEqual(found.refused.map(({ fault, productId }) => [productId, fault]), [[
+        "B000",
+        "NO_ELIGIBLE_OFFER"
+      ]])
       assert.deepStrictEqual([found.shipping[0]!.id, found.shipping[0]!.estimatedDays], ["standard", "5-7"])
       assert.strictEqual(found.items[0]!.unitAmount + found.shipping[0]!.amount + found.tax + found.fees, 13_990n)
     }))
@@ -50,11 +76,16 @@ describe("the simulated catalogue", () => {
     Effect.gen(function*() {
       const products = yield* readCatalogue
       assert.isAtLeast(products.length, 30)
-      assert.strictEqual(new Set(products.map(({ product_id, retailer }) => `${retailer} ${product_id}`)).size, products.length)
+      assert.strictEqual(
+        new Set(products.map(({ product_id, retailer }) => `${retailer} ${product_id}`)).size,
+        products.length
+      )
       assert.sameMembers([...new Set(products.map(({ retailer }) => retailer))], [...Retailer.literals])
       const troubles = [
-        products.some(({ fault }) => fault === "OUT_OF_STOCK"), products.some(({ fault }) => fault === "NOT_DELIVERABLE"),
-        products.some(({ limit }) => limit !== undefined), products.some(({ price_rises }) => price_rises !== undefined),
+        products.some(({ fault }) => fault === "OUT_OF_STOCK"),
+        products.some(({ fault }) => fault === "NOT_DELIVERABLE"),
+        products.some(({ limit }) => limit !== undefined),
+        products.some(({ price_rises }) => price_rises !== undefined),
         products.some(({ undeliverable_zip_prefixes }) => undeliverable_zip_prefixes !== undefined)
       ]
       assert.isTrue(troubles.every((there) => there))
@@ -63,7 +94,10 @@ describe("the simulated catalogue", () => {
   it("lets a price rise with the merchant's time, and fall back", () => {
     const catalogue = catalogueOf([])
     const priceAt = (millis: number) => offer(catalogue, [trial(trials.priceRises)], null, millis).items[0]!.unitAmount
-    assert.deepStrictEqual([0, 1, priceSteps - 1, priceSteps].map((step) => priceAt(step * priceStepMillis)), [10_000n, 10_100n, 12_900n, 10_000n] as never)
+    assert.deepStrictEqual(
+      [0, 1, priceSteps - 1, priceSteps].map((step) => priceAt(step * priceStepMillis)),
+      [10_000n, 10_100n, 12_900n, 10_000n] as never
+    )
     assert.strictEqual(priceAt(priceStepMillis - 1), priceAt(0))
   })
 
@@ -100,15 +134,21 @@ describe("orders at the simulated retailer", () => {
       const driver = yield* driverOf(layerOf({}))
       const placement = placementOf(driver, "33101", [want("amazon", "B08N5WRWNW")])
       const order: PlacedOrder = placedOrderOf(placement, [], 86_400)
-      assert.deepStrictEqual([yield* driver.place(placement), yield* driver.track(order), yield* driver.cancel(order)], [[], [], []])
+      assert.deepStrictEqual(
+        [yield* driver.place(placement), yield* driver.track(order), yield* driver.cancel(order)],
+        [[], [], []]
+      )
     }))
 
   it.live("ship and arrive by the merchant's time, are canceled by the retailer, or meet an exception", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf({ auto: true, shipAfterSeconds: 100, deliverAfterSeconds: 200 }))
       const seen = (id: string, secondsAgo: number) =>
-        Effect.map(driver.track(placedOrderOf(placementOf(driver, "33101", [trial(id)]), [], secondsAgo)), (reports) =>
-          reports.map((report) => report._tag === "Shipped" ? report.shipment.delivery_status : report._tag))
+        Effect.map(
+          driver.track(placedOrderOf(placementOf(driver, "33101", [trial(id)]), [], secondsAgo)),
+          (reports) =>
+            reports.map((report) => report._tag === "Shipped" ? report.shipment.delivery_status : report._tag)
+        )
       assert.deepStrictEqual(yield* seen("any", 50), [])
       assert.deepStrictEqual(yield* seen("any", 150), ["in_transit"])
       assert.deepStrictEqual(yield* seen("any", 250), ["delivered", "Delivered"])
