@@ -156,8 +156,8 @@ export const observe = (
     status: "seen" as const,
     confirmations,
     attempts: 0,
-    doubted: false,
-    unlisted: place.isUnlisted ?? false
+    reorgedAfterFinality: false,
+    isUnlisted: place.isUnlisted ?? false
   }
   if (existing === undefined) {
     return {

@@ -41,7 +41,7 @@ export const keepFinal = Effect.fnUntraced(function*(
   yield* writeEntries(
     follower,
     fence,
-    unmarked.map((entry) => ({ ...entry, doubted: true, version: entry.version + 1 }))
+    unmarked.map((entry) => ({ ...entry, reorgedAfterFinality: true, version: entry.version + 1 }))
   )
   for (const entry of entries) {
     yield* raiseAlert(follower, "reorg_below_final")

@@ -110,7 +110,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ORIGIN_NOT_ALLOWED: "journeys/attacks/sockets.test.ts",
   HOST_NOT_ALLOWED: "runtime/rpc/hosts.test.ts",
   API_KEY_LIMIT_REACHED: "modules/auth/manage.test.ts",
-  RATE_LIMIT_EXCEEDED: "runtime/http/Throttle.test.ts"
+  RATE_LIMIT_EXCEEDED: "runtime/http/RateLimiter.test.ts"
 }
 
 type Keys = Readonly<Record<"merchant" | "commerce" | "other" | "mainnet" | "revoked", string>>

@@ -132,7 +132,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
       const made = yield* ok("checkout/invoice", {
         ...purchase,
         shipping_option_id: "expedited",
-        refundDestinationWalletAddressBsc: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+        refundDestinationWalletAddressBsc: "0x52908400098527886e0f7030069857d2e4169ee7",
         metadata: { basket: "B-7", estimateId: "kept" }
       }, withKey("whole"))
       assert.deepStrictEqual(Object.keys(made), [

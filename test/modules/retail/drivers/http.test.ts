@@ -245,7 +245,7 @@ class Desk extends Context.Service<Desk, Service>()("test/Desk") {
         chains: [],
         limits: { ...generousLimits, anonymousPerMinute: guesses }
       })
-      const book = new URL("../../fixtures/plugins/orderbook.ts", import.meta.url).pathname
+      const book = new URL("../../../fixtures/plugins/orderbook.ts", import.meta.url).pathname
       const http = { baseUrl: "http://127.0.0.1:9", environment: "devnet", secrets: [...fulfilmentSecrets] }
       return yield* startService({
         directory: yield* temporaryDirectory,

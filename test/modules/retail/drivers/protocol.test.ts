@@ -29,7 +29,7 @@ import {
 } from "../../../../schemas/Retail.ts"
 import { addressIn } from "../../../conformance/retailers.ts"
 
-const guide = readFileSync(new URL("../../../modules/docs/guides/fulfilment.md", import.meta.url), "utf8")
+const guide = readFileSync(new URL("../../../../modules/docs/guides/fulfilment.md", import.meta.url), "utf8")
 
 /** The JSON blocks below a heading, up to the next one. */
 const examplesOf = (heading: string): ReadonlyArray<string> => {
