@@ -67,7 +67,7 @@ layer(invoiceService)("a hook of an invoice", (it) => {
       yield* beside(invoice.id, "marks the end", ({ decision }) =>
         Effect.succeed({
           commands: [{ _tag: "Amend", metadata: { ended: decision.next.invoice.status } }],
-          after: Effect.sync(() => {
+          afterCommit: Effect.sync(() => {
             ran += 1
           })
         }))

@@ -1,16 +1,13 @@
 /**
  * Goal: of the payments of one invoice everybody is told which came last, also where several come within one second.
  * Method: any number of transfers within one second of a clock that stands still, read back by every route that lists
- * payments; and the migration over rows that were written before payments had an ordinal.
+ * payments.
  */
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { SqlClient } from "effect/sql"
-import { migrations } from "../../../modules/invoices/migrations.ts"
 import type { JournalEntry } from "../../../runtime/Chains.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api } from "../../support/Api.ts"
-import { databaseLayer } from "../../support/Database.ts"
 import {
   callerOf,
   invoiceService,
@@ -74,35 +71,4 @@ layer(invoiceService)("payments of one invoice within one second", (it) => {
       }),
     { arbitrary: { runs: 25 } }
   )
-})
-
-describe("payments from before they had an ordinal", () => {
-  it.effect("keep the order they were listed in", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const steps = Object.entries(migrations)
-      const until = steps.findIndex(([name]) => name.endsWith("_payment_ordinal"))
-      assert.isAbove(until, 0)
-      yield* Effect.forEach(steps.slice(0, until), ([, step]) => step)
-      const id = (index: number) => `00000000-0000-4000-8000-00000000000${index}`
-      const [one, two] = [id(8), id(9)]
-      const rows = [[one, 3, 20], [one, 1, 20], [two, 5, 10], [one, 2, 10], [two, 4, 10]] as const
-      for (const [invoice, payment, createdAt] of rows) {
-        yield* sql`INSERT INTO invoice_payments
-          (merchant_id, id, version, invoice_id, environment, status, network, units, amount, seen_at, created_at, metadata)
-          VALUES (7, ${
-          id(payment)
-        }::uuid, 1, ${invoice}::uuid, 'devnet', 'pending', 'base', 1, 1, 1, ${createdAt}, '{}')`
-      }
-      yield* Effect.forEach(steps.slice(until), ([, step]) => step)
-      const ordered = yield* sql<{ id: string; ordinal: number }>`SELECT id::text, ordinal FROM invoice_payments
-        ORDER BY invoice_id, ordinal`
-      assert.deepStrictEqual(ordered.map((row) => [row.id, row.ordinal]), [
-        [id(2), 1],
-        [id(1), 2],
-        [id(3), 3],
-        [id(4), 1],
-        [id(5), 2]
-      ])
-    }).pipe(Effect.provide(databaseLayer)))
 })

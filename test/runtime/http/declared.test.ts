@@ -19,7 +19,8 @@ const modules = new URL("../../../modules/", import.meta.url)
 const whole = optionalModules.every((name) => readdirSync(modules).includes(name))
 
 const apis: ReadonlyArray<HttpApi.Constraint> = await Promise.all(
-  readdirSync(modules)
+  readdirSync(modules, { withFileTypes: true })
+    .flatMap((entry) => entry.isDirectory() ? [entry.name] : [])
     .filter((name) => readdirSync(new URL(name, modules)).includes("plugin.ts"))
     .map(async (name) => (await import(new URL(`${name}/plugin.ts`, modules).href)).plugin.http)
 ).then((found) => found.filter((api) => api !== undefined))

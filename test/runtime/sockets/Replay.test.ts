@@ -58,16 +58,16 @@ const makeLog = (connection: Connection, bursts: ReadonlyArray<number>) => {
   }
   const burst = () => Effect.sync(() => commit(bursts[call++] ?? 0))
   const bus = {
-    after: ({ limit, position }: { readonly position: { readonly seq: bigint }; readonly limit: number }) =>
+    readAfter: ({ limit, position }: { readonly position: { readonly seq: bigint }; readonly limit: number }) =>
       Effect.gen(function*() {
         yield* burst()
         const found = events.slice(Number(position.seq), Number(position.seq) + limit)
         yield* burst()
         return found
       }),
-    count: ({ position }: { readonly position: { readonly seq: bigint } }) =>
+    countAfter: ({ position }: { readonly position: { readonly seq: bigint } }) =>
       Effect.succeed(events.length - Number(position.seq)),
-    prunedTo: () => Effect.succeed({ ms: 0n, seq: 0n })
+    prunedPosition: () => Effect.succeed({ ms: 0n, seq: 0n })
   }
   return { bus: bus as unknown as EventBus["Service"], commit, events }
 }

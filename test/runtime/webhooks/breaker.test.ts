@@ -71,7 +71,7 @@ describe("a breaker", () => {
   })
 
   it("is told nothing by what ends while it is open: not closed, not opened for longer", () => {
-    const open = { openUntilMillis: now + 1, openings: 3, health: "failing" } as const
+    const open = { openUntilMillis: now + 1, openings: 3, state: "failing" } as const
     for (const outcome of ["succeeded", "failed", "timed_out"] as const) {
       const { health } = judged(open, { outcomes: [outcome], attempts: 50, failures: 50, timeouts: 5 })
       assert.deepInclude(health, { openUntilMillis: now + 1, openings: 3, countedFromMillis: 0 }, outcome)
@@ -82,7 +82,7 @@ describe("a breaker", () => {
     const open = {
       openUntilMillis: now,
       openings: 6,
-      health: "failing",
+      state: "failing",
       consecutiveFailures: 15,
       failingSinceMillis: now - day
     } as const
