@@ -329,7 +329,7 @@ export interface JournalEntry {
   readonly index: number
   readonly kind: "direct" | "internal"
   /**
-   * The invoice's merchant; without one whose wallet the address is of, and {@link systemMerchant} if several share it.
+   * The invoice's merchant; without one whose wallet the address is of, and 0 (`systemMerchant`) if several share it.
    */
   readonly merchantId: number
   /**
@@ -475,8 +475,8 @@ export class Chains extends Context.Service<Chains, {
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
-   * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, those without one each
-   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link handled}'s write.
+   * Deals with journal entries whose `status` differs from `handledStatus`, one at a time per invoice, those without one each
+   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link markHandled}'s write.
    * One handler per deployment.
    */
   readonly onTransfer: (handler: (entry: JournalEntry) => Effect.Effect<void, unknown>) => Effect.Effect<

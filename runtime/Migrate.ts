@@ -25,7 +25,7 @@ const stepPattern = /^(\d{4})_[a-z0-9_]+$/
 /**
  * The steps still to run, in order, or why the database and this build do not fit together.
  *
- * `known` are this build's step names (`0001_invoices`), `applied` those the database recorded. Total.
+ * `knownSteps` are this build's step names (`0001_initial`), `appliedSteps` those the database recorded. Total.
  */
 export const plan = (
   knownSteps: ReadonlyArray<string>,

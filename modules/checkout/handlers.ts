@@ -58,7 +58,7 @@ const languageOf = ({ current, query, request }: PageRequest, merchant: string):
     merchant
   })
 
-/** What the visit's address says of the screen; `opens` where a person asks for it, now. */
+/** What the address and the cookies say of the screen; `isNavigation`: a person opens the page by this request. */
 const viewRequestOf = ({ current, query, request }: PageRequest) => {
   const refund = query.get("refund")
   const last = Number.parseInt(request.cookies[cookies.last(current.invoice.merchantId)] ?? "", 10)

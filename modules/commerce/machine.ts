@@ -34,7 +34,7 @@
  * the retailer has given it back.
  *
  * The gate: an order is submitted for placement only while its invoice is paid and every payment that counted when it
- * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the
+ * became so is settled. It is asked when the order becomes submitted, and again by the command `PlacementBegun`, in the
  * commit before each call to the retailer. The rules in words: modules/docs/reference/orders.md#transitions.
  */
 import type { Rollup } from "../../runtime/Rollups.ts"
@@ -779,11 +779,11 @@ const withdraw = (order: OrderState, current: Aggregate, now: number): OrderStat
 
 /** What the clock does for an order that is due. */
 export type Task =
-  /** Ask the retailer to place it, once {@link PlacementBegun} is committed. */
+  /** Ask the retailer to place it, once the command `PlacementBegun` is committed. */
   | "place"
   /** Take back what may have been placed: the gate has closed since, or too many calls went without an answer. */
   | "withdraw"
-  /** Ask it to cancel, once {@link CancellationBegun} is committed. */
+  /** Ask it to cancel, once the command `CancellationBegun` is committed. */
   | "cancel"
   /** Look whether it has something to tell. */
   | "track"
@@ -840,10 +840,6 @@ const refundRequestOf = (before: OrderState, after: OrderState, hasDestination: 
 
 const reasonOf = ({ status, substatus }: OrderState): RefundRequest["reason"] =>
   status === "failed" ? "order_failed" : substatus === "PAYMENT_EXPIRED" ? "underpayment" : "order_cancelled"
-
-/** usd_millis that arrived and were not given back yet. */
-export const refundableAmount = ({ received, refunded }: OrderState): UsdMillis =>
-  usdMillis(received > refunded ? received - refunded : 0n)
 
 /** Why a cancel call would be refused now, null where it would not: `actions.cancel_reason_code`. */
 const cancelObstacle = ({ status, substatus }: OrderState): string | null => {

@@ -143,7 +143,7 @@ const makeNetworksCheck = Effect.gen(function*() {
       : `nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}`
     return yield* publicError("UNSUPPORTED_NETWORK", {
       message:
-        `accepted_networks must name a network that can be paid on: ${reason}.  GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
+        `accepted_networks must name a network that can be paid on: ${reason}. GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
       param: "accepted_networks"
     })
   })

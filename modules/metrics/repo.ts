@@ -41,7 +41,7 @@ export const make = Effect.gen(function*() {
   }
 
   /**
-   * Rows of the sums of `wanted`, by point; of customers, those who paid most in the whole span. The sums of each piece
+   * Rows of `sums`, by point; of customers, those who paid most in the whole span. The sums of each piece
    * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
    */
   const read = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {

@@ -614,8 +614,8 @@ const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<numbe
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
- * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, for
- * {@link lockedRateSeconds} after its end; later ones get the spot price and `pricing_reason` says why.
+ * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, for the
+ * time that {@link lockedRateAt} says; later ones get the spot price and `pricing_reason` says why.
  */
 const makePricing = Effect.gen(function*() {
   const prices = yield* Prices

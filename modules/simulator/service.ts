@@ -355,7 +355,7 @@ const makeSimulator = Effect.gen(function*() {
     plan: (now: Aggregate) => Effect.Effect<JournalEntry, PublicError>
   ) => change(current, cause, (now) => Effect.flatMap(plan(now), (entry) => credited(entry, now)))
 
-  /** The newest simulated transfer that fits. Errors: `INVALID_TRANSITION` with `otherwise`. */
+  /** The newest simulated transfer that fits. Errors: `INVALID_TRANSITION` with `message`. */
   const chooseTransfer = Effect.fnUntraced(function*(
     { invoice }: Aggregate,
     fits: (entry: JournalEntry) => boolean,

@@ -102,7 +102,7 @@ const tokenRecord = (token: Token, isTokenBlocked: boolean, price: DisplayPrice 
   price: priceBody(price)
 })
 
-/** A token with the search columns; `monitored`: a driver runs for its network. */
+/** A token with the search columns; `isMonitored`: a driver runs for its network. */
 export const searchResult = (
   token: Token,
   isTokenBlocked: boolean,

@@ -68,8 +68,8 @@ const refuse = (code: ErrorCode, param: string, message?: string): PublicError =
   publicError(code, { param, ...(message === undefined ? {} : { message }) })
 
 /**
- * The environment of an endpoint. A key's is its own, also where null was sent; a wallet may name another one that is
- * `served`, or null for both.
+ * The environment of an endpoint. A key's is its own, also where null was sent; a wallet may name another one of
+ * `servedEnvironments`, or null for both.
  */
 const environmentOf = (
   { environment: own, kind }: Principal,

@@ -115,7 +115,7 @@ export const compareBalance = (
 
 /**
  * Native transfers that are found only now, at a height up to which balances were compared: what {@link compareBalance}
- * could not explain was credited then, and they are the explanation. `credited`: what stands credited so at or above
+ * could not explain was credited then, and they are the explanation. `credits`: what stands credited so at or above
  * their height, by match key; their amounts are not credited a second time.
  */
 export const findAlreadyCredited = (

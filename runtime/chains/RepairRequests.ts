@@ -1,5 +1,5 @@
 /** What operators ask of followers, stored as wishes: the instance that follows takes them up, after a restart too. */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Chains, RepairProgress } from "../Chains.ts"
@@ -128,15 +128,35 @@ export const rescan = (journal: JournalContext): Chains["Service"]["rescan"] => 
     })
   }).pipe(answering)
 
+/** A follower stores the condition it has found in its next write, and knows of a new anchor one write after it. */
+const lossPollMillis = 20
+const lossPolls = 100
+
+/**
+ * The last reanchor of a network, and whether its chain is lost since: as stored, and as the follower here has found.
+ * Waits until both say the same, because a loss that is not stored yet would get the reanchor from before as its
+ * answer; at most 2 s, because the follower may be that of another instance.
+ */
+const readLoss = (journal: JournalContext, { environment, network }: ChainName) =>
+  Effect.gen(function*() {
+    const last = (yield* journal.repo.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
+    // Read after the repair, because both change in one commit: a lost chain now was lost after that repair began.
+    const isLost = (yield* journal.repo.cursor(network, environment))?.condition === "no_common_block"
+    const isLostHere = followerOf(journal, network, environment)?.status().condition === "no_common_block"
+    return { last, isLost, isLostHere }
+  }).pipe(
+    Effect.repeat({
+      while: ({ isLost, isLostHere, last }) => isLost !== isLostHere && last !== undefined && isOpen(last),
+      schedule: Schedule.max([Schedule.spaced(lossPollMillis), Schedule.recurs(lossPolls)])
+    })
+  )
+
 export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"] => (network, environment, height) =>
   Effect.gen(function*() {
     const chain = { network, environment }
     yield* followedHead(journal, chain)
-    const last = (yield* journal.repo.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
-    // Read after the repair, because both change in one commit: a lost chain now was lost after that repair began.
-    const isLost = (yield* journal.repo.cursor(network, environment))?.condition === "no_common_block"
-    const condition = followerOf(journal, network, environment)?.status().condition
-    if (!isLost && condition !== "no_common_block" && (last === undefined || !isOpen(last))) {
+    const { isLost, isLostHere, last } = yield* readLoss(journal, chain)
+    if (!isLost && !isLostHere && (last === undefined || !isOpen(last))) {
       const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
         "To read blocks again, call chains.rescan"
       return yield* publicError("INVALID_TRANSITION", { message })

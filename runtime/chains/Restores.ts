@@ -91,7 +91,7 @@ export const restoreWallet = (
   }
 }
 
-/** Addresses watched of each of `wallets` so that there are `room` of all together. */
+/** Addresses watched of each of `wallets` so that there are `capacity` of all together. */
 export const watchCountPerWallet = (wallets: number, capacity: number): number =>
   Math.max(0, Math.min(restoreWatchCount, Math.floor(capacity / Math.max(1, wallets))))
 

@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   }
 
   /**
-   * A target for all of `waiting`; those that have one already get that one. None where the wallet has come to its end.
+   * A target for all of `pending`; those that have one already get that one. None where the wallet has come to its end.
    */
   const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
     yield* chains.awaitCatchUp(family)

@@ -25,7 +25,7 @@ export interface EntryMatch {
   readonly entry: JournalEntry | undefined
 }
 
-/** Chooses among `known`, which holds what there is under {@link entryIds}. `id`: by the driver's key format. */
+/** Chooses among `entries`, which holds what there is under {@link entryIds}. `id`: by the driver's key format. */
 export const matchEntry = (entries: ReadonlyMap<string, JournalEntry>, id: string, matchKey: string): EntryMatch => {
   const first = entries.get(id)
   const alternate = entries.get(alternateEntryId(id, matchKey))

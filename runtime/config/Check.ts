@@ -18,7 +18,7 @@ export interface SelectedPlugin {
   readonly options: unknown
 }
 
-/** Every problem of the plugins together; `picked` in the order they start. */
+/** Every problem of the plugins together; `plugins` in the order they start. */
 export const check = (
   plugins: ReadonlyArray<SelectedPlugin>,
   environments: ReadonlyArray<Environment>

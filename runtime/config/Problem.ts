@@ -30,7 +30,7 @@ export const exitCodeConfig = 2
 export const unreadable = (message: string): ConfigInvalid => new ConfigInvalid({ report: message, count: 1 })
 
 /**
- * The report of `problems`, in the order of the file; those of environment variables last. `hidden` are the spans of
+ * The report of `problems`, in the order of the file; those of environment variables last. `secretSpans` are those of
  * secrets written out in the file, which no code frame may repeat.
  */
 export const configInvalid = (

@@ -90,7 +90,7 @@ export const keySpanOf = (source: Source, path: KeyPath): Span => {
 const frameColumns = 100
 
 /**
- * The line of a span with a mark below it. Text inside `hidden` (secrets written out) shows as asterisks.
+ * The line of a span with a mark below it. Text inside `secretSpans` (secrets written out) shows as asterisks.
  *
  * @example
  *     3 |   "environment": "testnet",

@@ -235,7 +235,7 @@ export const layerOver = <E, R>(store: Layer.Layer<RateLimits, E, R>) =>
     Layer.provide(store)
   ) as Layer.Layer<Anonymous | RateLimiter, E, R | Settings>
 
-/** What stands behind `Throttle` and `Anonymous`. */
+/** What stands behind `RateLimiter` and `Anonymous`. */
 export const layer: Layer.Layer<Anonymous | RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(
   windows
 )

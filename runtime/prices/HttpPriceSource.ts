@@ -170,7 +170,7 @@ export const makeUnlistedNames = () => {
 
 /**
  * Asks for `names` together where the provider refuses a whole request for one name it does not know, answered by null:
- * halves are asked until the unknown one is alone, which `unlisted` then remembers.
+ * halves are asked until the unknown one is alone, which `unlistedNames` then remembers.
  */
 export const requestWithBisect = Effect.fnUntraced(function*<A>(
   names: ReadonlyArray<string>,

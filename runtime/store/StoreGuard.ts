@@ -4,7 +4,7 @@ import type { Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
 /**
- * `lost` waits for ever while the store is held, and fails when this process has lost its hold on it for good. The
+ * `awaitLoss` waits for ever while the store is held, and fails when this process has lost its hold on it for good. The
  * entry point races the whole service with it, so that losing the store stops the service instead of leaving two
  * processes on one data directory.
  */

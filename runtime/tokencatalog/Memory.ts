@@ -176,7 +176,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** Writes one source; leaves alone what `unheard` sources, which come before it, had listed before this start. */
+  /** Writes one source; leaves alone what `pendingSources`, which come before it, had listed before this start. */
   const write = (source: string, listings: ReadonlyArray<TokenListing>, pendingSources: ReadonlyArray<string>) =>
     sql.withTransaction(Effect.gen(function*() {
       const rows = JSON.stringify(distinct(source, listings))
@@ -214,7 +214,7 @@ const make = Effect.gen(function*() {
       if (!sources.has(source)) sources.set(source, undefined)
     })
 
-  /** Writes `changed` and the sources after it, each without what the ones before it list. */
+  /** Writes `changedSource` and the sources after it, each without what the ones before it list. */
   const writeFrom = Effect.fnUntraced(function*(changedSource: string) {
     const takenKeys = new Set<string>()
     const pendingSources: Array<string> = []

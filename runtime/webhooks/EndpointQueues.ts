@@ -47,7 +47,7 @@ interface EndpointQueue {
   isReady: boolean
 }
 
-/** A result that is about to be written; of a row that was `sent`, or given back before. */
+/** A result that is about to be written; `wasSent`: else it was given back before. */
 export interface FinishedDelivery {
   readonly delivery: ClaimedDelivery
   readonly wasSent: boolean
@@ -210,7 +210,7 @@ export const makeEndpointQueues = () => {
   const leasesExpiringBy = (nowMillis: number): ReadonlyArray<EndpointLease> =>
     [...queues.values()].filter(({ sendByMillis }) => sendByMillis < nowMillis)
 
-  /** Goes on with `kept`, of the queues asked for, until `sendByMillis`; what waits in the others is given back. */
+  /** Goes on with `extendedIds`, of those of `leases`, until `sendByMillis`; what waits in the others is given back. */
   const extendLeases = (leases: ReadonlyArray<EndpointLease>, extendedIds: ReadonlySet<string>, sendByMillis: number) =>
     leases.flatMap(({ endpointId }) => {
       const queue = queues.get(endpointId)

@@ -39,7 +39,7 @@ const conflictTries = 3
 /** Why an endpoint was switched off, as its `disabled_reason` says. */
 export type DisabledReason = "gone" | "failing"
 
-/** A result on its way to the database; `sent` rows took a slot. */
+/** A result on its way to the database; one that `wasSent` took a slot. */
 export interface QueuedResult {
   readonly result: DeliveryResult
   readonly wasSent: boolean
@@ -49,7 +49,7 @@ export interface QueuedResult {
 export interface ResultListener {
   /** Whether no more results are to be expected soon. */
   readonly isIdle: () => boolean
-  /** A writing begins: from now until `written` it may hold rows of endpoints, and claims pass those over. */
+  /** A writing begins: from now until `onWritten` it may hold rows of endpoints, and claims pass those over. */
   readonly onWriteStart: () => void
   /** Leases to release with these results. */
   readonly leasesToRelease: (results: ReadonlyArray<FinishedDelivery>) => ReadonlyArray<EndpointLease>

@@ -63,7 +63,7 @@ const removeMatches = <A>(
     return true
   })
 
-/** What is wrong with a quote as the answer to `wanted`, if anything. */
+/** What is wrong with a quote as the answer to `requestedItems`, if anything. */
 const quoteFault = (requestedItems: ReadonlyArray<WantedItem>, { items, refused, shipping_options }: QuoteAnswer) => {
   const remaining = [...requestedItems]
   const isSameItem = (item: WantedItem, answer: { readonly retailer: string; readonly product_id: string }) =>
