@@ -2,7 +2,7 @@
  * The commit log: the one way to change state. A commit is rows, the events that tell of them, and the reply to the
  * caller who asked, in one transaction; many commits share one flush.
  */
-import { Context, type Effect, Schema } from "effect"
+import { Context, Effect, Schedule, Schema } from "effect"
 import type { EventDraft, StoredEvent } from "../schemas/Event.ts"
 import type { EventPosition } from "../schemas/Ids.ts"
 import type { Environment } from "../schemas/Network.ts"
@@ -92,6 +92,15 @@ export interface CommitResult {
 
 /** A row was not at the expected version, or a fence was lost: load again, decide again. Nothing was written. */
 export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", { table: Schema.String }) {}
+
+/** Runs a change again that lost a race, up to `times` more often, `pauseMillis` apart; then its `Conflict` remains. */
+export const retryConflicts =
+  (times: number, pauseMillis = 0) => <A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.retry(change, {
+      while: (error) => error instanceof Conflict,
+      times,
+      ...(pauseMillis === 0 ? {} : { schedule: Schedule.spaced(pauseMillis) })
+    })
 
 /** Another commit holds this idempotency scope already: its reply is the answer. Nothing was written. */
 export class IdempotentReplay extends Schema.TaggedError<IdempotentReplay>()("IdempotentReplay", {

@@ -3,7 +3,15 @@ import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Conflict, noCause, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import {
+  Commit,
+  type CommitCause,
+  type Conflict,
+  noCause,
+  type ReplyWrite,
+  retryConflicts,
+  type Write
+} from "../../runtime/Commit.ts"
 import { inRanges, isAddressRange } from "../../runtime/http/Addresses.ts"
 import { dieOnReplay, type Grant, type IdempotentCall } from "../../runtime/Http.ts"
 import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
@@ -286,7 +294,7 @@ export class Keys extends Context.Service<Keys, {
       /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
       const decideInTurn = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
         actors.send("api-keys", String(merchantId), attempt).pipe(
-          Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
+          retryConflicts(conflictRetries),
           Effect.mapError((error) =>
             (error as Conflict)._tag === "Conflict"
               ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })

@@ -2,7 +2,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { createHash, createHmac, randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type Conflict, noCause, systemMerchant, type Write } from "../../runtime/Commit.ts"
+import { Commit, type Conflict, noCause, retryConflicts, systemMerchant, type Write } from "../../runtime/Commit.ts"
 import { accessSeconds, type AccessTokens, makeAccessTokens } from "../../runtime/http/AccessToken.ts"
 import type { Grant } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
@@ -89,7 +89,7 @@ const retryOnConflict = <A, E extends { readonly _tag: string }>(
   attempt: Effect.Effect<A, E | Conflict>
 ): Effect.Effect<A, Exclude<E, Conflict> | PublicError> =>
   attempt.pipe(
-    Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+    retryConflicts(conflictRetries),
     Effect.mapError((error) => error._tag === "Conflict" ? unavailable : error as Exclude<E, Conflict>)
   )
 

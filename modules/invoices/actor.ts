@@ -9,6 +9,7 @@ import {
   type IdempotentReplay,
   noCause,
   type ReplyWrite,
+  retryConflicts,
   type Write
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
@@ -390,7 +391,7 @@ export class Invoices extends Context.Service<Invoices, {
             return { aggregate: decision.next, committed, facts }
           })
         ).pipe(
-          Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
+          retryConflicts(conflictRetries),
           Effect.catchIf(
             (error): error is Conflict & typeof error => error instanceof Conflict,
             () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))

@@ -9,7 +9,7 @@ import {
   type JournalEntry,
   type ReceiveTarget
 } from "../../runtime/Chains.ts"
-import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
+import { Commit, noCause, retryConflicts, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -327,7 +327,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
           yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
         })
         return actors.send("payor-details", id, once).pipe(
-          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          retryConflicts(conflictRetries),
           Effect.catchTags({
             Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
             IdempotentReplay: (bug) => Effect.die(bug)

@@ -1,7 +1,13 @@
 /** Load, decide, commit: how a merchant's settings change, and how others read them. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
+import {
+  Commit,
+  type CommitCause,
+  type IdempotentReplay,
+  type ReplyWrite,
+  retryConflicts
+} from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type {
@@ -146,7 +152,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
       // One mailbox a merchant: its default environment is one row for all its environments.
       const change: MerchantSettings["Service"]["change"] = (merchantId, ...rest) =>
         actors.send("settings", String(merchantId), changeOnce(merchantId, ...rest)).pipe(
-          Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+          retryConflicts(conflictRetries),
           Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         )
 

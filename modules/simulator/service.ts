@@ -334,8 +334,8 @@ const makeSimulator = Effect.gen(function*() {
    * What a chain tells of one transfer, as its journal would hand it over, and what the contract of a token that nobody
    * lists says of itself.
    */
-  const credited = (entry: JournalEntry, now: Aggregate): Effect.Effect<ChangePlan, PublicError> =>
-    Effect.map(payments.credit(entry, now), ({ commands, writes }) => {
+  const planCredit = (entry: JournalEntry, latest: Aggregate): Effect.Effect<ChangePlan, PublicError> =>
+    Effect.map(payments.credit(entry, latest), ({ commands, writes }) => {
       const { decimals, symbol } = unlistedPlayToken
       const paymentId = paymentIdOf(entry)
       const naming: ReadonlyArray<Command> = entry.tokenAddress === unlistedPlayToken.address
@@ -352,8 +352,8 @@ const makeSimulator = Effect.gen(function*() {
   const send = (
     current: Aggregate,
     cause: CommitCause,
-    plan: (now: Aggregate) => Effect.Effect<JournalEntry, PublicError>
-  ) => change(current, cause, (now) => Effect.flatMap(plan(now), (entry) => credited(entry, now)))
+    plan: (latest: Aggregate) => Effect.Effect<JournalEntry, PublicError>
+  ) => change(current, cause, (latest) => Effect.flatMap(plan(latest), (entry) => planCredit(entry, latest)))
 
   /** The newest simulated transfer that fits. Errors: `INVALID_TRANSITION` with `message`. */
   const chooseTransfer = Effect.fnUntraced(function*(
@@ -366,7 +366,7 @@ const makeSimulator = Effect.gen(function*() {
   })
 
   const pay = (current: Aggregate, request: Request, cause: CommitCause) =>
-    send(current, cause, (now) => transfers.payment(now, request))
+    send(current, cause, (latest) => transfers.payment(latest, request))
 
   /** Ends the invoice now, by the machine's own rules. */
   const ending: ChangePlan = { commands: [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }] }
@@ -400,10 +400,10 @@ const makeSimulator = Effect.gen(function*() {
     const sent = yield* send(
       current,
       cause,
-      Effect.fnUntraced(function*(now) {
-        const { status } = now.invoice
+      Effect.fnUntraced(function*(latest) {
+        const { status } = latest.invoice
         if (status === "paid" || status === "canceled") return yield* publicError("INVOICE_NOT_PAYABLE")
-        return yield* transfers.makeEntry(now, transferTo(destination, units), request.confirmations)
+        return yield* transfers.makeEntry(latest, transferTo(destination, units), request.confirmations)
       })
     )
     return [...endChanges, sent]
@@ -413,12 +413,12 @@ const makeSimulator = Effect.gen(function*() {
     send(
       current,
       cause,
-      Effect.fnUntraced(function*(now) {
-        const { quote, target, token } = yield* destinationFor(now, request)
+      Effect.fnUntraced(function*(latest) {
+        const { quote, target, token } = yield* destinationFor(latest, request)
         const { address, decimals } = unlistedPlayToken
         const units = yield* unitsFor({ quote, target, token: { ...token, decimals } }, request)
         return yield* transfers.makeEntry(
-          now,
+          latest,
           { network: token.network, tokenAddress: address, units, target },
           request.confirmations
         )
@@ -430,12 +430,12 @@ const makeSimulator = Effect.gen(function*() {
     send(
       current,
       cause,
-      Effect.fnUntraced(function*(now) {
-        const accepted = now.invoice.policy.acceptedNetworks
+      Effect.fnUntraced(function*(latest) {
+        const accepted = latest.invoice.policy.acceptedNetworks
         if (accepted === null) {
           return yield* refuse("This invoice takes every network: create one with accepted_networks")
         }
-        const destination = yield* destinationFor(now, {})
+        const destination = yield* destinationFor(latest, {})
         const wrong = transfers.networks().find((network) =>
           familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
           (request.network ?? network) === network
@@ -446,7 +446,7 @@ const makeSimulator = Effect.gen(function*() {
         }
         const units = yield* unitsFor(destination, request)
         const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
-        return yield* transfers.makeEntry(now, transfer, request.confirmations)
+        return yield* transfers.makeEntry(latest, transfer, request.confirmations)
       })
     )
 
@@ -464,16 +464,16 @@ const makeSimulator = Effect.gen(function*() {
     send(
       current,
       cause,
-      Effect.fnUntraced(function*(now) {
-        const first = yield* chooseTransfer(now, isOnChain, "Nothing was sent that could be sent twice: pay first")
-        const target = yield* chains.target(now.invoice.id, familyOf(first.network))
+      Effect.fnUntraced(function*(latest) {
+        const first = yield* chooseTransfer(latest, isOnChain, "Nothing was sent that could be sent twice: pay first")
+        const target = yield* chains.target(latest.invoice.id, familyOf(first.network))
         const transfer = {
           network: first.network,
           tokenAddress: first.tokenAddress,
           units: first.amount,
           target: target!
         }
-        return yield* transfers.makeEntry(now, transfer, request.confirmations)
+        return yield* transfers.makeEntry(latest, transfer, request.confirmations)
       })
     )
 

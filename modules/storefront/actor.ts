@@ -1,7 +1,7 @@
 /** Load, decide, commit: how carts change, and how an estimate becomes an order. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type Write } from "../../runtime/Commit.ts"
+import { Commit, retryConflicts, type Write } from "../../runtime/Commit.ts"
 import { dieOnReplay, type IdempotentCall } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { countPruned, inBatches, initializePruned, runPeriodically } from "../../runtime/Retention.ts"
@@ -134,7 +134,7 @@ export class Carts extends Context.Service<Carts, {
             `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
             changeOnce(shop, customer, plan, call)
           ).pipe(
-            Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+            retryConflicts(conflictRetries),
             Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
           )
       })

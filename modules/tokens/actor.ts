@@ -1,7 +1,13 @@
 /** Load, decide, commit: how a merchant's acceptance policy changes, and where everyone else reads it. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
+import {
+  Commit,
+  type CommitCause,
+  type IdempotentReplay,
+  type ReplyWrite,
+  retryConflicts
+} from "../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PolicyState } from "./rules.ts"
@@ -84,7 +90,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
           return after
         })
         return actors.send("token-policies", nameOf(merchantId, environment), once).pipe(
-          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          retryConflicts(conflictRetries),
           Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         )
       }

@@ -9,6 +9,7 @@ import {
   type IdempotentReplay,
   noCause,
   type ReplyWrite,
+  retryConflicts,
   type Write
 } from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
@@ -112,7 +113,7 @@ export class Wallets extends Context.Service<Wallets, {
             return result
           })
         ).pipe(
-          Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+          retryConflicts(conflictRetries),
           Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         )
 

@@ -2,7 +2,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Conflict, type Write } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type Conflict, retryConflicts, type Write } from "../../runtime/Commit.ts"
 import { dieOnReplay, type IdempotentCall, RateLimiter } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -115,7 +115,7 @@ export class Endpoints extends Context.Service<Endpoints, {
       /** One change of a merchant's endpoints at a time, decided anew while other instances are faster. */
       const decideInTurn = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
         actors.send("webhooks", String(merchantId), attempt).pipe(
-          Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
+          retryConflicts(conflictRetries),
           Effect.mapError((error) =>
             (error as Conflict)._tag === "Conflict"
               ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
-import { followerOf, type JournalContext, nowSeconds, retryConflicts, write } from "./JournalContext.ts"
+import { followerOf, type JournalContext, nowSeconds, retryWrite, write } from "./JournalContext.ts"
 import { balanceWrite } from "./ChainsRepo.ts"
 
 const openComparison = Effect.fnUntraced(function*(
@@ -55,6 +55,6 @@ const closeComparison = Effect.fnUntraced(function*(
 export const reconcile =
   (journal: JournalContext): Chains["Service"]["reconcile"] => (invoiceId, network, environment, open = true) =>
     (open ? openComparison : closeComparison)(journal, invoiceId, network, environment).pipe(
-      retryConflicts,
+      retryWrite,
       Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))
     )

@@ -59,8 +59,8 @@ export type TransferReport = typeof TransferReport.Type
 export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported", "seen", "confirmed", "reverted"]) })
 
 /**
- * An operator's wish and how far it is. It fails where every endpoint has said for 10 min that it does not have a block
- * any more; the blocks that could be read were read, and `reason` names the others.
+ * An operator's request and how far it is. It fails where every endpoint has said for 10 min that it does not have a
+ * block any more; the blocks that could be read were read, and `reason` names the others.
  */
 export const Repair = Schema.Struct({
   kind: Schema.Literals(["rescan", "reanchor", "restore"]),

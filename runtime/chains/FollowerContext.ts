@@ -51,7 +51,7 @@ export interface RepairTurn {
 }
 
 /** What was read beside the follower, for it to deal with in its turn. */
-export type Reading = Balances.BalanceReading | ReportedBlock | RepairTurn
+export type FollowerReading = Balances.BalanceReading | ReportedBlock | RepairTurn
 
 /** A look at the chain is over, and all that it found came before this. */
 export interface LookEnd {
@@ -69,7 +69,7 @@ export interface Check {
 type Finality = Extract<ChainEvent, { readonly _tag: "Finality" }>
 
 /** What one turn of a follower works on. */
-export type FollowerItem = Exclude<ChainEvent, Finality> | LookEnd | Check | Reading | VerificationResult
+export type FollowerItem = Exclude<ChainEvent, Finality> | LookEnd | Check | FollowerReading | VerificationResult
 
 export interface FollowerContext extends FollowerServices {
   readonly driver: ChainDriver
@@ -84,7 +84,7 @@ export interface FollowerContext extends FollowerServices {
   /** Of the blocks of reported transfers. */
   readonly looks: Ref.Ref<Lookups>
   readonly checks: Queue.Queue<Check>
-  readonly readings: Queue.Queue<Reading>
+  readonly readings: Queue.Queue<FollowerReading>
   /** Has the blocks of reported transfers looked at. */
   readonly lookRequests: Queue.Queue<void>
   readonly verified: Queue.Queue<VerificationResult>
@@ -133,7 +133,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
     })),
     looks: yield* Ref.make(noLookups),
     checks: yield* Queue.sliding<Check>(1),
-    readings: yield* Queue.bounded<Reading>(1),
+    readings: yield* Queue.bounded<FollowerReading>(1),
     lookRequests: yield* Queue.sliding<void>(1),
     verified: yield* Queue.bounded<VerificationResult>(1),
     verifyRequests: yield* Queue.sliding<void>(1)

@@ -3,7 +3,7 @@ import { Clock, Effect, Queue, type Semaphore } from "effect"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import type { ChainDriver, WalletOwner, WalletRef } from "../Chains.ts"
-import { type Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
+import { type Commit, noCause, retryConflicts, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import type { Slot } from "../Registry.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
@@ -65,13 +65,12 @@ export const wakeHandler = ({ wakes }: Pick<JournalContext, "wakes">): Effect.Ef
 export const write = ({ commit }: JournalContext, environment: Environment, writes: ReadonlyArray<Write>) =>
   commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] })
 
-/** A lost race is run again. */
-export const retryConflicts = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.retry(effect, { while: (error) => error instanceof Conflict, times: conflictRetries })
+/** A small write that lost a race is run again. */
+export const retryWrite = retryConflicts(conflictRetries)
 
 /** Lost races are run again; what the database cannot do now may be tried again. */
-export const answering = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E | PublicError>) =>
-  retryConflicts(effect).pipe(
+export const withPublicErrors = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E | PublicError>) =>
+  retryWrite(effect).pipe(
     Effect.mapError((error) =>
       error instanceof PublicError ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
     )

@@ -132,8 +132,8 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
 /** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
 export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
   yield* apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
-  const wish = (yield* follower.repo.repairs(follower.network, follower.environment)).find((repair) =>
+  const repair = (yield* follower.repo.repairs(follower.network, follower.environment)).find((repair) =>
     repair.kind === "reanchor" && isOpen(repair) && repair.from === null
   )
-  if (wish !== undefined) yield* reanchor(follower, fence, wish)
+  if (repair !== undefined) yield* reanchor(follower, fence, repair)
 })

@@ -1,15 +1,15 @@
-/** What operators ask of followers, stored as wishes: the instance that follows takes them up, after a restart too. */
+/** What operators ask of followers, stored as rows: the instance that follows takes them up, after a restart too. */
 import { Effect, Schedule } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Chains, RepairProgress } from "../Chains.ts"
 import {
-  answering,
   type ArgumentFault,
   followerOf,
   type JournalContext,
   nowSeconds,
   rejectFault,
+  withPublicErrors,
   write
 } from "./JournalContext.ts"
 import { inheritReanchor, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
@@ -17,7 +17,7 @@ import { backupTimeFault, maximumNamedWallets, restoreMarginSeconds, skipFault, 
 import { repairWrite } from "./ChainsRepo.ts"
 import { maximumAddresses } from "./WalletAddresses.ts"
 
-type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
+type RequestedRepair = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
 
 /** A chain that is asked for. */
 interface ChainName {
@@ -46,11 +46,11 @@ const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair):
     : reason
 })
 
-/** A wish in the place of `last`, the last one of its kind. */
-const replaceWish = Effect.fnUntraced(function*(
+/** Stores a request in the place of `last`, the last one of its kind. */
+const storeRequest = Effect.fnUntraced(function*(
   journal: JournalContext,
   { environment, network }: ChainName,
-  wanted: Wish,
+  wanted: RequestedRepair,
   last: Repair | undefined
 ) {
   const repair: Repair = {
@@ -70,24 +70,24 @@ const replaceWish = Effect.fnUntraced(function*(
   return progressOf(repair)
 })
 
-/** Whether a wish that is open is the same as the new one, or may be given up for it. */
-interface OpenWishRules {
+/** Whether a request that is open is the same as the new one, or may be given up for it. */
+interface OpenRequestRules {
   readonly isSame: (open: Repair) => boolean
   readonly mayReplace: (open: Repair) => boolean
 }
 
-/** Stores a wish in the place of the last one of its kind, for the follower to take up wherever it runs. */
-const makeWish = Effect.fnUntraced(function*(
+/** Stores a request in the place of the last one of its kind, for the follower to take up wherever it runs. */
+const requestRepair = Effect.fnUntraced(function*(
   journal: JournalContext,
   chain: ChainName,
-  wanted: Wish,
-  { isSame, mayReplace }: OpenWishRules
+  wanted: RequestedRepair,
+  { isSame, mayReplace }: OpenRequestRules
 ) {
   const { environment, network } = chain
   const id = repairId(network, environment, wanted.kind)
   const last = (yield* journal.repo.repairs(network, environment)).find((repair) => repair.id === id)
   if (last === undefined || !isOpen(last) || mayReplace(last)) {
-    return yield* replaceWish(journal, chain, wanted, last)
+    return yield* storeRequest(journal, chain, wanted, last)
   }
   if (isSame(last)) return progressOf(last)
   const blocks = last.from === null
@@ -121,12 +121,12 @@ export const rescan = (journal: JournalContext): Chains["Service"]["rescan"] => 
     const chain = { network, environment }
     const head = yield* followedHead(journal, chain)
     yield* rejectFault(rescanFault(from, to, head))
-    return yield* makeWish(journal, chain, { kind: "rescan", from, to, next: from }, {
+    return yield* requestRepair(journal, chain, { kind: "rescan", from, to, next: from }, {
       isSame: (open) => open.from === from && open.to === to,
       // What it waits for may never come: the chain has become shorter.
       mayReplace: (open) => open.next !== null && open.next > head
     })
-  }).pipe(answering)
+  }).pipe(withPublicErrors)
 
 /** A follower stores the condition it has found in its next write, and knows of a new anchor one write after it. */
 const lossPollMillis = 20
@@ -161,12 +161,17 @@ export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"]
         "To read blocks again, call chains.rescan"
       return yield* publicError("INVALID_TRANSITION", { message })
     }
-    return yield* makeWish(journal, chain, { kind: "reanchor", from: null, to: height, ...inheritReanchor(last) }, {
-      isSame: (open) => open.to === height || (height === null && open.from !== null),
-      // One that has not begun can be corrected; one whose blocks were lost again begins anew.
-      mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
-    })
-  }).pipe(answering)
+    return yield* requestRepair(
+      journal,
+      chain,
+      { kind: "reanchor", from: null, to: height, ...inheritReanchor(last) },
+      {
+        isSame: (open) => open.to === height || (height === null && open.from !== null),
+        // One that has not begun can be corrected; one whose blocks were lost again begins anew.
+        mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
+      }
+    )
+  }).pipe(withPublicErrors)
 
 /** Has a network's blocks since a time read again, where that is not under way or done already. */
 const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: ChainName, since: number) {
@@ -175,8 +180,8 @@ const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: Ch
   if (last !== undefined && last.since === since && last.status !== "failed") return progressOf(last)
   // Two declarations: what either needs.
   const earliest = last !== undefined && isOpen(last) ? Math.min(since, last.since ?? since) : since
-  const wanted: Wish = { kind: "restore", from: null, to: null, next: null, since: earliest }
-  return yield* replaceWish(journal, chain, wanted, last)
+  const wanted: RequestedRepair = { kind: "restore", from: null, to: null, next: null, since: earliest }
+  return yield* storeRequest(journal, chain, wanted, last)
 })
 
 /** Networks of the environment that are followed; fails where none is. */
@@ -205,7 +210,7 @@ const restoreFault = (backupTime: number, skip: number | null, now: number): Arg
   return countFault === null ? null : { param: "skip", message: countFault }
 }
 
-export const restored =
+export const declareRestore =
   (journal: JournalContext): Chains["Service"]["declareRestore"] => (environment, backupTime, skip) =>
     Effect.gen(function*() {
       const { addresses, repo } = journal
@@ -242,7 +247,7 @@ export const restored =
         )),
         networks
       }
-    }).pipe(answering)
+    }).pipe(withPublicErrors)
 
 export const repairs = ({ repo }: JournalContext): Chains["Service"]["repairs"] => (environment) =>
   Effect.map(

@@ -1,6 +1,6 @@
 /**
  * What an operator may ask of a follower: to read blocks again, all since a backup that was restored too, and to go on
- * where no block that was followed is on the chain any more. The wish is a row, so that the instance that follows takes
+ * where no block that was followed is on the chain any more. The request is a row, so that the instance that follows takes
  * it up, after a restart too. Pure.
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
@@ -53,7 +53,7 @@ export const completeRepair = (repair: Repair): Repair =>
 /** Blocks of a repair that are read side by side and dealt with in one turn. */
 export const repairBatch = 8
 
-/** A wish and how far it is. */
+/** A request and how far it is. */
 export interface Repair {
   readonly id: string
   readonly network: Network

@@ -37,7 +37,7 @@ import {
   wallet,
   walletUse
 } from "./ReceivingWallets.ts"
-import { reanchor, repairs, rescan, restored } from "./RepairRequests.ts"
+import { declareRestore, reanchor, repairs, rescan } from "./RepairRequests.ts"
 import { make as makeRows, transferWrite } from "./ChainsRepo.ts"
 import { make as makeTargets } from "./Targets.ts"
 import { confirmReported, report } from "./TransferReports.ts"
@@ -114,7 +114,7 @@ const make = Effect.gen(function*() {
     report: report(journal),
     rescan: rescan(journal),
     reanchor: reanchor(journal),
-    declareRestore: restored(journal),
+    declareRestore: declareRestore(journal),
     repairs: repairs(journal),
     reconcile: reconcile(journal)
   })

@@ -6,15 +6,15 @@ import type { Chains, JournalEntry, ReportState } from "../Chains.ts"
 import { contradictsReport, entryIds, matchEntry } from "./TransferIdentity.ts"
 import { reportedEntry } from "./Confirmations.ts"
 import {
-  answering,
   type ArgumentFault,
   driverOf,
   followerOf,
   type JournalContext,
   nowSeconds,
   rejectFault,
-  retryConflicts,
+  retryWrite,
   wakeHandler,
+  withPublicErrors,
   write
 } from "./JournalContext.ts"
 import { findReceivers } from "./Receivers.ts"
@@ -110,7 +110,7 @@ const record = Effect.fnUntraced(function*(journal: JournalContext, sighting: Tr
 })
 
 export const report = (journal: JournalContext): Chains["Service"]["report"] => (sighting) =>
-  answering(record(journal, sighting))
+  withPublicErrors(record(journal, sighting))
 
 /** A report is all there is where nobody follows the network: the watcher elsewhere answers for its depth. */
 export const confirmReported = (journal: JournalContext): Effect.Effect<void> =>
@@ -122,7 +122,7 @@ export const confirmReported = (journal: JournalContext): Effect.Effect<void> =>
       yield* write(journal, found[0]!.environment, writes)
       yield* wakeHandler(journal)
     }).pipe(
-      retryConflicts,
+      retryWrite,
       Effect.catchCause((cause) => Effect.logWarning("reported transfers could not be confirmed", cause))
     )
   )

@@ -1,7 +1,7 @@
 /** One turn of a follower: a block, a rollback, or what was read beside it. Doing a turn twice changes nothing. */
-import { Deferred, Effect, Schedule } from "effect"
+import { Deferred, Effect } from "effect"
 import type { ChainEvent } from "../Chains.ts"
-import { Conflict, type Fence } from "../Commit.ts"
+import { type Fence, retryConflicts } from "../Commit.ts"
 import * as Balances from "./Balances.ts"
 import { confirmEntry, revertEntry } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
@@ -120,17 +120,13 @@ const turnOf = (item: FollowerItem) => {
   }
 }
 
-/** A lost race is run again: everything is read again before it is written. */
-const retryConflicts = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-  Effect.retry(work, {
-    while: (error) => error instanceof Conflict,
-    schedule: Schedule.max([Schedule.recurs(conflictRetries), Schedule.spaced(conflictPauseMillis)])
-  })
+/** A turn that lost a race reads everything again before it writes. */
+const retryTurn = retryConflicts(conflictRetries, conflictPauseMillis)
 
 /** Does a turn, and tells whoever waits for it that it is done. */
 export const processTurn = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, item: FollowerItem) {
-  yield* retryConflicts(processItem(follower, fence, item))
+  yield* retryTurn(processItem(follower, fence, item))
   const turn = turnOf(item)
-  if (turn !== null) yield* retryConflicts(apply(follower, fence, { _tag: "TurnEnded", turn, token: fence.token }))
+  if (turn !== null) yield* retryTurn(apply(follower, fence, { _tag: "TurnEnded", turn, token: fence.token }))
   if ("done" in item) yield* Deferred.succeed(item.done, undefined)
 })

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Commit, Conflict, noCause, type Write } from "../Commit.ts"
+import { Commit, noCause, retryConflicts, type Write } from "../Commit.ts"
 import type { IdempotentCall } from "../Http.ts"
 import { maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
 import { Settings } from "../Settings.ts"
@@ -96,7 +96,7 @@ const make = Effect.gen(function*() {
     step(merchantId, seconds, call).pipe(
       // Between the commit and what follows from it nobody goes away.
       Effect.uninterruptible,
-      Effect.retry({ times: conflictRetries, while: (error) => error instanceof Conflict }),
+      retryConflicts(conflictRetries),
       stepLock.withPermits(1),
       Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
     )

@@ -28,7 +28,7 @@ export const secretQueryFields: ReadonlyArray<string> = [
 ]
 
 /** What stands where a secret stood. */
-export const redacted = "<redacted>"
+export const redactionMark = "<redacted>"
 
 const names = [...secretHeaders, ...secretQueryFields].join("|")
 
@@ -38,16 +38,16 @@ const names = [...secretHeaders, ...secretQueryFields].join("|")
  * by their prefixes, JSON web tokens.
  */
 const shapes: ReadonlyArray<readonly [RegExp, string]> = [
-  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s/@"'\\]+@/gi, `$1:${redacted}@`],
+  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s/@"'\\]+@/gi, `$1:${redactionMark}@`],
   [
     new RegExp(
       `((?:^|[^a-z0-9_-])(?:${names})\\\\*["']?\\s*[:=]\\s*\\\\*["']?)(?!<redacted>)(?:(?:bearer|basic)\\s+)?[^\\s"'&,;}\\\\<>]+`,
       "gi"
     ),
-    `$1${redacted}`
+    `$1${redactionMark}`
   ],
-  [/\b(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g, `$1_${redacted}`],
-  [/\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*/g, redacted]
+  [/\b(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g, `$1_${redactionMark}`],
+  [/\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*/g, redactionMark]
 ]
 
 /** `text` without secrets. Idempotent. Keeps JSON valid. */

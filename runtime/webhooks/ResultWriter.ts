@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Latch, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Commit, noCause } from "../Commit.ts"
+import { Commit, noCause, retryConflicts } from "../Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { updateHealth } from "./CircuitBreaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
@@ -97,7 +97,7 @@ export const makeResultWriter = Effect.fnUntraced(function*(listener: ResultList
       yield* cancelWaiting(merchantId, endpointId, cause?.id)
       yield* Effect.logWarning(`webhook endpoint ${endpointId} is disabled: ${reason}`)
     }).pipe(
-      Effect.retry({ times: conflictTries, while: (error) => error._tag === "Conflict" }),
+      retryConflicts(conflictTries),
       Effect.catch((error) => Effect.logError(`webhook endpoint ${endpointId} not disabled`, error)),
       Effect.provideService(SqlClient.SqlClient, sql)
     )
