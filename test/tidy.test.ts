@@ -58,7 +58,7 @@ interface Ban {
   readonly except?: Readonly<Record<string, string>>
 }
 
-const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !path.endsWith("/repo.ts"))
+const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !/\/repo(?:\.ts$|\/)/.test(path))
 
 /** Run in merchants' programs, where there is no Effect. */
 const published = { "modules/clients/": "published clients: plain promises, no Effect at run time" }
@@ -284,10 +284,10 @@ describe("imports", () => {
 
   it("of a machine are schemas and pure parts of effect", () => {
     const impure = /\b(?:Effect|Layer|Clock|Random|Ref|Fiber|Queue|PubSub|Stream|Schedule)\b/
-    const breaches = own.filter(({ path }) => /\/(?:machine|rules)\.ts$/.test(path)).flatMap((file) => [
+    const breaches = own.filter(({ path }) => /\/(?:machine|rules)(?:\.ts$|\/)/.test(path)).flatMap((file) => [
       ...importsOf(file).filter(({ to, typeOnly }) =>
         !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") &&
-        !/(?:machine|rules)\.ts$|plugin\.ts$/.test(to)
+        !/\/(?:machine|rules)(?:\.ts$|\/)|plugin\.ts$/.test(to)
       ).map(({ from, to }) => `${from} imports ${to}: a machine imports schemas only`),
       ...[...file.text.matchAll(/import (?!type)\{([^}]*)\} from "effect"/g)].filter(([, names = ""]) =>
         impure.test(names)
@@ -362,7 +362,17 @@ const moduleFiles = new Set([
 ])
 
 /** Of many parts each: beside `pages.ts`, a folder of its name holds them. */
-const partFolders: ReadonlySet<string> = new Set(["pages", "island"])
+const partFolders: ReadonlySet<string> = new Set([
+  "machine",
+  "rules",
+  "actor",
+  "service",
+  "repo",
+  "api",
+  "handlers",
+  "pages",
+  "island"
+])
 
 describe("files", () => {
   it("at the top level are the five folders and standard files", () => {
