@@ -9,3 +9,9 @@ export const monotonicMillis: Effect.Effect<number> = Effect.map(
   Clock.monotonicTimeNanos,
   (nanos) => Number(nanos) / 1e6
 )
+
+/** The time in whole seconds since 1970, as rows and the wire carry it: a second that has begun does not count yet. */
+export const nowSeconds: Effect.Effect<number> = Effect.map(
+  Clock.currentTimeMillis,
+  (millis) => Math.floor(millis / 1000)
+)

@@ -4,9 +4,10 @@
  *
  * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
  */
-import { Clock, Context, Effect, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Schema, SchemaGetter } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { nowSeconds } from "./Clock.ts"
 import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
@@ -56,7 +57,7 @@ export const answerIdempotently = Effect.fnUntraced(function*<A, E>(
 ) {
   const idempotency = yield* Idempotency
   const { requestId } = yield* RequestInfo
-  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const now = yield* nowSeconds
   const text = (made: A) => JSON.stringify({ success: true, data: render(made, now) })
   const made = yield* act({
     cause: { requestId, idempotencyKey: idempotency.key },

@@ -4,6 +4,7 @@
  * sessions, idempotency keys and rate limits go by the system's clock alone.
  */
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { nowSeconds } from "./Clock.ts"
 import type { IdempotentReplay } from "./Commit.ts"
 import type { IdempotentCall } from "./Http.ts"
 import type { PublicError } from "../schemas/Errors.ts"
@@ -43,7 +44,7 @@ export class MerchantClock extends Context.Service<MerchantClock, {
     MerchantClock,
     MerchantClock.of({
       nowMillis: () => Clock.currentTimeMillis,
-      nowSeconds: () => Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000)),
+      nowSeconds: () => nowSeconds,
       aheadSeconds: () => 0,
       aheadByMerchant: () => new Map(),
       advance: () => Effect.die(new Error("Nobody's clock can be moved without devnet")),

@@ -2,6 +2,7 @@
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
@@ -43,8 +44,6 @@ import * as Repo from "./repo.ts"
 
 const hashUnder = ({ key: pepper }: DerivedKey, key: string): string =>
   createHmac("sha256", pepper).update(key).digest("hex")
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** What a key's tag is made by. The label keeps it apart from the hash that keys are stored as. */
 const tagUnder = ({ key: pepper }: DerivedKey) => (text: string): Buffer =>

@@ -1,6 +1,7 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
-import { Clock, Console, Effect, FileSystem, Path } from "effect"
+import { Console, Effect, FileSystem, Path } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
@@ -11,8 +12,6 @@ import { Keys, type KeyWithSecret, type RevokedKey, type RotatedKey } from "./ac
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
 import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./rules.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** What is shown of a key, outside and inside, in the order of `ApiKey` of api.ts. */
 const keyFieldsOf = (key: KeyState, now: number) => ({

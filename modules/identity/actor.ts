@@ -1,6 +1,7 @@
 /** Sign-ins: issues what a wallet signs, opens and ends sessions, links wallets to merchants. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { createHash, createHmac, randomBytes } from "node:crypto"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type Conflict, noCause, retryConflicts, systemMerchant, type Write } from "../../runtime/Commit.ts"
 import { accessSeconds, type AccessTokens, makeAccessTokens } from "../../runtime/http/AccessToken.ts"
@@ -51,8 +52,6 @@ const conflictRetries = 3
 
 /** A driver answers within 3 s; one that does not is given up a little later. */
 const verifyTimeout = "4 seconds"
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 const walletIdOf = (account: Account): string => `siw_${uuidOf(`sign-in ${accountName(account)}`)}`
 

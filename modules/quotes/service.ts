@@ -1,6 +1,7 @@
 /** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own; and their renewal. */
-import { Clock, Context, Effect, Latch, Layer, Result } from "effect"
+import { Context, Effect, Latch, Layer, Result } from "effect"
 import type { SqlClient } from "effect/sql"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
@@ -79,8 +80,6 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
   /** A merchant's quote in one environment; null for every other id. */
   readonly get: (merchantId: number, environment: Environment, id: string) => Effect.Effect<QuoteRow | null>
 }>()("tillwire/modules/quotes/PaymentQuotes") {}
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** Sorts by time, so that of two quotes of one second the later one is the newer. */
 const newId = Effect.map(uuidV7, (uuid) => QuoteId.make(`quo_${uuid}`))

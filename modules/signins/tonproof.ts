@@ -6,7 +6,8 @@ import { equalBytes } from "@noble/curves/utils.js"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { base64 } from "@scure/base"
-import { Clock, Effect, Layer, Option, Result, Schema } from "effect"
+import { Effect, Layer, Option, Result, Schema } from "effect"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { readTonAddress, type TonAccount, tonAddressText } from "../../schemas/TonAddress.ts"
 import {
   type Challenge,
@@ -86,7 +87,7 @@ const verify = Effect.fnUntraced(function*(
     return null
   }
   const timestamp = Number(proof.timestamp)
-  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const now = yield* nowSeconds
   if (Math.abs(now - timestamp) > maximumSkewSeconds) return null
   const state = yield* readStateInit(proof.state_init)
   if (state === null || !equalBytes(state.hash, address.hash)) return null

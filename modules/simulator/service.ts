@@ -2,7 +2,8 @@
  * Play money: every action puts facts, as a chain or a settlement would tell them, into changes of the invoice, and the
  * rules that mainnet runs decide what becomes of it.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
 import { type CommitCause, type CommitResult, noCause } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -222,7 +223,7 @@ const makeTransfers = Effect.gen(function*() {
     (chains.status(environment).find((one) => one.network === network)?.head ?? 0n) + 1n
 
   /** The time of blocks and of first sights: that of the followers. */
-  const chainSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+  const chainSeconds = nowSeconds
 
   /**
    * A transfer that comes in a block. Undefined `confirmations`: the block is as deep as it must be, where the network

@@ -1,5 +1,6 @@
 /** Load, decide, commit: how carts change, and how an estimate becomes an order. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, retryConflicts, type Write } from "../../runtime/Commit.ts"
 import { dieOnReplay, type IdempotentCall } from "../../runtime/Http.ts"
@@ -435,7 +436,7 @@ const checkValue = (
  * last change.
  */
 export const prune = Effect.gen(function*() {
-  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const now = yield* nowSeconds
   const estimatesBefore = now - estimateRetentionHours * 3_600
   yield* inBatches(countPruned("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
   yield* inBatches(countPruned("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))

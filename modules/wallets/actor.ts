@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's receiving wallets change, and which one receives now. */
 import { Clock, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect"
 import { createHash } from "node:crypto"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
 import {
@@ -195,7 +196,7 @@ export class Wallets extends Context.Service<Wallets, {
                   "This wallet already receives for somebody else here: use another account or list of addresses"
                 return yield* publicError("WALLET_INVALID", { message, param: "value" })
               }
-              const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+              const createdAt = yield* nowSeconds
               const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
               const walletBody = yield* bodyOf({ ...owner, wallet })
               yield* chains.watchWallet({ ...ref, startIndex }, owner.family)

@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's endpoints change, and how their deliveries are read and repeated. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type CommitCause, type Conflict, retryConflicts, type Write } from "../../runtime/Commit.ts"
 import { dieOnReplay, type IdempotentCall, RateLimiter } from "../../runtime/Http.ts"
@@ -46,8 +47,6 @@ export interface EndpointWithSecret {
   readonly endpoint: ManagedEndpoint
   readonly secret: string
 }
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 const newSecret = Effect.sync(() => secretOf(randomBytes(secretBytes)))
 

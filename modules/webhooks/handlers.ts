@@ -1,6 +1,7 @@
 /** Wire to actor and back. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
@@ -24,8 +25,6 @@ import {
   type Replay
 } from "./repo.ts"
 import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
-
-const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** An endpoint on the wire, with its secret where it was just made. */
 const endpointObject = (endpoint: ManagedEndpoint, now: number, secret?: string) => ({

@@ -1,8 +1,9 @@
 /** Addresses whose native balance is compared with the journal: `Balances.ts` reads and compares them. */
 import { Effect } from "effect"
+import { nowSeconds } from "../Clock.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
-import { followerOf, type JournalContext, nowSeconds, retryWrite, write } from "./JournalContext.ts"
+import { followerOf, type JournalContext, retryWrite, write } from "./JournalContext.ts"
 import { balanceWrite } from "./ChainsRepo.ts"
 
 const openComparison = Effect.fnUntraced(function*(

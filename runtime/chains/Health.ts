@@ -1,6 +1,7 @@
 /** How the networks are, and what was seen there and not dealt with, for health and metrics. */
 import { Clock, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
+import { nowSeconds } from "../Clock.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { Chains, type NetworkCondition, type NetworkStatus } from "../Chains.ts"
 import { Settings } from "../Settings.ts"
@@ -92,7 +93,6 @@ export const healthLayer: Layer.Layer<never, never, Health | Chains | Settings |
       const chains = yield* Chains
       const health = yield* Health
       const environments: ReadonlyArray<Environment> = (yield* Settings).environments
-      const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
       const beganAt = yield* nowSeconds
       let waitTimes: WaitTimes = new Map()
 

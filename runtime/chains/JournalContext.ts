@@ -1,5 +1,5 @@
 /** What the parts of the journal share: the drivers and followers of this process, and the way to write. */
-import { Clock, Effect, Queue, type Semaphore } from "effect"
+import { Effect, Queue, type Semaphore } from "effect"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import type { ChainDriver, WalletOwner, WalletRef } from "../Chains.ts"
@@ -40,8 +40,6 @@ export interface JournalContext {
   /** Epoch seconds of this process's start. */
   readonly startedAt: number
 }
-
-export const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 export const driverOf = ({ drivers }: JournalContext, network: Network, environment: Environment) =>
   drivers.get(cursorId(network, environment))

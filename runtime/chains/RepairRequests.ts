@@ -1,5 +1,6 @@
 /** What operators ask of followers, stored as rows: the instance that follows takes them up, after a restart too. */
 import { Effect, Schedule } from "effect"
+import { nowSeconds } from "../Clock.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Chains, RepairProgress } from "../Chains.ts"
@@ -7,7 +8,6 @@ import {
   type ArgumentFault,
   followerOf,
   type JournalContext,
-  nowSeconds,
   rejectFault,
   withPublicErrors,
   write

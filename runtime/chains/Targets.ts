@@ -6,7 +6,8 @@
  * moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become visible in
  * order: "indices from N on" misses none.
  */
-import { Clock, Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
+import { Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
+import { nowSeconds } from "../Clock.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment, type Family } from "../../schemas/Network.ts"
 import type { AllocatedTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
@@ -122,7 +123,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         fingerprint: wallet.fingerprint,
         family,
         startIndex: wallet.startIndex,
-        now: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+        now: yield* nowSeconds,
         heads: chains.heads(family),
         requests: requests.filter(({ invoiceId }) => !targets.has(invoiceId)).map((request) => ({
           ...request,

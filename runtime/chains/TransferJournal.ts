@@ -9,6 +9,7 @@
  */
 import { Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { nowSeconds } from "../Clock.ts"
 import { type ChainDriver, Chains, type JournalEntry } from "../Chains.ts"
 import { Commit } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
@@ -19,14 +20,7 @@ import { chainsAhead, register, sight, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
 import { dispatchTransfers } from "./TransferDispatcher.ts"
-import {
-  driverOf,
-  followerOf,
-  type JournalContext,
-  nowSeconds,
-  type OutageCheck,
-  type WalletLookup
-} from "./JournalContext.ts"
+import { driverOf, followerOf, type JournalContext, type OutageCheck, type WalletLookup } from "./JournalContext.ts"
 import {
   allocate,
   claimWallet,

@@ -1,5 +1,6 @@
 /** Transfers that a watcher elsewhere reports: what makes a report acceptable, and its entry in the journal. */
 import { Effect } from "effect"
+import { nowSeconds } from "../Clock.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains, JournalEntry, ReportState } from "../Chains.ts"
@@ -10,7 +11,6 @@ import {
   driverOf,
   followerOf,
   type JournalContext,
-  nowSeconds,
   rejectFault,
   retryWrite,
   wakeHandler,

@@ -4,7 +4,8 @@
  * They are watched: a restored backup may have lost invoices whose payors still pay, and the address of a paid invoice
  * must not be given out again. And an allocation needs no derivation, so it is one call of the database.
  */
-import { Clock, Effect, Queue, Semaphore } from "effect"
+import { Effect, Queue, Semaphore } from "effect"
+import { nowSeconds } from "../Clock.ts"
 import type { Family } from "../../schemas/Network.ts"
 import type { WalletRef } from "../Chains.ts"
 import { restoreWatchSeconds } from "./Restores.ts"
@@ -38,7 +39,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   const queuedWallets = new Set<string>()
   const fillLock = yield* Semaphore.make(1)
   const wakes = yield* Queue.unbounded<string>()
-  const restoreCutoff = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000) - restoreWatchSeconds)
+  const restoreCutoff = Effect.map(nowSeconds, (now) => now - restoreWatchSeconds)
   // Those of restored backups whose time is over: they are watched no longer from this start on.
   yield* repo.deleteExpiredRestores(yield* restoreCutoff)
   let total = yield* repo.addressCount

@@ -3,9 +3,10 @@
  * (modules/docs/reference/authentication.md#access-tokens). What it says of its session is checked against the session
  * by whoever owns it.
  */
-import { Clock, DateTime, Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { errors, jwtVerify, SignJWT } from "jose"
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomUUID } from "node:crypto"
+import { nowSeconds } from "../Clock.ts"
 import { type DerivedKey, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -102,7 +103,7 @@ export const makeAccessTokens = Effect.gen(function*() {
 
   /** A new token, good for {@link accessSeconds}. */
   const mint = Effect.fnUntraced(function*({ merchantId, sessionId, walletId }: AccessSubject) {
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const now = yield* nowSeconds
     return yield* Effect.promise(() =>
       new SignJWT({ roles: ["merchant"], sid: sessionId, wallet: walletId })
         .setProtectedHeader({ alg: "EdDSA", typ: tokenType, kid: newest.published.kid })

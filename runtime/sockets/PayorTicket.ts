@@ -2,9 +2,10 @@
  * The credential of a payor's socket, `ws_connection.token`: a JWT (HS256) for one invoice, usable for an hour as often
  * as its holder reconnects (modules/docs/reference/websockets.md#tickets).
  */
-import { Clock, DateTime, Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { errors, jwtVerify } from "jose"
 import { createHmac } from "node:crypto"
+import { nowSeconds } from "../Clock.ts"
 import { Secrets } from "../Secrets.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
@@ -39,7 +40,7 @@ const mint = (
 ): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, never, Secrets> =>
   Effect.gen(function*() {
     const [{ id, key }] = (yield* Secrets).keys("jwt")
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const now = yield* nowSeconds
     const expiresAt = now + ticketSeconds
     const header = encoded({ alg: "HS256", typ: "JWT", kid: String(id) })
     const claims = encoded({
