@@ -15,8 +15,7 @@ import type { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { type EventStreamName, readStreamQuery } from "./Filters.ts"
-import { refuseUpgrade } from "./Hub.ts"
-import { objectionToHandshake } from "./Upgrade.ts"
+import { objectionToHandshake, refuseUpgrade } from "./Upgrade.ts"
 
 /** The address of each stream. */
 export const eventStreamPaths = {

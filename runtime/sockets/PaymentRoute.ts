@@ -6,9 +6,8 @@ import type { Secrets } from "../Secrets.ts"
 import { queryOf } from "../http/Query.ts"
 import { Sockets } from "../Sockets.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { refuseUpgrade } from "./Hub.ts"
 import { PayorTickets } from "./PayorTicket.ts"
-import { objectionToHandshake } from "./Upgrade.ts"
+import { objectionToHandshake, refuseUpgrade } from "./Upgrade.ts"
 
 export const paymentSocketPath = "/ws/payment"
 

@@ -8,8 +8,10 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import { Effect, Scope } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Duplex } from "node:stream"
+import { RequestInfo } from "../Http.ts"
+import { errorResponse } from "../http/ErrorResponses.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
 /** Bytes of a client's message (modules/docs/reference/websockets.md#limits); more is closed with 1009. */
@@ -78,6 +80,10 @@ export const objectionToHandshake = (
     ? undefined
     : publicError("VALIDATION_ERROR", { message: "Send a websocket handshake of version 13, with its key" })
 }
+
+/** An error before the upgrade, in the wrapped family. */
+export const refuseUpgrade = (error: PublicError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(RequestInfo, ({ requestId }) => errorResponse(error, "wrapped", requestId))
 
 /** Accepts the current request's handshake. The socket outlives the request. */
 export const accept = Effect.gen(function*() {

@@ -15,7 +15,12 @@ import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/rule
 import { eventRetentionDays } from "../../../runtime/commit/Retention.ts"
 import { SettingsSchema } from "../../../runtime/Settings.ts"
 import { heartbeatSeconds } from "../../../runtime/sockets/Frames.ts"
-import { maximumEventReplay, maximumPerKey, maximumPerSession, maximumReplay } from "../../../runtime/sockets/Hub.ts"
+import {
+  maximumEventReplay,
+  maximumPerKey,
+  maximumPerSession,
+  maximumReplay
+} from "../../../runtime/sockets/StreamRules.ts"
 import * as Attempts from "../../../runtime/webhooks/RetryPolicy.ts"
 import * as Breaker from "../../../runtime/webhooks/CircuitBreaker.ts"
 import { maximumFailingInFlight, maximumInFlight, maximumPerEndpoint } from "../../../runtime/webhooks/DeliveryRepo.ts"

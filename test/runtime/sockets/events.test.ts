@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { maximumEventReplay } from "../../../runtime/sockets/Hub.ts"
+import { maximumEventReplay } from "../../../runtime/sockets/StreamRules.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { versions } from "../../../schemas/Version.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"

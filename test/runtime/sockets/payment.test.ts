@@ -16,6 +16,7 @@ import * as Ended from "../../../runtime/http/Revocations.ts"
 import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import * as Hub from "../../../runtime/sockets/Hub.ts"
+import * as StreamRules from "../../../runtime/sockets/StreamRules.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../../runtime/sockets/PaymentRoute.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
 import { websocketOptions } from "../../../runtime/sockets/Upgrade.ts"
@@ -415,10 +416,10 @@ describe("a stream is ended", () => {
     "with 1001 when the database has not answered for 5 s, and not before",
     Effect.gen(function*() {
       const { socket, ...client } = yield* listening()
-      staleMillis = Hub.maximumStaleMillis - 1
+      staleMillis = StreamRules.maximumStaleMillis - 1
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(socket.readyState, WebSocket.OPEN)
-      staleMillis = Hub.maximumStaleMillis
+      staleMillis = StreamRules.maximumStaleMillis
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* endOf({ socket, ...client }), [1001, undefined])
     })
