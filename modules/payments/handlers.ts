@@ -15,9 +15,11 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { paymentObject } from "../invoices/plugin.ts"
 import { quoteEventText, QuoteRenewal } from "../quotes/plugin.ts"
-import { Payments, PayorApi, PayorDetails } from "./actor.ts"
+import { PayorDetails } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { PaymentsRpc } from "./rpc.ts"
+import { Payments } from "./service.ts"
+import { PayorApi } from "./service/payorApi.ts"
 
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(

@@ -7,24 +7,23 @@ import { Invoices, PayorRecords } from "../invoices/plugin.ts"
 import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { Payments, PayorApi, PayorDetails, registerPayorRecords, SimulatedPayments } from "./actor.ts"
+import { PayorDetails, registerPayorRecords } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
+import { Payments } from "./service.ts"
+import { PayorApi } from "./service/payorApi.ts"
+import { SimulatedPayments } from "./service/simulatedPayments.ts"
 
-export {
-  paymentIdOf,
-  Payments,
-  PayorApi,
-  PayorDetails,
-  receiveAddressMessage,
-  type RefundAddressFact,
-  type Route,
-  SimulatedPayments
-} from "./actor.ts"
+export { PayorDetails, receiveAddressMessage, type RefundAddressFact } from "./actor.ts"
 export type { RefundDestination } from "./repo.ts"
 export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
+export { Payments } from "./service.ts"
+export { paymentIdOf } from "./service/credit.ts"
+export { PayorApi } from "./service/payorApi.ts"
+export type { Route } from "./service/routes.ts"
+export { SimulatedPayments } from "./service/simulatedPayments.ts"
 
 export const plugin = Plugin.make({
   name: "payments",

@@ -17,7 +17,9 @@ import {
   invoiceStates,
   plugin as invoicesPlugin
 } from "../../../modules/invoices/plugin.ts"
-import { Payments, PayorApi, PayorDetails } from "../../../modules/payments/actor.ts"
+import { PayorDetails } from "../../../modules/payments/actor.ts"
+import { Payments } from "../../../modules/payments/service.ts"
+import { PayorApi } from "../../../modules/payments/service/payorApi.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
 import { migrations as paymentMigrations, tables as paymentTables } from "../../../modules/payments/migrations.ts"

@@ -1,0 +1,79 @@
+/** Payments: gives an invoice an address and a quote, and turns transfers into payments of it. */
+import { Context, Effect, Layer } from "effect"
+import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
+import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import type { PublicError } from "../../schemas/Errors.ts"
+import { requiredDepth } from "../../schemas/Network.ts"
+import { type Aggregate, type Command, Invoices } from "../invoices/plugin.ts"
+import { PaymentQuotes } from "../quotes/plugin.ts"
+import { TokenPolicies } from "../tokens/plugin.ts"
+import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/credit.ts"
+import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/routes.ts"
+import { makeNameToken } from "./service/tokenNames.ts"
+
+export class Payments extends Context.Service<Payments, {
+  /**
+   * The invoice's address for a token, with a quote: the same address each time. Errors, in the order they are looked
+   * for: `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`, `TOKEN_NETWORK_MISMATCH`, `INVOICE_NOT_PAYABLE`, `ROUTE_LOCKED`,
+   * `NETWORK_DEGRADED`.
+   */
+  readonly route: (current: Aggregate, network: string, tokenId: number) => Effect.Effect<Route, PublicError>
+  /**
+   * The route the payor was shown last, or is locked to, with its quote as it stands now: nothing is written, unless
+   * another amount remains than that quote asks for; then a new one is issued and shown. Null where the payor was shown
+   * none, or the invoice cannot be paid any more.
+   */
+  readonly currentRoute: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
+  /**
+   * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as
+   * dealt with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
+   */
+  readonly credit: (
+    entry: JournalEntry,
+    current: Aggregate
+  ) => Effect.Effect<{ readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> }, PublicError>
+  /**
+   * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
+   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
+   */
+  readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
+}>()("tillwire/modules/payments/Payments") {
+  static readonly layer = Layer.effect(
+    Payments,
+    Effect.gen(function*() {
+      const chains = yield* Chains
+      const catalog = yield* TokenCatalog
+      const invoices = yield* Invoices
+      const routes: RoutesContext = {
+        chains,
+        catalog,
+        clock: yield* MerchantClock,
+        commit: yield* Commit,
+        quotes: yield* PaymentQuotes,
+        policies: yield* TokenPolicies
+      }
+      const price = yield* makePricing
+      const credit = yield* makeCredit(price)
+      const nameToken = yield* makeNameToken(invoices)
+      yield* chains.onTransfer((entry) =>
+        entry.invoiceId === null
+          ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
+            chains.markHandled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
+          ])
+          : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
+            Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
+            Effect.asVoid
+          )
+      )
+
+      return Payments.of({
+        route: (current, network, tokenId) => routeFor(routes, current, network, tokenId),
+        currentRoute: (current) => currentRoute(routes, current),
+        credit,
+        retry: (paymentId) => retryPricing({ catalog, invoices, price }, paymentId)
+      })
+    })
+  )
+}

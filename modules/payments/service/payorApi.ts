@@ -1,0 +1,203 @@
+/** What payors read: the session's bodies, by the API and on the payment page alike. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { type AllocatedTarget, Chains } from "../../../runtime/Chains.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import { Prices } from "../../../runtime/Prices.ts"
+import { Secrets } from "../../../runtime/Secrets.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { InvoiceId } from "../../../schemas/Ids.ts"
+import { Family, familyOf } from "../../../schemas/Network.ts"
+import { Merchants, PayorSessions } from "../../auth/plugin.ts"
+import { type Aggregate, Invoices, type InvoiceState, lockedRoute, type WithLastEvent } from "../../invoices/plugin.ts"
+import { MerchantSettings } from "../../settings/plugin.ts"
+import { isBlocked, TokenPolicies } from "../../tokens/plugin.ts"
+import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails } from "../api.ts"
+import {
+  addressBody,
+  detailsBody,
+  estimateOf,
+  isOffered,
+  type PayorSocket,
+  sessionEnd,
+  statusBody,
+  tokenBody,
+  type TokenQuery
+} from "../rules.ts"
+import { Payments } from "../service.ts"
+import type { Route } from "./routes.ts"
+
+/**
+ * What payors read, by the API of a session and on the payment page alike. The bodies
+ * are those of api.ts. Who asks has been let in by {@link PayorApi.open}, or by a check of the same pair.
+ */
+export class PayorApi extends Context.Service<PayorApi, {
+  /** The invoice a session's pair opens. Errors: `SESSION_INVALID`, `SESSION_EXPIRED`. */
+  readonly open: (session: {
+    readonly sessionToken: string
+    readonly signature: string
+  }) => Effect.Effect<Aggregate, PublicError>
+  /** The invoice of a session that was checked, while the session lives. Errors: as {@link open}. */
+  readonly current: (invoiceId: InvoiceId) => Effect.Effect<Aggregate, PublicError>
+  /**
+   * The same, with an id to follow it from on the payor's socket (`since`): what is told after it is not in it yet. It
+   * is the id of an event that the payor was told, so it tells nothing new. Null: only another look tells what was
+   * missed.
+   */
+  readonly withLastEvent: (invoiceId: InvoiceId) => Effect.Effect<WithLastEvent, PublicError>
+  /** `session-details`. */
+  readonly details: (current: Aggregate) => Effect.Effect<typeof SessionDetails.Type>
+  /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
+  readonly tokens: (
+    current: Aggregate,
+    query: TokenQuery
+  ) => Effect.Effect<ReadonlyArray<typeof AvailableToken.Type>, PublicError>
+  /**
+   * What remains in each of these tokens at the last known price, as a decimal amount by token id. No quote: nothing
+   * holds, and nobody is asked. A token without a price is not there.
+   */
+  readonly estimates: (
+    current: Aggregate,
+    tokens: ReadonlyArray<{ readonly id: number }>
+  ) => ReadonlyMap<number, string>
+  /** `payment-addresses`. Errors: those of `Payments.route`. */
+  readonly address: (
+    current: Aggregate,
+    network: string,
+    tokenId: number
+  ) => Effect.Effect<typeof PaymentAddress.Type, PublicError>
+  /** The same for the route shown last: `Payments.currentRoute`. */
+  readonly currentAddress: (current: Aggregate) => Effect.Effect<typeof PaymentAddress.Type | null, PublicError>
+  /** A socket to follow an invoice with, also before a route is chosen. */
+  readonly ticket: (invoice: InvoiceState) => Effect.Effect<PayorSocket>
+  /** `payment-status`. */
+  readonly status: (current: Aggregate) => typeof PaymentStatusReport.Type
+}>()("tillwire/modules/payments/PayorApi") {
+  static readonly layer = Layer.effect(
+    PayorApi,
+    Effect.gen(function*() {
+      const catalog = yield* TokenCatalog
+      const chains = yield* Chains
+      const clock = yield* MerchantClock
+      const invoices = yield* Invoices
+      const merchants = yield* Merchants
+      const merchantSettings = yield* MerchantSettings
+      const payments = yield* Payments
+      const policies = yield* TokenPolicies
+      const prices = yield* Prices
+      const secrets = yield* Secrets
+      const sessions = yield* PayorSessions
+      const settings = yield* Settings
+
+      /** Fails unless there is an invoice whose session lives. */
+      const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
+        if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
+        // A session ends by the system's clock: one that is ahead must not take a payor's way back.
+        const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const end = sessionEnd(aggregate.invoice)
+        return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
+      })
+
+      const current = (invoiceId: InvoiceId) =>
+        Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
+
+      const withLastEvent = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
+        const found = yield* invoices.findWithLastEvent(invoiceId)
+        return { aggregate: yield* checkSession(found?.aggregate), lastEventId: found?.lastEventId ?? null }
+      })
+
+      const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
+        const { environment, id, merchantId } = aggregate.invoice
+        const merchant = yield* merchants.get(merchantId)
+        const { branding } = yield* merchantSettings.get(merchantId, environment)
+        const routeLock = lockedRoute(aggregate)
+        const target = routeLock === null ? null : yield* chains.target(id, familyOf(routeLock.network))
+        const now = yield* clock.nowMillis(merchantId, environment)
+        return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
+      })
+
+      /**
+       * The invoice's address in each family in which it has one, null where it can get one; other families are not
+       * there.
+       */
+      const targetsByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+        const allocated = yield* chains.targets(id)
+        const targets = new Map<Family, AllocatedTarget | null>(allocated)
+        for (const family of Family.literals) {
+          if (allocated.has(family)) continue
+          if ((yield* chains.wallet({ merchantId, environment, family })) !== null) targets.set(family, null)
+        }
+        return targets
+      })
+
+      const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
+        const { invoice } = aggregate
+        const { environment, merchantId } = invoice
+        if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
+        const targets = yield* targetsByFamily(invoice)
+        const policy = yield* policies.get(merchantId, environment)
+        // By which prices are told to be old: they come by the system's clock.
+        const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
+        const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))
+        return catalog.list(environment)
+          .filter((token) => query.network === undefined || token.network === query.network)
+          .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
+          .map((token) =>
+            tokenBody(invoice, token, {
+              isMonitored: chains.driver(token.network, environment) !== undefined,
+              hasWallet: targets.has(familyOf(token.network)),
+              healthy: !unhealthyNetworks.has(token.network),
+              spot: prices.latest(token),
+              now
+            })
+          )
+          .filter((token) => query.mode === "all" || token.is_monitored)
+          .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
+      })
+
+      const estimates = ({ invoice }: Aggregate, requestedTokens: ReadonlyArray<{ readonly id: number }>) =>
+        new Map(requestedTokens.flatMap(({ id }) => {
+          const token = catalog.get(id)
+          const spot = token === undefined ? null : prices.latest(token)
+          return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
+        }))
+
+      const ticket = Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
+        const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
+          Effect.provideService(Secrets, secrets)
+        )
+        return {
+          token,
+          endpoint: "/ws/payment",
+          format: "event_v1",
+          ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
+          expires_at: expiresAt
+        } as const
+      })
+
+      const withSocket = ({ invoice }: Aggregate, route: Route) =>
+        Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
+
+      return PayorApi.of({
+        open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
+        current,
+        withLastEvent,
+        details,
+        tokens,
+        estimates,
+        address: (aggregate, network, tokenId) =>
+          Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
+        currentAddress: (aggregate) =>
+          Effect.flatMap(
+            payments.currentRoute(aggregate),
+            (route) => route === null ? Effect.succeed(null) : withSocket(aggregate, route)
+          ),
+        ticket,
+        status: statusBody
+      })
+    })
+  )
+}

@@ -1,0 +1,146 @@
+/** The route of an invoice: its address for a token, and a quote of what remains to be paid. */
+import { Effect } from "effect"
+import type { AllocatedTarget, ChainDriver, Chains, ReceiveTarget } from "../../../runtime/Chains.ts"
+import { type Commit, noCause } from "../../../runtime/Commit.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import { type BaseUnits, parseUnits, type UsdMillis, usdWire } from "../../../schemas/Money.ts"
+import { familyOf } from "../../../schemas/Network.ts"
+import type { Quote } from "../../../schemas/Quote.ts"
+import type { Token } from "../../../schemas/Token.ts"
+import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
+import { isRefused, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
+import type { PolicyState, TokenPolicies } from "../../tokens/plugin.ts"
+
+/** An address an invoice can be paid at, and what to send there. */
+export interface Route {
+  readonly token: Token
+  readonly target: ReceiveTarget
+  /** Base units that pay what remains. Null while there is no price: the address is right all the same. */
+  readonly tokenAmount: BaseUnits | null
+  readonly paymentUri: string | null
+  readonly quote: Quote
+  readonly amountRemaining: UsdMillis
+}
+
+const routeAt = (
+  invoice: InvoiceState,
+  token: Token,
+  target: AllocatedTarget,
+  driver: ChainDriver,
+  quote: Quote
+): Route => {
+  const quotedAmount = quote.estimated_token_amount_remaining
+  const tokenAmount = quotedAmount === null ? null : parseUnits(quotedAmount, token.decimals) ?? null
+  return {
+    token,
+    target,
+    tokenAmount,
+    paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
+    quote,
+    amountRemaining: amountRemaining(invoice)
+  }
+}
+
+/** The services a route is made of. */
+export interface RoutesContext {
+  readonly chains: Chains["Service"]
+  readonly clock: MerchantClock["Service"]
+  readonly commit: Commit["Service"]
+  readonly catalog: TokenCatalog["Service"]
+  readonly quotes: PaymentQuotes["Service"]
+  readonly policies: TokenPolicies["Service"]
+}
+
+/** The tokens an address given out under a policy is not for. */
+const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<number> =>
+  policy === "selective" ? blockedTokens : []
+
+/** The route at a quote of what remains now, which is shown to the payor with it. */
+const withNewQuote = Effect.fnUntraced(function*(
+  { chains, commit, quotes }: RoutesContext,
+  invoice: InvoiceState,
+  token: Token,
+  target: AllocatedTarget,
+  driver: ChainDriver
+) {
+  const issuedQuote = yield* quotes.issue({
+    merchantId: invoice.merchantId,
+    invoiceId: invoice.id,
+    environment: invoice.environment,
+    token,
+    amountRemaining: amountRemaining(invoice),
+    isShown: true
+  })
+  if (issuedQuote.write !== null) {
+    yield* commit.append({
+      merchantId: invoice.merchantId,
+      environment: invoice.environment,
+      cause: noCause,
+      writes: [issuedQuote.write],
+      events: []
+    }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (bug) => Effect.die(bug)))
+  }
+  if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
+  return routeAt(invoice, token, target, driver, issuedQuote.quote)
+})
+
+/** `Payments.route`. */
+export const routeFor = Effect.fnUntraced(function*(
+  context: RoutesContext,
+  current: Aggregate,
+  network: string,
+  tokenId: number
+) {
+  const { catalog, chains, clock, policies } = context
+  const { invoice } = current
+  const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+  const token = yield* payableToken(current, network, catalog.get(tokenId), now)
+  const driver = chains.driver(token.network, token.environment)
+  if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  const { environment, id: invoiceId, merchantId } = invoice
+  const owner = { merchantId, environment, family: familyOf(token.network) }
+  const existingTarget = yield* chains.target(invoiceId, owner.family)
+  const policy = yield* policies.get(merchantId, environment)
+  if (isRefused(token, existingTarget, policy)) {
+    return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+  }
+  if (existingTarget === null && (yield* chains.wallet(owner)) === null) {
+    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  }
+  const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
+  if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  const target = existingTarget ??
+    (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...blockedTokensOf(policy)] }))
+  // Another call may have been first, under a policy that was older or newer: what it kept holds.
+  if (target.refusedTokens.includes(token.id)) {
+    return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+  }
+  return yield* withNewQuote(context, invoice, token, target, driver)
+})
+
+/** Active, or only waiting for its contract to be asked, as after a start. */
+const isUsable = ({ catalog }: RoutesContext, token: Token) =>
+  token.active || catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)
+
+/** `Payments.currentRoute`. */
+export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, current: Aggregate) {
+  const { catalog, chains, clock, quotes } = context
+  const { invoice } = current
+  const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+  const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
+  if (quote === null) return null
+  const routeLock = lockedRoute(current)
+  const tokenId = routeLock?.tokenId ?? quote.supported_token_id
+  const token = tokenId === null ? undefined : catalog.get(tokenId)
+  const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
+  if (token === undefined || driver === undefined || !isUsable(context, token)) return null
+  const target = yield* chains.target(invoice.id, familyOf(token.network))
+  if (target === null) return null
+  const isQuoteCurrent = token.id === quote.supported_token_id &&
+    quote.amount_remaining === usdWire(amountRemaining(invoice))
+  return isQuoteCurrent
+    ? routeAt(invoice, token, target, driver, quote)
+    : yield* withNewQuote(context, invoice, token, target, driver)
+})
