@@ -8,9 +8,11 @@ import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Keys, type KeyWithSecret, type RevokedKey, type RotatedKey } from "./actor.ts"
+import { Keys } from "./actor.ts"
+import type { RotatedKey } from "./actor/KeyChanges.ts"
+import type { KeyWithSecret } from "./actor/KeyCreation.ts"
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
-import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./rules.ts"
+import { type KeyChange, type KeyState, type MerchantState, type RevokedKey, statusAt } from "./rules.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
 
 /** What is shown of a key, outside and inside, in the order of `ApiKey` of api.ts. */

@@ -4,14 +4,15 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
-import { Keys, Merchants, PayorSessions } from "./actor.ts"
+import { Keys } from "./actor.ts"
 import { AuthApi } from "./api.ts"
 import { demoStore, handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
+import { Merchants, PayorSessions } from "./service.ts"
 
-export { Merchants, type PayorSession, PayorSessions } from "./actor.ts"
 export type { MerchantState } from "./rules.ts"
+export { Merchants, type PayorSession, PayorSessions } from "./service.ts"
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys

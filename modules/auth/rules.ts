@@ -116,6 +116,49 @@ export interface KeyState {
   readonly version: number
 }
 
+/** What a new key is for. */
+export interface KeyRequest {
+  readonly merchantId: number
+  readonly name: string
+  readonly scope: KeyScope
+  readonly environment: Environment
+  readonly expiresAt: number | null
+  /** Absent: none, so it may be used from anywhere. */
+  readonly ipAllowlist?: ReadonlyArray<string>
+  /** The key whose caller creates it; absent or null: a wallet or the operator does. */
+  readonly createdBy?: string | null
+}
+
+/** What is drawn and computed for a new key before there is a row of it. */
+export interface KeyIdentity {
+  readonly id: string
+  /** The key itself, which is kept nowhere. */
+  readonly key: string
+  readonly hash: string
+}
+
+/** A key as it begins. */
+export const newKey = (
+  request: KeyRequest,
+  { hash, id, key }: KeyIdentity,
+  apiVersion: string,
+  createdAt: number
+): KeyState => ({
+  ...request,
+  id,
+  prefix: key.slice(0, 12),
+  last4: key.slice(-4),
+  hash,
+  status: "active",
+  ipAllowlist: request.ipAllowlist ?? [],
+  apiVersion,
+  replacedBy: null,
+  createdBy: request.createdBy ?? null,
+  lastUsedAt: null,
+  createdAt,
+  version: 1
+})
+
 /** Whether a key opens anything at `nowSeconds`. */
 export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): boolean =>
   status === "active" && (expiresAt === null || nowSeconds < expiresAt)
@@ -220,6 +263,17 @@ export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number)
   return { ...key, replacedBy, expiresAt, version: key.version + 1 }
 }
 
+/** The key that takes the place of another: what may be done with it, from where and until when stays. */
+export const successorRequest = (key: KeyState, createdBy: string | null): KeyRequest => ({
+  name: key.name,
+  environment: key.environment,
+  expiresAt: key.expiresAt,
+  ipAllowlist: key.ipAllowlist,
+  merchantId: key.merchantId,
+  scope: key.scope,
+  createdBy
+})
+
 /** The key, revoked for good; one that is revoked already is unchanged. */
 export const revoke = (key: KeyState): KeyState =>
   key.status === "revoked" ? key : { ...key, status: "revoked", version: key.version + 1 }
@@ -227,6 +281,33 @@ export const revoke = (key: KeyState): KeyState =>
 /** What a revocation does with the keys that were created with the key, directly or indirectly. */
 export const ChildKeys = ["keep", "revoke"] as const
 export type ChildKeys = typeof ChildKeys[number]
+
+/**
+ * A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call.
+ */
+export interface RevokedKey {
+  readonly state: KeyState
+  readonly children: ReadonlyArray<KeyState>
+}
+
+/** What a revocation leaves. */
+export const revokeWithChildren = (
+  key: KeyState,
+  children: ReadonlyArray<KeyState>,
+  childKeys: ChildKeys
+): RevokedKey => ({
+  state: revoke(key),
+  children: childKeys === "revoke" ? children.map(revoke) : children
+})
+
+/** Those of `after` whose version is not the one they had `before`. */
+export const changedKeys = (
+  before: ReadonlyArray<KeyState>,
+  after: ReadonlyArray<KeyState>
+): ReadonlyArray<KeyState> => {
+  const versions = new Map(before.map(({ id, version }) => [id, version]))
+  return after.filter(({ id, version }) => versions.get(id) !== version)
+}
 
 /** A tenant. */
 export interface MerchantState {

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { crc32 as referenceCrc32 } from "node:zlib"
 import { createHash } from "node:crypto"
 import {
+  changedKeys,
   crc32,
   formKey,
   formTaggedKey,
@@ -10,8 +11,11 @@ import {
   isUsable,
   isWellFormedKey,
   type KeyState,
+  newKey,
   randomCharacters,
-  revoke
+  revoke,
+  revokeWithChildren,
+  successorRequest
 } from "../../../modules/auth/rules.ts"
 import { KeyScope } from "../../../schemas/Auth.ts"
 import { Environment } from "../../../schemas/Network.ts"
@@ -83,5 +87,33 @@ describe("API keys", () => {
     assert.isTrue(isUsable({ ...key, expiresAt: null }, 1e12))
     assert.isFalse(isUsable(revoke(key), 0))
     assert.strictEqual(revoke(key).version, 2)
+  })
+
+  it("are revoked alone or with the keys created with them, and only what changed is written", () => {
+    const request = { merchantId: 1, name: "shop", scope: "merchant", environment: "devnet", expiresAt: 500 } as const
+    const identity = { id: "key_1", key: "sk_dev_0123456789abcdef", hash: "h" }
+    const key = newKey(request, identity, "2026-01-01", 100)
+    assert.deepStrictEqual(key, {
+      ...request,
+      id: "key_1",
+      prefix: "sk_dev_01234",
+      last4: "cdef",
+      hash: "h",
+      status: "active",
+      ipAllowlist: [],
+      apiVersion: "2026-01-01",
+      replacedBy: null,
+      createdBy: null,
+      lastUsedAt: null,
+      createdAt: 100,
+      version: 1
+    })
+    assert.deepStrictEqual(successorRequest(key, "key_0"), { ...request, ipAllowlist: [], createdBy: "key_0" })
+    const child = { ...key, id: "key_2", createdBy: "key_1" }
+    const kept = revokeWithChildren(key, [child], "keep")
+    assert.deepStrictEqual(kept, { state: revoke(key), children: [child] })
+    assert.deepStrictEqual(changedKeys([key, child], [kept.state, ...kept.children]), [revoke(key)])
+    const again = revokeWithChildren(kept.state, [child], "revoke")
+    assert.deepStrictEqual(changedKeys([kept.state, child], [again.state, ...again.children]), [revoke(child)])
   })
 })

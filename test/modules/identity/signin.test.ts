@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Merchants } from "../../../modules/auth/actor.ts"
+import { Merchants } from "../../../modules/auth/service.ts"
 import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import {
   call,

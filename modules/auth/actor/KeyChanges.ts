@@ -1,0 +1,105 @@
+/** What becomes of a key: it is changed, replaced by a rotation, or revoked with the keys created with it. */
+import { Effect } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import type { IdempotentCall } from "../../../runtime/Http.ts"
+import { PublicError } from "../../../schemas/Errors.ts"
+import * as Repo from "../repo.ts"
+import * as Rules from "../rules.ts"
+import type { ChildKeys, KeyChange, KeyState, RevokedKey } from "../rules.ts"
+import {
+  append,
+  callWithoutKey,
+  checkCreator,
+  checkRanges,
+  decideInTurn,
+  type KeyContext,
+  type KeyName,
+  requireKey,
+  requireMerchant,
+  touchMerchant
+} from "./KeyContext.ts"
+import { drawKey, type KeyWithSecret } from "./KeyCreation.ts"
+
+/** What a rotation asks for. */
+export interface RotationRequest {
+  /** For how long the old key may still be used; 0: it ends at once. */
+  readonly overlapSeconds: number
+  /** The key whose caller rotates; null: a wallet or the operator does. */
+  readonly createdBy: string | null
+}
+
+/** A new key and the one it takes the place of. */
+export interface RotatedKey extends KeyWithSecret {
+  readonly previous: KeyState
+}
+
+export const changeKey = Effect.fnUntraced(function*(
+  keys: KeyContext,
+  name: KeyName,
+  change: KeyChange,
+  { cause, reply }: IdempotentCall<KeyState> = callWithoutKey
+) {
+  yield* checkRanges(change.ipAllowlist ?? [])
+  return yield* decideInTurn(
+    keys,
+    name.merchantId,
+    Effect.gen(function*() {
+      const key = Rules.changeKey(yield* requireKey(keys, name), change, yield* nowSeconds)
+      if (key instanceof PublicError) return yield* key
+      yield* append(keys, name.merchantId, key.environment, [Repo.keyWrite(key)], cause, reply(key))
+      return key
+    })
+  )
+})
+
+export const rotateKey = (
+  keys: KeyContext,
+  name: KeyName,
+  { createdBy, overlapSeconds }: RotationRequest,
+  { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey
+) =>
+  decideInTurn(
+    keys,
+    name.merchantId,
+    Effect.gen(function*() {
+      const key = yield* requireKey(keys, name)
+      const merchant = yield* requireMerchant(keys, name.merchantId)
+      const now = yield* nowSeconds
+      const { environment, merchantId } = key
+      yield* checkCreator(keys, merchantId, createdBy, now)
+      const successor = drawKey(keys, Rules.successorRequest(key, createdBy), key.apiVersion, now)
+      const previous = Rules.rotateKey(key, {
+        replacedBy: successor.state.id,
+        overlapSeconds,
+        predecessor: yield* keys.repo.predecessor(merchantId, key.id, now),
+        keysInUse: yield* keys.repo.keysInUse(merchantId, now)
+      }, now)
+      if (previous instanceof PublicError) return yield* previous
+      const rotated: RotatedKey = { ...successor, previous }
+      const writes = [touchMerchant(merchant), Repo.keyWrite(previous), Repo.keyWrite(successor.state)]
+      yield* append(keys, merchantId, environment, writes, cause, reply(rotated))
+      return rotated
+    })
+  )
+
+export const revokeKey = (
+  keys: KeyContext,
+  name: KeyName,
+  childKeys: ChildKeys = "keep",
+  { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey
+) =>
+  decideInTurn(
+    keys,
+    name.merchantId,
+    Effect.gen(function*() {
+      const key = yield* requireKey(keys, name)
+      const merchant = yield* requireMerchant(keys, name.merchantId)
+      const children = yield* keys.repo.children(name.merchantId, key.id, yield* nowSeconds)
+      const revoked = Rules.revokeWithChildren(key, children, childKeys)
+      const changes = Rules.changedKeys([key, ...children], [revoked.state, ...revoked.children])
+      if (changes.length === 0) return revoked
+      const writes = [touchMerchant(merchant), ...changes.map(Repo.keyWrite)]
+      yield* append(keys, name.merchantId, key.environment, writes, cause, reply(revoked))
+      return revoked
+    })
+  )

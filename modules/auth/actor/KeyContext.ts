@@ -1,0 +1,117 @@
+/** What the calls of {@link Keys} in actor.ts share: the ports, the order of changes, and what each has to find first. */
+import { Effect } from "effect"
+import type { Actors } from "../../../runtime/Actors.ts"
+import {
+  type Commit,
+  type CommitCause,
+  type Conflict,
+  noCause,
+  type ReplyWrite,
+  retryConflicts,
+  type Write
+} from "../../../runtime/Commit.ts"
+import { isAddressRange } from "../../../runtime/http/Addresses.ts"
+import { dieOnReplay, type IdempotentCall } from "../../../runtime/Http.ts"
+import type { DerivedKey } from "../../../runtime/Secrets.ts"
+import type { Settings } from "../../../runtime/Settings.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import { invalidParameter } from "../../../schemas/InvalidInput.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import * as Repo from "../repo.ts"
+import { isUsable, type KeyState, type MerchantState } from "../rules.ts"
+
+export interface KeyContext {
+  readonly actors: Actors["Service"]
+  readonly commit: Commit["Service"]
+  readonly repo: Effect.Success<typeof Repo.make>
+  readonly environments: Settings["Service"]["environments"]
+  /** The newest first: new keys are made under it, and keys made under the others stay good. */
+  readonly peppers: readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
+  readonly recordUse: (key: KeyState, at: number) => void
+}
+
+/** A key of a merchant; `environment` null: whichever it is in. A key elsewhere is as unknown. */
+export interface KeyName {
+  readonly merchantId: number
+  readonly environment: Environment | null
+  readonly id: string
+}
+
+/** A call that nobody will repeat. */
+export const callWithoutKey: IdempotentCall<unknown> = { cause: noCause, reply: () => undefined }
+
+/** How often a decision is made anew when another commit was faster. */
+const conflictRetries = 3
+
+export const append = (
+  { commit }: KeyContext,
+  merchantId: number,
+  environment: Environment,
+  writes: ReadonlyArray<Write>,
+  cause: CommitCause = noCause,
+  reply?: ReplyWrite
+) =>
+  dieOnReplay(commit.append({
+    merchantId,
+    environment,
+    cause,
+    writes,
+    events: [],
+    ...(reply === undefined ? {} : { reply })
+  }))
+
+/** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
+export const decideInTurn = <A, E>(
+  { actors }: KeyContext,
+  merchantId: number,
+  attempt: Effect.Effect<A, E | Conflict>
+) =>
+  actors.send("api-keys", String(merchantId), attempt).pipe(
+    retryConflicts(conflictRetries),
+    Effect.mapError((error) =>
+      (error as Conflict)._tag === "Conflict"
+        ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+        : error as Exclude<E, Conflict>
+    )
+  )
+
+export const requireMerchant = ({ repo }: KeyContext, id: number) =>
+  Effect.flatMap(repo.merchant(id), (merchant) =>
+    merchant === undefined
+      ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
+      : Effect.succeed(merchant))
+
+/** Of two commits that carry the merchant's row only one lands, so what was counted of its keys still holds. */
+export const touchMerchant = (merchant: MerchantState): Write =>
+  Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+
+export const requireKey = ({ repo }: KeyContext, { environment, id, merchantId }: KeyName) =>
+  Effect.flatMap(
+    repo.key(merchantId, id),
+    (key) =>
+      key === undefined || environment !== null && key.environment !== environment
+        ? Effect.fail(publicError("NOT_FOUND", { message: "No such key" }))
+        : Effect.succeed(key)
+  )
+
+/**
+ * Reads the creator from the database again, because authentication may accept a revoked key from its cache for 5 s: a
+ * key created in that time would be missing from the revocation.
+ */
+export const checkCreator = Effect.fnUntraced(function*(
+  { repo }: KeyContext,
+  merchantId: number,
+  creator: string | null,
+  now: number
+) {
+  const key = creator === null ? undefined : yield* repo.key(merchantId, creator)
+  if (creator !== null && (key === undefined || !isUsable(key, now))) return yield* publicError("API_KEY_INVALID")
+})
+
+export const checkRanges = (ranges: ReadonlyArray<string>) => {
+  const wrong = ranges.findIndex((range) => !isAddressRange(range))
+  return wrong === -1 ? Effect.void : Effect.fail(invalidParameter(
+    `ip_allowlist.${wrong}`,
+    "an IP address or a range such as 203.0.113.0/24"
+  ))
+}

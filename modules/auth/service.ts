@@ -1,0 +1,96 @@
+/** Who a merchant is, and the sessions in which payors see the payment page of an invoice. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { nowSeconds } from "../../runtime/Clock.ts"
+import type { Write } from "../../runtime/Commit.ts"
+import { Secrets } from "../../runtime/Secrets.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import type { InvoiceId } from "../../schemas/Ids.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import * as Repo from "./repo.ts"
+import { type MerchantState, newMerchant } from "./rules.ts"
+import { mintSession, type PayorSession, readSession } from "./service/SessionTokens.ts"
+
+export type { PayorSession } from "./service/SessionTokens.ts"
+
+/** Milliseconds for which a merchant's name and address are not read again. */
+const merchantCacheMillis = 2_000
+
+/** Merchants remembered at once; the oldest is forgotten first. */
+const merchantCacheCapacity = 10_000
+
+/** Who a merchant is: for payment pages, and for anyone who needs a name to a number. */
+export class Merchants extends Context.Service<Merchants, {
+  /** Undefined when there is none. At most 2 s old. */
+  readonly get: (id: number) => Effect.Effect<MerchantState | undefined>
+  /** The same, read now: for those who write it. */
+  readonly read: (id: number) => Effect.Effect<MerchantState | undefined>
+  /** The merchant's row with another default environment, for the commit of the caller. */
+  readonly defaultEnvironmentWrite: (merchant: MerchantState, environment: Environment) => Write
+  /** A merchant that is not there yet, and the row that makes it: for the commit of the caller. */
+  readonly draft: (name: string) => Effect.Effect<{ readonly merchant: MerchantState; readonly write: Write }>
+  /**
+   * The merchant's row, changed in nothing but its version: of two commits that carry it only one lands, so what was
+   * counted of the merchant's things before still holds.
+   */
+  readonly touch: (merchant: MerchantState) => Write
+}>()("tillwire/modules/auth/Merchants") {
+  static readonly layer = Layer.effect(
+    Merchants,
+    Effect.gen(function*() {
+      const repo = yield* Repo.make
+      const { environments } = yield* Settings
+      const cache = new Map<number, { readonly merchant: MerchantState; readonly until: number }>()
+      const remember = (merchant: MerchantState, now: number): void => {
+        cache.delete(merchant.id)
+        if (cache.size >= merchantCacheCapacity) cache.delete(cache.keys().next().value!)
+        cache.set(merchant.id, { merchant, until: now + merchantCacheMillis })
+      }
+      const get = Effect.fnUntraced(function*(id: number) {
+        const now = yield* Clock.currentTimeMillis
+        const hit = cache.get(id)
+        if (hit !== undefined && now < hit.until) return hit.merchant
+        const merchant = yield* repo.merchant(id)
+        if (merchant !== undefined) remember(merchant, now)
+        return merchant
+      })
+      const touch = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+      return Merchants.of({
+        get,
+        read: repo.merchant,
+        touch,
+        defaultEnvironmentWrite: (merchant, defaultEnvironment) => touch({ ...merchant, defaultEnvironment }),
+        draft: Effect.fnUntraced(function*(name) {
+          const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], yield* nowSeconds)
+          return { merchant, write: Repo.merchantWrite(merchant) }
+        })
+      })
+    })
+  )
+}
+
+/**
+ * Payment sessions: a token that names its invoice and a signature over both
+ * (modules/docs/reference/payor-sessions.md#the-session).
+ */
+export class PayorSessions extends Context.Service<PayorSessions, {
+  /** The pair for an invoice. Pure but for the key: the same arguments give the same pair. */
+  readonly mint: (invoiceId: string, nowMillis: number) => PayorSession
+  /** The invoice a pair opens. Fails with `SESSION_INVALID`; when a session ends is for the caller to say. */
+  readonly check: (sessionToken: string, signature: string) => Effect.Effect<InvoiceId, PublicError>
+}>()("tillwire/modules/auth/PayorSessions") {
+  static readonly layer = Layer.effect(
+    PayorSessions,
+    Effect.gen(function*() {
+      const keys = (yield* Secrets).keys("session")
+      const newest = keys[0]!
+      return PayorSessions.of({
+        mint: (invoiceId, nowMillis) => mintSession(newest, invoiceId, nowMillis),
+        check: (sessionToken, signature) => {
+          const invoiceId = readSession(keys, { sessionToken, signature })
+          return invoiceId === undefined ? Effect.fail(publicError("SESSION_INVALID")) : Effect.succeed(invoiceId)
+        }
+      })
+    })
+  )
+}
