@@ -1,5 +1,6 @@
 /** Who a merchant is, and the sessions in which payors see the payment page of an invoice. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Cache, Context, Effect, Layer } from "effect"
+import { keepSuccess } from "../../runtime/Cache.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -16,7 +17,7 @@ export type { PayorSession } from "./service/SessionTokens.ts"
 /** Milliseconds for which a merchant's name and address are not read again. */
 const merchantCacheMillis = 2_000
 
-/** Merchants remembered at once; the oldest is forgotten first. */
+/** Merchants remembered at once; the one that was not asked for the longest is forgotten first. */
 const merchantCacheCapacity = 10_000
 
 /** Who a merchant is: for payment pages, and for anyone who needs a name to a number. */
@@ -40,23 +41,13 @@ export class Merchants extends Context.Service<Merchants, {
     Effect.gen(function*() {
       const repo = yield* Repo.make
       const { environments } = yield* Settings
-      const cache = new Map<number, { readonly merchant: MerchantState; readonly until: number }>()
-      const remember = (merchant: MerchantState, now: number): void => {
-        cache.delete(merchant.id)
-        if (cache.size >= merchantCacheCapacity) cache.delete(cache.keys().next().value!)
-        cache.set(merchant.id, { merchant, until: now + merchantCacheMillis })
-      }
-      const get = Effect.fnUntraced(function*(id: number) {
-        const now = yield* Clock.currentTimeMillis
-        const hit = cache.get(id)
-        if (hit !== undefined && now < hit.until) return hit.merchant
-        const merchant = yield* repo.merchant(id)
-        if (merchant !== undefined) remember(merchant, now)
-        return merchant
+      const cache = yield* Cache.makeWith(repo.merchant, {
+        capacity: merchantCacheCapacity,
+        timeToLive: keepSuccess(merchantCacheMillis, (merchant) => merchant !== undefined)
       })
       const touch = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
       return Merchants.of({
-        get,
+        get: (id) => Cache.get(cache, id),
         read: repo.merchant,
         touch,
         defaultEnvironmentWrite: (merchant, defaultEnvironment) => touch({ ...merchant, defaultEnvironment }),

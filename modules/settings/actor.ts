@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's settings change, and how others read them. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { keepSuccess } from "../../runtime/Cache.ts"
 import {
   Commit,
   type CommitCause,
@@ -23,7 +24,7 @@ import { choicesWrite, makeRepo } from "./repo.ts"
 /** Milliseconds for which a merchant's choices are not read again. */
 const cacheMillis = 2_000
 
-/** Merchants' choices remembered at once, 16 KiB each with a logo; the oldest are forgotten first. */
+/** Merchants' choices remembered at once of an environment, 16 KiB each with a logo; the least asked for go first. */
 const cacheCapacity = 2_000
 
 /** How often a lost race is decided anew before the caller is told to try again. */
@@ -76,23 +77,14 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         return { state, found: merchant, settings: settingsWith(state.choices, merchant) }
       })
 
-      const cache = new Map<string, { readonly choices: Choices; readonly until: number }>()
-      const keyOf = (merchantId: number, environment: Environment) => `${merchantId} ${environment}`
-      const remember = (key: string, choices: Choices, now: number): void => {
-        cache.delete(key)
-        if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
-        cache.set(key, { choices, until: now + cacheMillis })
-      }
+      const cacheOf = (environment: Environment) =>
+        Cache.makeWith(
+          (merchantId: number) => Effect.map(repo.choices(merchantId, environment), ({ choices }) => choices),
+          { capacity: cacheCapacity, timeToLive: keepSuccess(cacheMillis) }
+        )
+      const caches = { devnet: yield* cacheOf("devnet"), mainnet: yield* cacheOf("mainnet") }
 
-      const choicesOf = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-        const key = keyOf(merchantId, environment)
-        const now = yield* Clock.currentTimeMillis
-        const hit = cache.get(key)
-        if (hit !== undefined && now < hit.until) return hit.choices
-        const { choices } = yield* repo.choices(merchantId, environment)
-        remember(key, choices, now)
-        return choices
-      })
+      const choicesOf = (merchantId: number, environment: Environment) => Cache.get(caches[environment], merchantId)
 
       const read = (merchantId: number, environment: Environment) =>
         Effect.map(load(merchantId, environment), ({ settings }) => settings)
@@ -145,7 +137,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
           events: [],
           ...(replyWrite === undefined ? {} : { reply: replyWrite })
         })
-        cache.delete(keyOf(merchantId, environment))
+        yield* Cache.invalidate(caches[environment], merchantId)
         return settings
       })
 

@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's acceptance policy changes, and where everyone else reads it. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { keepSuccess } from "../../runtime/Cache.ts"
 import {
   Commit,
   type CommitCause,
@@ -16,7 +17,7 @@ import { makeRepo, policyWrite } from "./repo.ts"
 /** Milliseconds for which a policy is not read again: another instance's change is heeded within them. */
 export const policyCacheMillis = 2_000
 
-/** Policies remembered at once; the oldest is forgotten first. */
+/** Policies remembered at once of an environment; the one that was not asked for the longest is forgotten first. */
 const policyCacheCapacity = 10_000
 
 /** How often a change that lost its row to another instance is decided anew before the caller is told to try again. */
@@ -47,25 +48,14 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
       const actors = yield* Actors
       const commit = yield* Commit
       const repo = yield* makeRepo
-      const cache = new Map<string, { readonly state: PolicyState; readonly until: number }>()
+      const cacheOf = (environment: Environment) =>
+        Cache.makeWith((merchantId: number) => repo.policy(merchantId, environment), {
+          capacity: policyCacheCapacity,
+          timeToLive: keepSuccess(policyCacheMillis)
+        })
+      const caches = { devnet: yield* cacheOf("devnet"), mainnet: yield* cacheOf("mainnet") }
 
-      const nameOf = (merchantId: number, environment: Environment) => `${merchantId}:${environment}`
-
-      const remember = Effect.fnUntraced(function*(state: PolicyState) {
-        const until = (yield* Clock.currentTimeMillis) + policyCacheMillis
-        const name = nameOf(state.merchantId, state.environment)
-        // A look-up that was overtaken by a change here must not bring the old policy back.
-        if ((cache.get(name)?.state.version ?? 0) > state.version) return
-        cache.delete(name)
-        if (cache.size >= policyCacheCapacity) cache.delete(cache.keys().next().value!)
-        cache.set(name, { state, until })
-      })
-
-      const get = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-        const hit = cache.get(nameOf(merchantId, environment))
-        if (hit !== undefined && (yield* Clock.currentTimeMillis) < hit.until) return hit.state
-        return yield* Effect.tap(repo.policy(merchantId, environment), remember)
-      })
+      const get = (merchantId: number, environment: Environment) => Cache.get(caches[environment], merchantId)
 
       const change = (
         merchantId: number,
@@ -86,10 +76,11 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
             events: [],
             ...(replyWrite === undefined ? {} : { reply: replyWrite })
           })
-          yield* remember(after)
+          // Also where a look-up under way read the policy before it changed: the cache drops that one.
+          yield* Cache.set(caches[environment], merchantId, after)
           return after
         })
-        return actors.send("token-policies", nameOf(merchantId, environment), once).pipe(
+        return actors.send("token-policies", `${merchantId}:${environment}`, once).pipe(
           retryConflicts(conflictRetries),
           Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         )

@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's receiving wallets change, and which one receives now. */
-import { Clock, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect"
+import { Cache, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect"
 import { createHash } from "node:crypto"
+import { keepSuccess } from "../../runtime/Cache.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
@@ -15,7 +16,7 @@ import {
 } from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Environment } from "../../schemas/Network.ts"
+import { Environment, Family } from "../../schemas/Network.ts"
 import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
@@ -23,7 +24,7 @@ import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 /** Milliseconds for which a merchant's wallet is not read again: payors see a change of it after as long at most. */
 const cacheMillis = 2_000
 
-/** Wallets remembered at once; the oldest is forgotten first. */
+/** Wallets remembered at once of an environment and family; the one that was not asked for the longest goes first. */
 const cacheCapacity = 10_000
 
 /** Addresses of parsed wallets in the cache, at most: each takes some 60 bytes, so 30 MB. */
@@ -110,7 +111,7 @@ export class Wallets extends Context.Service<Wallets, {
               events: [],
               ...(reply === undefined ? {} : { reply })
             })
-            activeWallets.evict(owner)
+            yield* activeWallets.evict(owner)
             return result
           })
         ).pipe(
@@ -297,21 +298,27 @@ type ChainsService = typeof Chains.Service
 /** The wallets that receive now, remembered for {@link cacheMillis}. */
 const makeActiveWallets = Effect.fnUntraced(function*(reader: Effect.Success<typeof makeWalletReader>) {
   const repo = yield* makeRepo
-  const cache = new Map<string, { readonly ref: WalletRef | null; readonly until: number }>()
-  const keyOf = ({ environment, family, merchantId }: WalletOwner) => `${merchantId} ${environment} ${family}`
-
-  const of = Effect.fnUntraced(function*(owner: WalletOwner) {
-    const key = keyOf(owner)
-    const now = yield* Clock.currentTimeMillis
-    const hit = cache.get(key)
-    if (hit !== undefined && now < hit.until) return hit.ref
+  const find = Effect.fnUntraced(function*(owner: WalletOwner) {
     const { wallet } = yield* repo.find(owner)
-    const ref = wallet === null ? null : yield* reader.readStored({ ...owner, wallet })
-    cache.delete(key)
-    if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
-    cache.set(key, { ref, until: now + cacheMillis })
-    return ref
+    return wallet === null ? null : yield* reader.readStored({ ...owner, wallet })
   })
+  const cacheOf = Effect.fnUntraced(function*(environment: Environment, family: Family) {
+    const cache = yield* Cache.makeWith((merchantId: number) => find({ merchantId, environment, family }), {
+      capacity: cacheCapacity,
+      timeToLive: keepSuccess(cacheMillis)
+    })
+    return [`${environment} ${family}`, cache] as const
+  })
+  const caches = new Map(
+    yield* Effect.forEach(
+      Environment.literals.flatMap((environment) => Family.literals.map((family) => ({ environment, family }))),
+      ({ environment, family }) => cacheOf(environment, family)
+    )
+  )
+  const cacheFor = ({ environment, family }: WalletOwner) => caches.get(`${environment} ${family}`)!
 
-  return { of, evict: (owner: WalletOwner) => void cache.delete(keyOf(owner)) }
+  return {
+    of: (owner: WalletOwner) => Cache.get(cacheFor(owner), owner.merchantId),
+    evict: (owner: WalletOwner) => Cache.invalidate(cacheFor(owner), owner.merchantId)
+  }
 })

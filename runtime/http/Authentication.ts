@@ -2,7 +2,7 @@
  * Who is calling: credentials of headers, checked by whoever owns them
  * (modules/docs/reference/authentication.md#which-credential-counts).
  */
-import { Clock, Deferred, Effect, Layer, Scope } from "effect"
+import { Cache, Clock, Effect, Layer } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
@@ -17,7 +17,7 @@ import { versionOf } from "./Versions.ts"
 /** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
 const cacheMillis = 2_000
 
-/** Credentials of a kind remembered at once; the oldest is forgotten first. */
+/** Credentials of a kind cached at once; the one that was not used for the longest is forgotten first. */
 const cacheCapacity = 10_000
 
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
@@ -31,50 +31,44 @@ const standingCapacity = 50_000
 type Verify = (key: string) => Effect.Effect<Grant | null>
 type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
 
+/** What a look-up found, and for how many milliseconds more it may be believed. */
+interface LookedUpGrant {
+  readonly grant: Grant | null
+  readonly keepMillis: number
+}
+
 /**
- * `ask`, remembered: one look-up per text at a time, in a fiber of its own, so that a caller that goes away takes
- * nobody with it. What is bad is never remembered: it could fill the memory.
+ * Look-ups of credentials, cached: of callers with the same text one asks and the others wait for its answer. A grant
+ * is believed for {@link cacheMillis} from when it was asked for, and never past its end. What is bad is never
+ * cached: it could fill the memory. `needsAdmission`: which texts are let through by `admit` before they are looked
+ * up.
  */
-const remembering = <E>(
-  scope: Scope.Scope,
+const makeCredentialCache = Effect.fnUntraced(function*<E>(
   ask: (text: string) => Effect.Effect<Grant | null, E>,
   needsAdmission: (text: string) => boolean = () => false
-) => {
-  const known = new Map<string, { readonly grant: Grant; readonly until: number }>()
-  const underWay = new Map<string, Deferred.Deferred<Grant | null, E>>()
-
-  const remember = (text: string, grant: Grant, now: number): void => {
-    known.delete(text)
-    if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
-    known.set(text, { grant, until: Math.min(now + cacheMillis, grant.endsAtMillis ?? Infinity) })
-  }
-
-  const lookUp = (text: string, now: number): Effect.Effect<Grant | null, E> => {
-    const running = underWay.get(text)
-    if (running !== undefined) return Deferred.await(running)
-    const done = Deferred.makeUnsafe<Grant | null, E>()
-    underWay.set(text, done)
-    return ask(text).pipe(
-      Effect.onExit((exit) =>
-        Effect.sync(() => {
-          underWay.delete(text)
-          if (exit._tag === "Success" && exit.value !== null) remember(text, exit.value, now)
-          Deferred.doneUnsafe(done, exit)
-        })
-      ),
-      Effect.forkIn(scope),
-      Effect.andThen(Deferred.await(done))
-    )
-  }
+) {
+  const lookUp = Effect.fnUntraced(function*(text: string): Effect.fn.Return<LookedUpGrant, E> {
+    const askedAtMillis = yield* Clock.currentTimeMillis
+    const grant = yield* ask(text)
+    if (grant === null) return { grant, keepMillis: 0 }
+    const untilMillis = Math.min(askedAtMillis + cacheMillis, grant.endsAtMillis ?? Infinity)
+    return { grant, keepMillis: Math.max(0, untilMillis - (yield* Clock.currentTimeMillis)) }
+  })
+  const cache = yield* Cache.makeWith(lookUp, {
+    capacity: cacheCapacity,
+    timeToLive: (exit) => exit._tag === "Success" ? exit.value.keepMillis : 0
+  })
+  const get = (text: string) => Effect.map(Cache.get(cache, text), ({ grant }) => grant)
 
   return <E2 = never>(text: string, admit?: Effect.Effect<void, E2>): Effect.Effect<Grant | null, E | E2> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Grant | null, E | E2> => {
-      const hit = known.get(text)
-      if (hit !== undefined && now < hit.until) return Effect.succeed(hit.grant)
-      const found = Effect.suspend(() => lookUp(text, now))
-      return admit !== undefined && needsAdmission(text) ? Effect.andThen(admit, found) : found
-    })
-}
+    admit === undefined || !needsAdmission(text)
+      ? get(text)
+      : Effect.flatMap(
+        Cache.getSuccess(cache, text),
+        (hit): Effect.Effect<Grant | null, E | E2> =>
+          hit._tag === "Some" ? Effect.succeed(hit.value.grant) : Effect.andThen(admit, get(text))
+      )
+})
 
 /** Whether a key was good when it was last looked up, of as many as {@link standingCapacity}. */
 const makeStandings = () => {
@@ -96,7 +90,6 @@ const refuseToken = publicError("TOKEN_INVALID")
 export const credentials: Layer.Layer<Credentials> = Layer.effect(
   Credentials,
   Effect.gen(function*() {
-    const scope = yield* Scope.Scope
     const owners: Array<{ readonly verify: Verify; readonly isOurs: (key: string) => boolean }> = []
     const standings = makeStandings()
     let issuer: VerifyBearer = () => Effect.fail(refuseToken)
@@ -115,8 +108,8 @@ export const credentials: Layer.Layer<Credentials> = Layer.effect(
       if (standings.of(key) !== undefined || isOurs(key)) standings.note(key, false)
       return null
     })
-    const key = remembering(scope, askOwners, (text) => !(standings.of(text) ?? isOurs(text)))
-    const token = remembering(scope, (text) => issuer(text))
+    const key = yield* makeCredentialCache(askOwners, (text) => !(standings.of(text) ?? isOurs(text)))
+    const token = yield* makeCredentialCache((text) => issuer(text))
 
     return Credentials.of({
       register: (verify, isOurs = () => false) => Effect.sync(() => void owners.push({ verify, isOurs })),
