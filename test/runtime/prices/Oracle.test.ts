@@ -6,21 +6,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Logger, Metric, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { type PricePoint, Prices, type PriceSource, PriceSourceError, type Spot } from "../../../runtime/Prices.ts"
+import { layer, layerWith } from "../../../runtime/prices/Oracle.ts"
+import { askAgainMillis } from "../../../runtime/prices/PriceBook.ts"
 import {
   accept,
   type AcceptedPrice,
   agree,
   applyPeg,
-  askAgainMillis,
   decidePrice,
   isRefusal,
-  layer,
-  layerWith,
   maximumAheadSeconds,
-  pollMillis,
-  type Refusal,
-  sourceTimeoutMillis
-} from "../../../runtime/prices/Oracle.ts"
+  type Refusal
+} from "../../../runtime/prices/PriceRules.ts"
+import { pollMillis, sourceTimeoutMillis } from "../../../runtime/prices/SourcePolling.ts"
 import { compareRates, rateText, readRate } from "../../../schemas/Money.ts"
 import { catalogOf, ether, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
 
