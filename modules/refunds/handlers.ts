@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { RefundId } from "../../schemas/Ids.ts"
+import { MerchantId, RefundId } from "../../schemas/Ids.ts"
+import type { Refund } from "../../schemas/Refund.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "./service.ts"
 import { defaultPageSize, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
@@ -31,11 +32,11 @@ export const rpcHandlers = Rpc.handlers(
       const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
       if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
       return {
-        merchant_id: refund.merchantId,
+        merchant_id: MerchantId.make(refund.merchantId),
         environment: refund.environment,
         destination_memo: refund.destination?.memo ?? null,
-        refund: refundObject(refund, current.invoice)
-      } as never
+        refund: refundObject(refund, current.invoice) as typeof Refund.Type
+      }
     })
 
     const change = (refundId: string, command: RefundCommand) =>

@@ -11,7 +11,8 @@ import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
 
 export { type Destination, isOpen, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
-export { type RefundFact, type RefundQuoteRequest, type RefundRequest, Refunds, type RefundStep } from "./service.ts"
+export type { RefundFact } from "./rules.ts"
+export { type RefundQuoteRequest, type RefundRequest, Refunds, type RefundStep } from "./service.ts"
 
 /**
  * usd_millis kept of a refund for its payout: about what a token transfer costs there in a busy hour

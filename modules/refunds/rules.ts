@@ -1,0 +1,127 @@
+/**
+ * What is around the steps of a refund: the token that is paid out, the destination that is taken, and which changes of
+ * the invoice concern its refunds. Pure.
+ */
+import { isPublicError } from "../../schemas/Errors.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { RefundQuote } from "../../schemas/Refund.ts"
+import type { Token } from "../../schemas/Token.ts"
+import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
+import type { RefundAddressFact } from "../payments/plugin.ts"
+import { decide, type Destination, isConfirmed, isReceived, type RefundContext, type RefundState } from "./machine.ts"
+
+/** For the hooks of an invoice: this is how a refund of it will be. */
+export interface RefundFact extends InvoiceFact {
+  readonly _tag: "Refund"
+  readonly refund: RefundState
+}
+
+export const refundFact = (refund: RefundState): RefundFact => ({ _tag: "Refund", refund })
+
+const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"
+
+const isRefundAddressFact = (fact: InvoiceFact): fact is RefundAddressFact => fact._tag === "RefundAddress"
+
+/** Refunds that a change tells of, as they will be after it. */
+export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
+  facts.filter(isRefundFact).map(({ refund }) => refund)
+
+/** Refunds of an invoice as they will be after a change with `facts`: a new one stands after those that are stored. */
+export const refundsAfter = (
+  stored: ReadonlyArray<RefundState>,
+  invoiceId: string,
+  facts: ReadonlyArray<InvoiceFact>
+): ReadonlyArray<RefundState> => {
+  const newest = new Map(stored.map((refund) => [refund.id, refund]))
+  for (const refund of refundsIn(facts)) if (refund.invoiceId === invoiceId) newest.set(refund.id, refund)
+  return [...newest.values()]
+}
+
+/** The tokens there are to be paid out. */
+export interface PayoutTokens {
+  readonly get: (tokenId: number) => Token | undefined
+  readonly list: (environment: Environment) => ReadonlyArray<Token>
+}
+
+/**
+ * Of the dollar stablecoins of a network, the first of these is paid out: the one in which most dollars are held there
+ * (modules/docs/reference/refunds.md#what-is-paid-out).
+ */
+const preferredStablecoins: Readonly<Partial<Record<Network, ReadonlyArray<string>>>> = {
+  bsc: ["USDT", "USDC"],
+  ton: ["USDT"]
+}
+const defaultStablecoins = ["USDC", "USDT"]
+
+const isPriced = ({ active, asset, stable }: Token) => active && (asset !== null || stable)
+
+/** What is paid out on a network where nobody paid: a dollar stablecoin, else the network's own coin. */
+export const defaultPayoutToken = (tokens: PayoutTokens, network: Network, environment: Environment): Token | null => {
+  const priced = tokens.list(environment).filter((token) => token.network === network && isPriced(token))
+  const stables = priced.filter(({ stable }) => stable)
+  const [first] = (preferredStablecoins[network] ?? defaultStablecoins).flatMap((symbol) =>
+    stables.filter((token) => token.symbol === symbol)
+  )
+  return first ?? stables[0] ?? priced.find(({ address }) => address === null) ?? null
+}
+
+/** What is paid out on a network: the token that was paid with where it was paid there, else the default. */
+export const payoutToken = (tokens: PayoutTokens, { invoice, payments }: Aggregate, network: Network): Token | null => {
+  const [paidWith] = payments
+    .filter((payment) => isReceived(payment) && payment.network === network)
+    .toSorted(bySeenAt)
+    .flatMap(({ tokenId }) => {
+      const token = tokenId === null ? undefined : tokens.get(tokenId)
+      return token !== undefined && isPriced(token) ? [token] : []
+    })
+  return paidWith ?? defaultPayoutToken(tokens, network, invoice.environment)
+}
+
+/**
+ * The refund with the first of these destinations that can be paid to; as it is where none can. Its version stays,
+ * because this is part of a larger step.
+ */
+export const withPayableDestination = (
+  tokens: PayoutTokens,
+  refund: RefundState,
+  destinations: ReadonlyArray<Destination>,
+  context: RefundContext,
+  quote: RefundQuote | null
+): RefundState => {
+  for (const destination of destinations) {
+    if (payoutToken(tokens, context.invoice, destination.network) === null) continue
+    const decision = decide(refund, { _tag: "SetDestination", destination, quote }, context, null)
+    if (!isPublicError(decision)) return { ...decision.next, version: refund.version }
+  }
+  return refund
+}
+
+/** What a change of an invoice means to its refunds. */
+export interface RefundTriggers {
+  /** Where the payor wants refunds, newly said. */
+  readonly destinations: ReadonlyArray<Destination>
+  /** Money that was received is gone. */
+  readonly isReverted: boolean
+  /** Money that was received is there to stay. */
+  readonly isNowConfirmed: boolean
+}
+
+/** Null: the change concerns no refund. */
+export const refundTriggers = (
+  { before, decision, facts }: Pick<HookInput, "before" | "decision" | "facts">
+): RefundTriggers | null => {
+  const destinations = facts.filter(isRefundAddressFact).map(({ destination }): Destination => ({
+    network: destination.network,
+    address: destination.address,
+    memo: destination.memo
+  }))
+  const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
+  const wasReceived = ({ id }: PaymentState) => previousById.has(id) && isReceived(previousById.get(id)!)
+  const isReverted = decision.changedPayments.some((payment) => payment.status === "reverted" && wasReceived(payment))
+  const isNowConfirmed = decision.changedPayments.some((payment) =>
+    isConfirmed(payment) && wasReceived(payment) && !isConfirmed(previousById.get(payment.id)!)
+  )
+  return destinations.length === 0 && !isReverted && !isNowConfirmed
+    ? null
+    : { destinations, isReverted, isNowConfirmed }
+}

@@ -1,0 +1,56 @@
+/** Where a refund may go: the address in the form it is kept in, and the payor's own wishes in their order. */
+import { Effect } from "effect"
+import { readAddress } from "../../../schemas/Address.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { Aggregate } from "../../invoices/plugin.ts"
+import { isMemo, receiveAddressMessage } from "../../payments/plugin.ts"
+import { type Destination, sortDestinations } from "../machine.ts"
+import { defaultPayoutToken } from "../rules.ts"
+import type { RefundServices } from "./RefundServices.ts"
+
+export const parseAddress = ({ address, network }: Destination, environment: Environment) => {
+  const parsed = readAddress(network, environment, address)
+  return parsed === null
+    ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "address" }))
+    : Effect.succeed(parsed)
+}
+
+export const checkDestination = Effect.fnUntraced(function*(
+  { catalog, chains }: RefundServices,
+  destination: Destination,
+  environment: Environment
+) {
+  const { memo, network } = destination
+  const address = yield* parseAddress(destination, environment)
+  if (catalog.find(network, environment, address) !== undefined) {
+    return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+  }
+  if (yield* chains.isReceiveAddress(network, environment, address)) {
+    return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
+  }
+  if (memo !== null && !isMemo(network, memo)) {
+    return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
+  }
+  if (defaultPayoutToken(catalog, network, environment) === null) {
+    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  }
+  return { network, address, memo }
+})
+
+/**
+ * Where the payor wants it, if that was said: on a network that was paid on before others, then where it costs least.
+ */
+export const payorDestinations = (
+  { fees, payors }: RefundServices,
+  { invoice, payments }: Aggregate
+): Effect.Effect<ReadonlyArray<Destination>> =>
+  Effect.map(
+    payors.refundDestinations({ merchantId: invoice.merchantId, invoiceId: invoice.id }),
+    (all) =>
+      sortDestinations(
+        all.map(({ address, memo, network }): Destination => ({ network, address, memo })),
+        payments,
+        fees
+      )
+  )

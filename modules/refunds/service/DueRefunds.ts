@@ -1,0 +1,40 @@
+/** What the clock does: it ends what has no destination for too long, and approves what had no price. */
+import { Effect } from "effect"
+import { noCause } from "../../../runtime/Commit.ts"
+import type { RefundState } from "../machine.ts"
+import { approveIfPossible } from "./Payouts.ts"
+import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
+import { decideOnRefund } from "./RefundSteps.ts"
+
+/** Refunds the clock looks at in one run. */
+const dueBatch = 100
+
+const processDue = (services: RefundServices, { id, invoiceId }: RefundState) =>
+  services.invoices.change(
+    invoiceId,
+    noCause,
+    Effect.fnUntraced(function*(current, now) {
+      const refund = yield* services.repo.find(id)
+      if (refund?.status === "awaiting_destination") {
+        return yield* decideOnRefund(services)(refund, { _tag: "Expire" }, current, now)
+      }
+      if (refund?.status !== "pending_approval") return { commands: [] }
+      const context = yield* loadContext(services, current, now, [])
+      const next = { ...refund, version: refund.version + 1, updatedAt: now }
+      return stepTo(yield* approveIfPossible(services, next, context))
+    })
+  ).pipe(
+    Effect.catch((error) => Effect.logWarning("a refund that is due could not be moved", { refund: id, error }))
+  )
+
+/** The timer of due refunds. */
+export const refundTimer = (services: RefundServices) => ({
+  name: "refunds",
+  batchSize: dueBatch,
+  run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
+    const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
+    yield* Effect.forEach(due, (refund) => processDue(services, refund), { concurrency: "unbounded", discard: true })
+    return due.length
+  }),
+  nextDueMillis: Effect.map(services.repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
+})

@@ -1,0 +1,39 @@
+/**
+ * What a change of the invoice means for its open refunds: money that is gone is not given back, what the payor said is
+ * where it goes, and what has become deep may be paid out.
+ */
+import { Effect } from "effect"
+import type { PublicError } from "../../../schemas/Errors.ts"
+import type { HookInput, HookResult } from "../../invoices/plugin.ts"
+import { reduceRefunds } from "../machine.ts"
+import { refundsIn, refundTriggers, withPayableDestination } from "../rules.ts"
+import { approveIfPossible } from "./Payouts.ts"
+import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
+
+export const onInvoiceChange = (services: RefundServices) =>
+  Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult, PublicError> {
+    const { decision, facts, now } = input
+    const triggers = refundTriggers(input)
+    if (triggers === null) return {}
+    const context = yield* loadContext(services, decision.next, now, facts)
+    const reduced = triggers.isReverted ? reduceRefunds(context.refunds, decision.next, now) : []
+    const changed = new Map(reduced.map((refund) => [refund.id, refund]))
+    const waiting = context.refunds.filter(({ id, status }) =>
+      !changed.has(id) && (status === "pending_approval" || status === "awaiting_destination")
+    )
+    for (const refund of waiting) {
+      const next = { ...refund, version: refund.version + 1, updatedAt: now }
+      const withDestination = refund.status === "awaiting_destination"
+        ? withPayableDestination(services.catalog, next, triggers.destinations, context, null)
+        : next
+      const approved = yield* approveIfPossible(services, withDestination, {
+        ...context,
+        refunds: context.refunds.map((each) => changed.get(each.id) ?? each)
+      })
+      if (approved.status !== refund.status) changed.set(refund.id, approved)
+    }
+    // The change itself moves these already, and a row is written once in a commit.
+    const movedIds = new Set(refundsIn(facts).map(({ id }) => id))
+    const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) => stepTo(refund))
+    return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ facts }) => facts) }
+  })

@@ -1,0 +1,49 @@
+/** What the parts of {@link Refunds} in service.ts share: the ports, and the refunds of an invoice as a step sees them. */
+import { Effect } from "effect"
+import type { Chains } from "../../../runtime/Chains.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { Prices } from "../../../runtime/Prices.ts"
+import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import type { Aggregate, Command, InvoiceFact, Invoices } from "../../invoices/plugin.ts"
+import type { PayorDetails } from "../../payments/plugin.ts"
+import type { RefundContext, RefundState } from "../machine.ts"
+import { refundWrite, type Repo } from "../repo.ts"
+import { refundFact, refundsAfter } from "../rules.ts"
+import type { RefundOptions, RefundStep } from "../service.ts"
+
+export interface RefundServices extends RefundOptions {
+  readonly catalog: TokenCatalog["Service"]
+  readonly chains: Chains["Service"]
+  readonly clock: MerchantClock["Service"]
+  readonly invoices: Invoices["Service"]
+  readonly payors: PayorDetails["Service"]
+  readonly prices: Prices["Service"]
+  readonly repo: Repo
+}
+
+export const refundsOfInvoice = (
+  { repo }: RefundServices,
+  merchantId: number,
+  invoiceId: string,
+  facts: ReadonlyArray<InvoiceFact> = []
+): Effect.Effect<ReadonlyArray<RefundState>> =>
+  Effect.map(repo.ofInvoice(merchantId, invoiceId), (stored) => refundsAfter(stored, invoiceId, facts))
+
+/** What a decision on a refund depends on, after a change with `facts`. */
+export const loadContext = (
+  services: RefundServices,
+  invoice: Aggregate,
+  now: number,
+  facts: ReadonlyArray<InvoiceFact>
+): Effect.Effect<RefundContext> =>
+  Effect.map(
+    refundsOfInvoice(services, invoice.invoice.merchantId, invoice.invoice.id, facts),
+    (refunds) => ({ now, invoice, refunds, fees: services.fees })
+  )
+
+export const stepTo = (refund: RefundState, commands: ReadonlyArray<Command> = []): RefundStep => ({
+  refund,
+  writes: [refundWrite(refund)],
+  commands,
+  facts: [refundFact(refund)]
+})

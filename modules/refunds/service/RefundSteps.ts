@@ -1,0 +1,67 @@
+/** One step of one refund at a time: opened, decided on, committed with its invoice. */
+import { Effect } from "effect"
+import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
+import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import { decide, newRefund, type RefundCommand } from "../machine.ts"
+import { refundsIn, withPayableDestination } from "../rules.ts"
+import type { Refunds } from "../service.ts"
+import { checkDestination, parseAddress, payorDestinations } from "./Destinations.ts"
+import { approveIfPossible, payoutOf } from "./Payouts.ts"
+import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
+
+export const openRefund = (services: RefundServices): Refunds["Service"]["open"] =>
+  Effect.fnUntraced(function*(current, request, now, facts = []) {
+    const context = yield* loadContext(services, current, now, facts)
+    const { environment, merchantId } = current.invoice
+    const refund = newRefund(`re_${yield* uuidV7Ahead(services.clock.aheadSeconds(merchantId, environment))}`, {
+      amount: request.amount,
+      reason: request.reason,
+      feeFree: request.feeFree,
+      source: request.payments ?? "all",
+      quote: request.quote ?? null
+    }, context)
+    if (refund === null) return null
+    if (isPublicError(refund)) return yield* refund
+    const destinations = request.destination === null
+      ? yield* payorDestinations(services, current)
+      : [{ ...request.destination, address: yield* parseAddress(request.destination, environment) }]
+    const { catalog } = services
+    const withDestination = withPayableDestination(catalog, refund, destinations, context, request.quote ?? null)
+    return stepTo(yield* approveIfPossible(services, withDestination, context))
+  })
+
+export const decideOnRefund = (services: RefundServices): Refunds["Service"]["decideOn"] =>
+  Effect.fnUntraced(function*(refund, command, current, now, facts = []) {
+    const context = yield* loadContext(services, current, now, facts)
+    const checkedCommand: RefundCommand = command._tag === "SetDestination"
+      ? { ...command, destination: yield* checkDestination(services, command.destination, refund.environment) }
+      : command
+    const needsPrice = command._tag === "Approve" || command._tag === "Retry"
+    const payout = needsPrice ? yield* payoutOf(services, refund, current) : null
+    const decision = decide(refund, checkedCommand, context, payout)
+    if (isPublicError(decision)) return yield* decision
+    if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
+    return stepTo(
+      command._tag === "SetDestination" ? yield* approveIfPossible(services, decision.next, context) : decision.next,
+      decision.commands
+    )
+  })
+
+export const changeRefund = (services: RefundServices): Refunds["Service"]["change"] =>
+  Effect.fn("Refunds.change")(function*(refundId, command, cause) {
+    const { invoices, repo } = services
+    const before = yield* repo.find(refundId)
+    if (before === null) return yield* publicError("REFUND_NOT_FOUND")
+    const decideOn = decideOnRefund(services)
+    const { facts } = yield* invoices.change(
+      before.invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(refundId)
+        if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        const { commands, facts, writes } = yield* decideOn(refund, command, current, now)
+        return facts.length === 0 ? { commands: [] } : { commands, writes, facts }
+      })
+    )
+    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? before
+  })
