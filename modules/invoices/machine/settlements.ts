@@ -1,0 +1,98 @@
+/** Settlements and refunds: where the money of a payment is once it counts. */
+import type { EventDraft } from "../../../schemas/Event.ts"
+import { previousAttributes } from "../../../schemas/Event.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import { isCounted } from "../../../schemas/Payment.ts"
+import { invoiceEvents, paymentUpdated } from "./events.ts"
+import { evidenceOf } from "./payments.ts"
+import {
+  type Aggregate,
+  type Command,
+  hasPending,
+  type InvoiceState,
+  noChange,
+  openException,
+  paymentOf,
+  type PaymentSettlement,
+  type PaymentState,
+  type Step,
+  withExceptions,
+  withPayment
+} from "./state.ts"
+import { paymentObject } from "./wire.ts"
+
+export const applySettlement = (
+  state: Aggregate,
+  { needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>
+): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return noChange(state)
+  const exceptions = needsOperator
+    ? openException(state, {
+      type: "settlement_failed",
+      paymentId,
+      amount: payment.amount,
+      evidence: evidenceOf(payment)
+    })
+    : []
+  const after: PaymentState = { ...payment, settlement }
+  const event = paymentUpdated(state.invoice, payment, after)
+  if (Object.keys(event.previousAttributes).length === 0) {
+    return { next: withExceptions(state, exceptions), events: [], exceptions }
+  }
+  return { next: withExceptions(withPayment(state, after), exceptions), events: [event], exceptions }
+}
+
+/**
+ * Tells of a refund, and ends an invoice that was never paid in full once nothing of it is left
+ * (modules/docs/reference/invoices.md#canceling). Never more than what came: whoever refunds holds to that, and here it
+ * is cut.
+ */
+export const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; amount: UsdMillis }): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined) return noChange(state)
+  const refundable = payment.amount - payment.refunded
+  const refundAmount = amount < refundable ? amount : refundable
+  if (refundAmount <= 0n) return noChange(state)
+  const refunded = usdMillis(payment.refunded + refundAmount)
+  const settledAmount = payment.settlement?.progress === "settled" ? payment.settlement.settledAmount : null
+  const rest = settledAmount === null ? payment.amount - refunded : settledAmount - refundAmount
+  const net = usdMillis(rest > 0n ? rest : 0n)
+  const after: PaymentState = {
+    ...payment,
+    refunded,
+    settlement: {
+      ...payment.settlement ?? refundOnlySettlement,
+      status: refunded === payment.amount ? "refunded" : "partially_refunded",
+      settledAmount: net
+    }
+  }
+  const object = paymentObject(state.invoice, after)
+  const event: EventDraft = {
+    type: "invoice_payment.refunded",
+    object,
+    previousAttributes: previousAttributes(paymentObject(state.invoice, payment), object)
+  }
+  const next = withPayment(state, after)
+  const isOver = state.invoice.status === "underpaid" && !hasPending(next) &&
+    next.payments.every((each) => !isCounted(each.status) || each.refunded >= each.amount)
+  if (!isOver) return { next, events: [event], exceptions: [] }
+  const canceledInvoice: InvoiceState = { ...state.invoice, status: "canceled" }
+  return {
+    next: { ...next, invoice: canceledInvoice },
+    events: [event, ...invoiceEvents(state.invoice, canceledInvoice, ["invoice.canceled"])],
+    exceptions: []
+  }
+}
+
+/** Where a refund was the first that anybody heard of a payment's money. */
+const refundOnlySettlement: PaymentSettlement = {
+  status: "refunded",
+  stage: "final",
+  progress: "settled",
+  settledAmount: null,
+  settledAt: null,
+  id: null,
+  txHash: null,
+  network: null
+}

@@ -1,0 +1,37 @@
+/** The refund as JSON, for answers and events. */
+import { formatUnits, usdDecimal, usdWire } from "../../../schemas/Money.ts"
+import type { Refund } from "../../../schemas/Refund.ts"
+import type { InvoiceState } from "../../invoices/plugin.ts"
+import { net } from "./amounts.ts"
+import type { RefundState } from "./state.ts"
+
+/** The refund on the wire: exactly the fields of the contract, in its order. */
+export const refundObject = (refund: RefundState, invoice: InvoiceState): typeof Refund.Encoded => ({
+  id: refund.id,
+  object: "refund",
+  invoice_id: refund.invoiceId,
+  invoice_payment_id: refund.paymentId,
+  commerce_order_id: invoice.orderId,
+  status: refund.status,
+  amount: usdWire(refund.amount),
+  amount_decimal: usdDecimal(refund.amount),
+  amount_unit: "usd_millis",
+  currency: "usd",
+  token_amount: refund.token === null || refund.tokenAmount === null
+    ? null
+    : formatUnits(refund.tokenAmount, refund.token.decimals),
+  token_symbol: refund.token?.symbol ?? null,
+  network: refund.destination?.network ?? null,
+  fee: usdWire(refund.fee),
+  fee_decimal: usdDecimal(refund.fee),
+  net_amount: usdWire(net(refund)),
+  net_amount_decimal: usdDecimal(net(refund)),
+  destination_address: refund.destination?.address ?? null,
+  tx_hash: refund.txHash,
+  balance_transaction_id: null,
+  claim_url: null,
+  reason: refund.reason,
+  failure_code: refund.failureCode,
+  created_at: refund.createdAt,
+  updated_at: refund.updatedAt
+})
