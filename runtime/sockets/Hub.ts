@@ -1,4 +1,7 @@
-/** The websocket hub of this instance: hears of commits, sends them to its connections, and once a second ends streams. */
+/**
+ * The websocket hub of this instance: hears of commits, sends them to its connections, and once a second ends the
+ * streams whose time is over.
+ */
 import { Clock, Effect, Layer, Metric, Schedule } from "effect"
 import { EventBus } from "../EventBus.ts"
 import { Revocations } from "../Http.ts"

@@ -1,4 +1,6 @@
-/** Serves one stream: the handshake, the limit of its holder, `ready`, what the client missed, and then what is live. */
+/**
+ * Serves one stream: the handshake, the limit of its holder, `ready`, what the client missed, and then what is live.
+ */
 import { Effect, Option, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { CommittedEvent } from "../Commit.ts"

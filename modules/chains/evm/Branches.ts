@@ -38,3 +38,21 @@ export const decideBranch = (
   if (votes.other > against + votes.missing) return "follow"
   return undoneBlocks < settledBlocks && waitedMillis >= absenceMillis ? "follow" : "wait"
 }
+
+/**
+ * Counts what the other endpoints have at a height, beside the one that showed the other branch: a hash, null for no
+ * block, undefined for no answer. `theirs` is null where the other branch ends below that height.
+ */
+export const countVotes = (
+  hashes: ReadonlyArray<string | null | undefined>,
+  ours: string,
+  theirs: string | null
+): BranchVotes => {
+  const count = (isOf: (hash: string | null | undefined) => boolean) => hashes.filter(isOf).length
+  return {
+    followed: count((hash) => hash === ours),
+    other: 1 + count((hash) => hash === theirs),
+    missing: count((hash) => hash === undefined || (hash === null && theirs !== null)),
+    third: count((hash) => typeof hash === "string" && hash !== ours && hash !== theirs)
+  }
+}
