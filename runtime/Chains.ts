@@ -475,9 +475,9 @@ export class Chains extends Context.Service<Chains, {
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
-   * Deals with journal entries whose `status` differs from `handledStatus`, one at a time per invoice, those without one each
-   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link markHandled}'s write.
-   * One handler per deployment.
+   * Deals with journal entries whose `status` differs from `handledStatus`, one at a time per invoice, those without
+   * one each by itself, again after a failure with a growing pause. The handler's commit must contain {@link
+   * markHandled}'s write. One handler per deployment.
    */
   readonly onTransfer: (handler: (entry: JournalEntry) => Effect.Effect<void, unknown>) => Effect.Effect<
     void,

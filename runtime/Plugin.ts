@@ -86,7 +86,7 @@ export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, Sq
 export type Needs = Readonly<Record<string, Context.Key<any, any> | ReadonlyArray<Context.Key<any, any>>>>
 
 /** The services that {@link Needs} name. */
-export type Needed<N extends Needs> = {
+export type RequiredServices<N extends Needs> = {
   readonly [Name in keyof N]: N[Name] extends ReadonlyArray<infer Key> ? Context.Service.Identifier<Key>
     : Context.Service.Identifier<N[Name]>
 }[keyof N]
@@ -123,7 +123,7 @@ export interface Plugin<
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (
     options: Options["Type"]
-  ) => Layer.Layer<Provides, unknown, Kernel | Needed<N>>
+  ) => Layer.Layer<Provides, unknown, Kernel | RequiredServices<N>>
 }
 
 /** Declares a plugin; the file's `export const plugin`. Types only: the boot checks the rest. */

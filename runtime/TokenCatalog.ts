@@ -19,8 +19,9 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
    */
   readonly sync: (source: string, listings: ReadonlyArray<TokenListing>) => Effect.Effect<void>
   /**
-   * From now on, for as long as the scope lives, tokens of a network that have a contract are active only once
-   * {@link recordDecimals} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on them.
+   * From now on, for as long as the scope lives, tokens of a network that have a contract are active only once {@link
+   * recordDecimals} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on
+   * them.
    */
   readonly requireVerifiedDecimals: (
     network: Network,

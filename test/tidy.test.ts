@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize, relative } from "node:path"
+import { folderOf } from "../runtime/config/Plugins.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
 const folders = ["schemas", "runtime", "modules", "config", "test"]
@@ -169,6 +170,55 @@ describe("code", () => {
   })
 })
 
+/** Columns of a line, at most: the formatter's `lineWidth`, which cannot divide a string or a comment. */
+const maximumColumns = 120
+
+/**
+ * A line that is one string, or one template, and what little code holds it: a sentence is found by searching for it.
+ */
+const isText = (line: string): boolean =>
+  line.replace(/"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`?|\/.+\/[gimsuy]*/g, "").length <= 80
+
+describe("lines", () => {
+  it(`end at column ${maximumColumns}, but for those that are one text`, () => {
+    none(
+      sources.filter(({ path }) => path !== "modules/clients/openapi.ts").flatMap(({ path, text }) => {
+        let isInTemplate = false
+        return text.split("\n").flatMap((line, index) => {
+          const wasInTemplate = isInTemplate
+          if ((line.match(/(?<!\\)`/g)?.length ?? 0) % 2 === 1) isInTemplate = !isInTemplate
+          return line.length <= maximumColumns || wasInTemplate || isInTemplate || isText(line)
+            ? []
+            : [`${path}:${index + 1} has ${line.length} columns: npm run format, or divide the comment`]
+        })
+      })
+    )
+  })
+})
+
+/** Single words that end as participles do and are nouns of the field. */
+const nounsLikeParticiples: ReadonlySet<string> = new Set(["Branding", "Finding", "heading", "Ping", "Pricing"])
+
+const participle =
+  /^(?:\w+(?:ed|ing)|told|known|shown|made|given|taken|seen|sent|gone|lost|found|done|kept|held|chosen)$/i
+
+describe("exports", () => {
+  it("are nouns, verbs or facts, never a bare participle", () => {
+    const names = own.flatMap(({ code, path }) =>
+      [...code.matchAll(/^export (?:abstract )?(?:const|function|class|type|interface) (\w+)/gm)].map((match) => ({
+        name: match[1]!,
+        place: `${path}:${lineOf(code, match.index)}`
+      }))
+    ).filter(({ name }) => /^[A-Za-z][a-z0-9]*$/.test(name) && participle.test(name))
+    none([
+      ...names.filter(({ name }) => !nounsLikeParticiples.has(name))
+        .map(({ name, place }) => `${place} ${name}: what is it that was or is ${name}?`),
+      ...[...nounsLikeParticiples].filter((noun) => !names.some(({ name }) => name === noun))
+        .map((noun) => `${noun} is exported no more: remove it from the list`)
+    ])
+  })
+})
+
 interface Import {
   readonly from: string
   readonly to: string
@@ -207,12 +257,14 @@ const direction: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 const top = (path: string) => path.split("/")[0] ?? ""
 
-/** Folders of `modules/` that hold drivers of the runtime's ports, one file each. */
-const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports", "signins"])
+/** Folders of `modules/` that hold drivers of the runtime's ports, one file each: as the config's slots name them. */
+const slotFolders: ReadonlySet<string> = new Set(Object.values(folderOf).filter((folder) => folder !== "."))
 
 /** The folder that holds a driver and its parts: a slot's, or `drivers` of the feature whose port it serves. */
 const driverFolderOf = (path: string): string | undefined =>
-  /^modules\/(?:(?:chains|prices|tokensources|transports|signins)|[^/]+\/drivers)(?=\/)/.exec(path)?.[0]
+  slotFolders.has(path.split("/")[1] ?? "")
+    ? /^modules\/[^/]+(?=\/)/.exec(path)?.[0]
+    : /^modules\/[^/]+\/drivers(?=\/)/.exec(path)?.[0]
 
 /** Whether a file is a driver itself, not one of its parts. */
 const isDriverFile = (path: string): boolean => {

@@ -20,7 +20,7 @@
  *   AWAITING_SETTLEMENT <-> SETTLEMENT_REVIEW                           a settlement needs an operator, or no longer
  *   AWAITING_SETTLEMENT, SETTLEMENT_REVIEW -> PROVIDER_PLACEMENT_SUBMITTED     the gate opens
  *   AWAITING_SETTLEMENT, SETTLEMENT_REVIEW -> failed(SETTLEMENT_FAILED)        an operator gave the settlement up
- *   processing -> failed(PAYMENT_REVERSED)                              the invoice is not paid any more, or was refunded
+ *   processing -> failed(PAYMENT_REVERSED)                                     the invoice is unpaid again or refunded
  *   PROVIDER_PLACEMENT_SUBMITTED -> PROVIDER_PLACEMENT_RETRYING         the retailer gave no answer
  *   PROVIDER_PLACEMENT_* -> placed(AWAITING_TRACKING)                   the retailer accepted
  *   PROVIDER_PLACEMENT_* -> failed(PLACEMENT_FAILED)                    it refused, or was never reached

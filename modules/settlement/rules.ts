@@ -113,7 +113,9 @@ export interface DriverPolicy {
 /** Automatic retries of a settlement (modules/docs/reference/settlement.md#retries). */
 export const maximumRetries = 5
 
-/** Seconds before the automatic retry after `retries` of them: 30 s, four times more each; the fifth after 2 h 8 min. */
+/**
+ * Seconds before the automatic retry after `retries` of them: 30 s, four times more each; the fifth after 2 h 8 min.
+ */
 export const retryAfterSeconds = (retries: number): number => 30 * 4 ** retries
 
 /** Characters of a reason or a transaction that are kept. */

@@ -541,7 +541,10 @@ export const make = Effect.gen(function*() {
         (found) => found[0] ?? 0
       )
     },
-    /** See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to try again. */
+    /**
+     * See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to
+     * try again.
+     */
     allocate: ({ family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
       const requestsJson = JSON.stringify(
         requests.map(({ environment, invoiceId, merchantId, refusedTokens }) => ({

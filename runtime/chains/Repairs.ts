@@ -1,7 +1,7 @@
 /**
  * What an operator may ask of a follower: to read blocks again, all since a backup that was restored too, and to go on
- * where no block that was followed is on the chain any more. The request is a row, so that the instance that follows takes
- * it up, after a restart too. Pure.
+ * where no block that was followed is on the chain any more. The request is a row, so that the instance that follows
+ * takes it up, after a restart too. Pure.
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"

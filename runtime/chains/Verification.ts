@@ -78,7 +78,9 @@ export interface FollowerPosition {
   readonly singleSourceFrom: bigint | null
 }
 
-/** The lowest block that only one endpoint was asked about, where blocks above `searchedHeight` are to be searched anew. */
+/**
+ * The lowest block that only one endpoint was asked about, where blocks above `searchedHeight` are to be searched anew.
+ */
 export const singleSourceUpTo = (singleSourceFrom: bigint | null, searchedHeight: bigint | null): bigint | null =>
   singleSourceFrom === null || searchedHeight === null || singleSourceFrom > searchedHeight ? null : singleSourceFrom
 
@@ -93,9 +95,9 @@ const factKey = (
 ): string => `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}`
 
 /**
- * What a block's entries come to. `deepEntries`: those that are deep enough; `entries`: all of the block; `isListed`: tokens
- * of the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the journal:
- * all endpoints have to be asked.
+ * What a block's entries come to. `deepEntries`: those that are deep enough; `entries`: all of the block; `isListed`:
+ * tokens of the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the
+ * journal: all endpoints have to be asked.
  */
 export const decideBlock = (
   deepEntries: ReadonlyArray<JournalEntry>,

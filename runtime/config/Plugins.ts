@@ -11,7 +11,7 @@ export type AnyPlugin = Plugin<any, any, any>
  * Drivers of a feature's own port are files in its folder `drivers/`; an entry of `modules` names one
  * `<feature>/<driver>`.
  */
-const folderOf: Readonly<Record<Slot, string>> = {
+export const folderOf: Readonly<Record<Slot, string>> = {
   chains: "chains",
   prices: "prices",
   tokenSources: "tokensources",

@@ -11,8 +11,8 @@ interface PendingCall<K, A, E> {
 
 /**
  * A function that answers one key by way of `answerAll`, which answers many: it gets 1 to {@link maximumBatch} keys and
- * returns their answers in the same order, or one failure for all. Nothing waits on a timer: `concurrency` runs are on their
- * way at once, and what arrives meanwhile is the next batch. A caller that is interrupted stops nothing.
+ * returns their answers in the same order, or one failure for all. Nothing waits on a timer: `concurrency` runs are on
+ * their way at once, and what arrives meanwhile is the next batch. A caller that is interrupted stops nothing.
  */
 export const make = <K, A, E>(
   concurrency: number,

@@ -50,8 +50,8 @@ const make = Effect.gen(function*() {
 
   /**
    * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
-   * row that still equals `expiredObservation` is taken before its end: nobody has renewed it for its whole duration, so the clock
-   * of the database was set back and the stored end lies too far ahead.
+   * row that still equals `expiredObservation` is taken before its end: nobody has renewed it for its whole duration,
+   * so the clock of the database was set back and the stored end lies too far ahead.
    */
   const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(

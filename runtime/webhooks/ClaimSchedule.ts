@@ -1,9 +1,9 @@
 /**
- * When deliveries are delivery next, and whose: those of the merchants whose commits woke this instance, and those of
+ * When deliveries are claimed next, and whose: those of the merchants whose commits woke this instance, and those of
  * everyone once a second, which finds what a wake-up missed. Pure: time is an argument, `Deliverer.ts` claims.
  *
  * A claim passes over the endpoints of which as much is held as may be, so it may miss what a result frees while it
- * runs: the merchants of such results are delivery for once more.
+ * runs: the merchants of such results are claimed for once more.
  */
 
 /** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
@@ -20,7 +20,7 @@ export interface ClaimSchedule {
   readonly woken: ReadonlySet<number>
   /** Epoch milliseconds from which the next claim is for everyone. */
   readonly scanAtMillis: number
-  /** Stops under way, of transports or of all: nothing is delivery meanwhile. */
+  /** Stops under way, of transports or of all: nothing is claimed meanwhile. */
   readonly stops: number
   /** Claims in a row that found nothing though somebody woke them. */
   readonly emptyClaims: number

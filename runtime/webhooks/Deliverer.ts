@@ -2,10 +2,11 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  *
- *   ClaimSchedule     when is delivery, and whose (pure)
- *   Lanes             what was delivery, and what may be sent of it
- *   DeliverySender    signs and sends one; DeliveryRecorder takes what comes of it; DeliveryResults says what is written
- *   Results           writes it
+ *   ClaimSchedule      when the next claim is made, and of which deliveries (pure)
+ *   EndpointQueues     the deliveries that were claimed, by endpoint, and which of them may be sent now
+ *   DeliverySender     signs and sends one attempt
+ *   DeliveryRecorder   takes the outcome of each attempt; DeliveryResults says which rows it makes (pure)
+ *   ResultWriter       commits those rows
  */
 import { Clock, Effect, FiberSet, Latch, Layer, MutableRef, Random, Schedule, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"

@@ -45,7 +45,7 @@ export const reschedule = ({ schedule }: Pick<DelivererContext, "schedule">, eve
   MutableRef.set(schedule, step(MutableRef.get(schedule), event))
 }
 
-/** Given back as it was delivery: not tried, nothing spent. */
+/** Released as it was claimed: not tried, nothing spent. */
 const putBack = ({ results }: DelivererContext, delivery: ClaimedDelivery, wasSent: boolean): void =>
   results.put({ wasSent, result: releaseResult(delivery) })
 

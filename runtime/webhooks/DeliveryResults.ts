@@ -4,7 +4,7 @@ import type { DeliveryAnswer, TransportFailed } from "../Webhooks.ts"
 import { attemptOutcome, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings } from "./RetryPolicy.ts"
 import type { ClaimedDelivery, DeliveryResult } from "./DeliveryRepo.ts"
 
-/** Characters of a failure's text that are extendedIds. */
+/** Characters of a failure's text that are kept. */
 const errorLength = 500
 
 /** Text as the database takes it: one that it refused would keep every result beside it from being written. */
@@ -63,7 +63,7 @@ export const attemptResult = (
   return { isGone: next._tag === "Failed" && next.gone, result }
 }
 
-/** What is written of a delivery that is released as it was delivery: not tried, nothing spent. */
+/** What is written of a delivery that is released as it was claimed: not tried, nothing spent. */
 export const releaseResult = (delivery: ClaimedDelivery): DeliveryResult => ({
   delivery,
   status: delivery.attempts === 0 ? "pending" : "retrying",

@@ -1,4 +1,6 @@
-/** What the calls of {@link Keys} in actor.ts share: the ports, the order of changes, and what each has to find first. */
+/**
+ * What the calls of {@link Keys} in actor.ts share: the ports, the order of changes, and what each has to find first.
+ */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
 import {

@@ -224,8 +224,8 @@ export const branchCounts = (pool: EndpointPool, now: number) => ({
 })
 
 /**
- * How the network stands after a look that the endpoint at `servingPlace` answered (null: no endpoint on the followed branch did). Of more
- * than two endpoints the branch with more of them is believed.
+ * How the network stands after a look that the endpoint at `servingPlace` answered (null: no endpoint on the followed
+ * branch did). Of more than two endpoints the branch with more of them is believed.
  */
 export const conditionOf = (pool: EndpointPool, servingPlace: number | null, now: number) => {
   const { followed, other } = branchCounts(pool, now)

@@ -37,8 +37,8 @@ const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
 /**
  * The catalogue for the first tag that has one, best first: the same tag, else the same language (`de-AT` gives `de`,
  * `pt` and `pt-PT` give `pt-BR`, `zh-CN` gives `zh-Hans`). Traditional Chinese gives `zh-Hans` only where no other tag
- * has a catalogue. Null: none has. Any text may stand in `preferences`; what is no tag of at most 35 characters is passed
- * over.
+ * has a catalogue. Null: none has. Any text may stand in `preferences`; what is no tag of at most 35 characters is
+ * passed over.
  *
  * @example
  * negotiate(["zh-TW", "de-AT", "en"])?.locale // => "de"

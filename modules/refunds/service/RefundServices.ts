@@ -1,4 +1,6 @@
-/** What the parts of {@link Refunds} in service.ts share: the ports, and the refunds of an invoice as a step sees them. */
+/**
+ * What the parts of {@link Refunds} in service.ts share: the ports, and the refunds of an invoice as a step sees them.
+ */
 import { Effect } from "effect"
 import type { Chains } from "../../../runtime/Chains.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
