@@ -4,9 +4,11 @@
  * follower of the network finds it, confirms it or takes it back, so it stays as the simulator left it.
  */
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
-import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type BaseUnits, baseUnits, parseUnits, readRate, tokenAmountUp, usdMillis } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { playMoneySender } from "../../schemas/Payment.ts"
+import type { Quote } from "../../schemas/Quote.ts"
 import type { Shipment } from "../../schemas/Order.ts"
 import type { OrderState } from "../commerce/plugin.ts"
 import type { Aggregate, Command, InvoiceState } from "../invoices/plugin.ts"
@@ -49,6 +51,47 @@ export const simulatedUnits = (action: InvoiceAction, quotedUnits: BaseUnits): B
       return quotedUnits
   }
 }
+
+/**
+ * Base units that a request sends: its own amount of usd_millis at the quote, else what the action makes of the quoted
+ * amount. Errors: `QUOTE_UNAVAILABLE`.
+ */
+export const unitsFor = (
+  quote: Quote,
+  decimals: number,
+  { action, amount }: { readonly action: InvoiceAction; readonly amount?: number | undefined }
+): BaseUnits | PublicError => {
+  const rate = quote.exchange_rate === null ? undefined : readRate(quote.exchange_rate)
+  const remainingAmount = quote.estimated_token_amount_remaining
+  const quotedUnits = remainingAmount === null ? undefined : parseUnits(remainingAmount, decimals)
+  if (quotedUnits === undefined || rate === undefined) {
+    return publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
+  }
+  return amount === undefined
+    ? simulatedUnits(action, quotedUnits)
+    : tokenAmountUp(usdMillis(BigInt(amount)), rate, decimals)
+}
+
+/** How a network is to one merchant: it gives no answer, its blocks come late, or as it is. */
+export type NetworkMode = "down" | "lagging" | "ok"
+
+/** How deep a transfer's block is: as is asked for; else as deep as it must be, where the network does not lag. */
+export const depthFor = (requested: number | undefined, required: number, mode: NetworkMode): number =>
+  requested ?? (mode === "lagging" ? 0 : required)
+
+/**
+ * A network that the invoice does not take although its address is good there: the one asked for, else the first.
+ * `networks` are all that are followed.
+ */
+export const networkNotAccepted = (
+  networks: ReadonlyArray<Network>,
+  accepted: ReadonlyArray<Network>,
+  addressNetwork: Network,
+  requested: Network | undefined
+): Network | undefined =>
+  networks.find((network) =>
+    familyOf(network) === familyOf(addressNetwork) && !accepted.includes(network) && (requested ?? network) === network
+  )
 
 /**
  * The height of a simulated block in the journal. It is negative, so below every block that a follower looks at;
@@ -128,6 +171,10 @@ export const confirmedEntry = (entry: JournalEntry, confirmations: number): Jour
   status: "confirmed",
   confirmations
 })
+
+/** As deep as it is, it is confirmed once it is deep enough. */
+export const entryAtDepth = (entry: JournalEntry, depth: number, required: number): JournalEntry =>
+  depth < required ? entry : confirmedEntry(entry, depth)
 
 /** It is on the chain no more. */
 export const revertedEntry = (entry: JournalEntry): JournalEntry => ({ ...entry, status: "reverted" })

@@ -5,8 +5,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { SimulateRequest } from "../../../modules/simulator/api.ts"
-import { allowedTransitions, orderTransitions, payoutTxHash, simulatedUnits } from "../../../modules/simulator/rules.ts"
+import {
+  allowedTransitions,
+  confirmedEntry,
+  depthFor,
+  entryAtDepth,
+  networkNotAccepted,
+  orderTransitions,
+  payoutTxHash,
+  simulatedUnits,
+  unitsFor
+} from "../../../modules/simulator/rules.ts"
+import type { JournalEntry } from "../../../runtime/Chains.ts"
+import { isPublicError } from "../../../schemas/Errors.ts"
 import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
+import type { Quote } from "../../../schemas/Quote.ts"
 import { type OrderStatus, type OrderSubstatus, orderSubstatuses } from "../../../schemas/Order.ts"
 
 /**
@@ -84,5 +97,33 @@ describe("steps of an order", () => {
   it("name transactions of their own", () => {
     assert.match(payoutTxHash("0f8fad5b-d9cb-469f-a165-70867728950e"), /^0x[0-9a-f]{64}$/)
     assert.match(payoutTxHash("re_0f8fad5b-d9cb-469f-a165-70867728950e"), /^0x[0-9a-f]{64}$/)
+  })
+})
+
+describe("a simulated transfer", () => {
+  const quote = { exchange_rate: "2000.000000", estimated_token_amount_remaining: "0.05" } as Quote
+
+  it("carries the caller's own amount at the quote, else what the action makes of the quoted amount", () => {
+    assert.strictEqual(unitsFor(quote, 6, { action: "pay" }), baseUnits(50_000n))
+    assert.strictEqual(unitsFor(quote, 6, { action: "partial" }), baseUnits(25_000n))
+    assert.strictEqual(unitsFor(quote, 6, { action: "partial", amount: 10_000 }), baseUnits(5_000n))
+    assert.isTrue(isPublicError(unitsFor({ ...quote, exchange_rate: null } as Quote, 6, { action: "pay" })))
+  })
+
+  it("is as deep as is asked for; else deep enough at once, but for a network that lags", () => {
+    assert.strictEqual(depthFor(3, 12, "ok"), 3)
+    assert.strictEqual(depthFor(undefined, 12, "ok"), 12)
+    assert.strictEqual(depthFor(undefined, 12, "lagging"), 0)
+    const entry = { status: "seen", confirmations: 0 } as JournalEntry
+    assert.strictEqual(entryAtDepth(entry, 11, 12), entry)
+    assert.deepStrictEqual(entryAtDepth(entry, 12, 12), confirmedEntry(entry, 12))
+  })
+
+  it("goes wrong on a network of the address's family that the invoice does not take", () => {
+    const all = ["solana", "base", "ethereum", "arbitrum"] as const
+    assert.strictEqual(networkNotAccepted(all, ["base"], "base", undefined), "ethereum")
+    assert.strictEqual(networkNotAccepted(all, ["base"], "base", "arbitrum"), "arbitrum")
+    assert.isUndefined(networkNotAccepted(all, ["base"], "base", "solana"))
+    assert.isUndefined(networkNotAccepted(all, all, "base", undefined))
   })
 })
