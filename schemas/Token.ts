@@ -1,7 +1,7 @@
 /** Tokens a payor may pay in (modules/docs/reference/tokens.md#token-records). */
 import { Schema } from "effect"
 import { EpochSeconds, TokenId } from "./Ids.ts"
-import { Environment, Network } from "./Network.ts"
+import { Environment, familyOf, Network } from "./Network.ts"
 
 export const TokenType = Schema.Literals(["native", "erc20", "spl", "sui", "ton"])
 export type TokenType = typeof TokenType.Type
@@ -37,9 +37,7 @@ export const tokenKey = (token: {
   readonly address: string | null
 }): string => {
   const address = token.address ?? nativeAddress
-  return `${token.network}:${token.environment}:${
-    address.startsWith("0x") && token.network !== "sui" ? address.toLowerCase() : address
-  }`
+  return `${token.network}:${token.environment}:${familyOf(token.network) === "evm" ? address.toLowerCase() : address}`
 }
 
 export const AcceptancePolicy = Schema.Literals(["accept_all", "selective", "accept_none"])

@@ -4,32 +4,22 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
-import { Environment, type Network } from "../../schemas/Network.ts"
+import { Environment, evmDescriptorOf, evmNetworks, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
-import { type PoolLimits, standstillSeconds } from "./evm/EndpointPool.ts"
+import { type PoolLimits } from "./evm/EndpointPool.ts"
 import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
 import { endpointGaugesFromZero } from "./evm/EndpointWatch.ts"
 import { follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
 import { contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
-import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
-
-/** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
-const defaultPollMillis: Partial<Record<Network, number>> = {
-  ethereum: 3_000,
-  base: 1_000,
-  optimism: 1_000,
-  arbitrum: 1_000,
-  avalanche: 1_000,
-  bsc: 1_000
-}
+import { readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 export const EvmOptions = Schema.Struct({
-  network: Schema.Literals(["ethereum", "base", "optimism", "arbitrum", "avalanche", "bsc"]),
+  network: Schema.Literals(evmNetworks),
   environment: Environment,
   /**
    * JSON-RPC endpoints, best first, at most 8. They may hold keys. Two of different operators, or one beside your own
@@ -160,6 +150,7 @@ const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => 
 export const makeDriver = Effect.fnUntraced(
   function*(options: EvmOptions, absence: Pick<PoolLimits, "absenceMillis"> = {}) {
     const { environment, network } = options
+    const { chainIds, pollMillis, standstillSeconds } = evmDescriptorOf(network)
     const refuse = (reason: string) => new EvmOptionsError({ network, reason })
     if (options.chainId !== undefined && environment === "mainnet") {
       return yield* refuse("`chainId` is for private devnet networks")
@@ -178,14 +169,13 @@ export const makeDriver = Effect.fnUntraced(
     }
     const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
     if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
-    const chainId = options.chainId ?? publicChainId(network, environment)!
+    const chainId = options.chainId ?? chainIds[environment]
     yield* endpointGaugesFromZero({ network, environment })
-    const standstill = standstillSeconds[network]!
     const limits = {
       ...absence,
-      lagMillis: (options.frozenSeconds ?? standstill) * 1000,
+      lagMillis: (options.frozenSeconds ?? standstillSeconds) * 1000,
       standstillMillis: environment === "mainnet"
-        ? (options.frozenSeconds ?? standstill) * 1000
+        ? (options.frozenSeconds ?? standstillSeconds) * 1000
         : options.frozenSeconds === undefined
         ? null
         : options.frozenSeconds * 1000
@@ -200,7 +190,7 @@ export const makeDriver = Effect.fnUntraced(
       environment,
       rpc,
       readers,
-      pollMillis: options.pollMillis ?? defaultPollMillis[network]!,
+      pollMillis: options.pollMillis ?? pollMillis,
       finalizedTag: options.finalizedTag ?? true
     }
     const driver: ChainDriver = {

@@ -10,7 +10,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Effect, Layer, Option, Random, Schedule, Schema, Stream } from "effect"
 import { toChecksumAddress } from "../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
+import { type Environment, evmDescriptorOf, type EvmNetwork, evmNetworks, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { unlistedPlayToken } from "../../schemas/Payment.ts"
 import {
@@ -23,7 +23,7 @@ import {
   type WatchSet
 } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type Account, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
+import { type Account, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /**
  * The account of the phrase every EVM test tool uses ("test test ... junk"), m/44'/60'/0': its keys are public
@@ -40,8 +40,6 @@ const ringSize = 128
 const adoptionMillis = 5_000
 
 const environment: Environment = "devnet"
-
-const evmNetworks = ["ethereum", "base", "optimism", "arbitrum", "avalanche", "bsc"] as const
 
 export const SimulatedOptions = Schema.Struct({
   /** Default: all of them. */
@@ -237,14 +235,15 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
 
 type Chain = Effect.Success<ReturnType<typeof makeChain>>
 
-const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver => ({
+const driverOf = (network: EvmNetwork, chain: Chain, account: Account): ChainDriver => ({
   network,
   environment,
   tokenTypes: ["native", "erc20"],
   wallet: walletOf(account, 0),
   readWallet,
   tokenDecimals: null,
-  paymentUri: (target, token, amount) => evmPaymentUri(publicChainId(network, environment)!, target, token, amount),
+  paymentUri: (target, token, amount) =>
+    evmPaymentUri(evmDescriptorOf(network).chainIds[environment], target, token, amount),
   follow: chain.follow,
   readBlock: chain.readBlock,
   balanceAt: null,
@@ -264,15 +263,16 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
 export const make = Effect.fnUntraced(function*(options: SimulatedOptions) {
   const account = readAccount(options.xpub ?? devnetXpub)
   if (typeof account === "string") return yield* Effect.die(new Error(`simulated chains: xpub: ${account}`))
-  const chains = new Map<Network, Chain>()
-  const networks: ReadonlyArray<Network> = options.networks ?? evmNetworks
+  const chains = new Map<EvmNetwork, Chain>()
+  const chainsByNetwork: ReadonlyMap<Network, Chain> = chains
+  const networks: ReadonlyArray<EvmNetwork> = options.networks ?? evmNetworks
   for (const network of networks) {
     const chain = yield* makeChain(network)
     chains.set(network, chain)
     yield* Effect.forkScoped(Effect.schedule(chain.mine(1), Schedule.spaced(options.blockMillis ?? 1_000)))
   }
   const on = <A>(network: Network, use: (chain: Chain) => Effect.Effect<A>): Effect.Effect<A> =>
-    Option.match(Option.fromUndefinedOr(chains.get(network)), {
+    Option.match(Option.fromUndefinedOr(chainsByNetwork.get(network)), {
       onNone: () => Effect.die(new Error(`${network} is not simulated here`)),
       onSome: use
     })

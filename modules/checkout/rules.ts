@@ -1,5 +1,5 @@
 /** What the payment page shows: pure rules over the bodies that the payor's API answers. */
-import type { Network } from "../../schemas/Network.ts"
+import { descriptorOf, type Network } from "../../schemas/Network.ts"
 import { isCounted } from "../../schemas/Payment.ts"
 import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
@@ -21,23 +21,6 @@ export type Screen =
   | "reversed"
   | "rejected"
 
-/**
- * Networks as the list of ways shows them: those where a transfer usually costs cents first, Ethereum last. The order
- * is a judgement and no measurement.
- */
-const networkOrder: ReadonlyArray<Network> = [
-  "base",
-  "solana",
-  "arbitrum",
-  "optimism",
-  "bsc",
-  "avalanche",
-  "ton",
-  "sui",
-  "cardano",
-  "ethereum"
-]
-
 type PaymentMethod = Pick<
   typeof AvailableToken.Type,
   "network" | "supports_stable_settlement" | "token_symbol" | "unavailable_reason"
@@ -52,7 +35,7 @@ export const sortPaymentMethods = <W extends PaymentMethod>(methods: ReadonlyArr
     (unavailable_reason === null ? 0 : 2) + (supports_stable_settlement ? 0 : 1)
   return [...methods].sort((a, b) =>
     rank(a) - rank(b) ||
-    networkOrder.indexOf(a.network) - networkOrder.indexOf(b.network) ||
+    descriptorOf(a.network).paymentListRank - descriptorOf(b.network).paymentListRank ||
     (a.token_symbol < b.token_symbol ? -1 : Number(a.token_symbol > b.token_symbol))
   )
 }

@@ -101,7 +101,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   settlement: "Where a payment's money stands on its way to the merchant.",
   quotes: "What a route costs, until when, and which price is believed.",
   tokens: "The catalogue, the list, the search, and what a merchant accepts.",
-  networks: "The ten networks, their families, and their state.",
+  networks: "The networks, their families, depths and fees, and their state.",
   wallets: "Where funds arrive, and how addresses are given out.",
   exceptions: "What needs a person's decision.",
   refunds: "What may be given back, to where, at which fee.",

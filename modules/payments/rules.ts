@@ -11,7 +11,15 @@ import {
   type UsdMillis,
   usdWire
 } from "../../schemas/Money.ts"
-import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
+import {
+  descriptorOf,
+  type Environment,
+  type Family,
+  familyFacts,
+  familyOf,
+  type Network,
+  networks
+} from "../../schemas/Network.ts"
 import { nextPollSeconds, type PaymentExceptionType, playMoneySender } from "../../schemas/Payment.ts"
 import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
@@ -153,48 +161,21 @@ export const availabilityOf = (facts: RouteFacts): { status: Availability; reaso
   return { status: facts.environment === "devnet" ? "DEVNET" : "AVAILABLE", reason: null }
 }
 
-/** Block explorers by network and environment, for links to a transaction; absent: no link. */
-const explorers: Readonly<Record<Environment, Readonly<Partial<Record<Network, string>>>>> = {
-  mainnet: {
-    ethereum: "https://etherscan.io/tx/",
-    base: "https://basescan.org/tx/",
-    optimism: "https://optimistic.etherscan.io/tx/",
-    arbitrum: "https://arbiscan.io/tx/",
-    avalanche: "https://snowtrace.io/tx/",
-    bsc: "https://bscscan.com/tx/",
-    solana: "https://explorer.solana.com/tx/",
-    ton: "https://tonviewer.com/transaction/",
-    cardano: "https://cardanoscan.io/transaction/",
-    sui: "https://suiscan.xyz/mainnet/tx/"
-  },
-  devnet: {
-    ethereum: "https://sepolia.etherscan.io/tx/",
-    base: "https://sepolia.basescan.org/tx/",
-    optimism: "https://sepolia-optimism.etherscan.io/tx/",
-    arbitrum: "https://sepolia.arbiscan.io/tx/",
-    avalanche: "https://testnet.snowtrace.io/tx/",
-    bsc: "https://testnet.bscscan.com/tx/"
-  }
-}
-
 /** Where anybody can look a payment's transaction up; null where nobody can, as for play money. */
 export const explorerUrl = (
   environment: Environment,
   { network, sender, txHash }: Pick<PaymentState, "network" | "sender" | "txHash">
 ): string | null => {
-  const base = explorers[environment][network]
-  return base === undefined || txHash === null || sender === playMoneySender ? null : `${base}${txHash}`
+  const transactionUrl = descriptorOf(network).transactionUrl[environment]
+  return transactionUrl === null || txHash === null || sender === playMoneySender ? null : transactionUrl(txHash)
 }
-
-/** Families whose transfers carry a text for the receiver, in which exchanges expect an account's number. */
-const memoFamilies: ReadonlySet<Family> = new Set(["ton", "solana"])
 
 /** Visible ASCII: what is copied by hand must not look like something else. 120 fit into one TON comment. */
 const memoPattern = /^[\x20-\x7e]{1,120}$/
 
 /** Whether `memo` can go with a transfer on `network`. */
 export const isMemo = (network: Network, memo: string): boolean =>
-  memoFamilies.has(familyOf(network)) && memoPattern.test(memo)
+  familyFacts[familyOf(network)].hasMemo && memoPattern.test(memo)
 
 /** Amounts as every payor body carries them. */
 export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, remaining: UsdMillis) => ({

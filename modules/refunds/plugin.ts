@@ -2,7 +2,7 @@
 import { Layer, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
-import { type Network, networks } from "../../schemas/Network.ts"
+import { descriptorOf, type Network, networks } from "../../schemas/Network.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
 import { Refunds } from "./service.ts"
@@ -13,23 +13,6 @@ import { RefundsRpc } from "./rpc.ts"
 export { type Destination, isOpen, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
 export type { RefundFact } from "./rules.ts"
 export { type RefundQuoteRequest, type RefundRequest, Refunds, type RefundStep } from "./service.ts"
-
-/**
- * usd_millis kept of a refund for its payout: about what a token transfer costs there in a busy hour
- * (modules/docs/reference/refunds.md#fees).
- */
-export const defaultFees: Readonly<Record<Network, number>> = {
-  ethereum: 2_000,
-  base: 20,
-  solana: 50,
-  avalanche: 50,
-  ton: 100,
-  bsc: 500,
-  arbitrum: 50,
-  optimism: 50,
-  cardano: 300,
-  sui: 20
-}
 
 const fee = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))
 
@@ -47,7 +30,9 @@ const Options = Schema.Struct({
 
 const feesOf = (overrides: typeof Options.Type["fees"] = {}) =>
   Object.fromEntries(
-    networks.map((network) => [network, usdMillis(BigInt(overrides[network] ?? defaultFees[network]))])
+    networks.map((
+      network
+    ) => [network, usdMillis(BigInt(overrides[network] ?? descriptorOf(network).refundFeeUsdMillis))])
   ) as Record<Network, UsdMillis>
 
 export const plugin = Plugin.make({

@@ -3,7 +3,7 @@
  * the invoice concern its refunds. Pure.
  */
 import { isPublicError } from "../../schemas/Errors.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
+import { descriptorOf, type Environment, type Network } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
@@ -43,23 +43,13 @@ export interface PayoutTokens {
   readonly list: (environment: Environment) => ReadonlyArray<Token>
 }
 
-/**
- * Of the dollar stablecoins of a network, the first of these is paid out: the one in which most dollars are held there
- * (modules/docs/reference/refunds.md#what-is-paid-out).
- */
-const preferredStablecoins: Readonly<Partial<Record<Network, ReadonlyArray<string>>>> = {
-  bsc: ["USDT", "USDC"],
-  ton: ["USDT"]
-}
-const defaultStablecoins = ["USDC", "USDT"]
-
 const isPriced = ({ active, asset, stable }: Token) => active && (asset !== null || stable)
 
 /** What is paid out on a network where nobody paid: a dollar stablecoin, else the network's own coin. */
 export const defaultPayoutToken = (tokens: PayoutTokens, network: Network, environment: Environment): Token | null => {
   const priced = tokens.list(environment).filter((token) => token.network === network && isPriced(token))
   const stables = priced.filter(({ stable }) => stable)
-  const [first] = (preferredStablecoins[network] ?? defaultStablecoins).flatMap((symbol) =>
+  const [first] = descriptorOf(network).payoutStablecoins.flatMap((symbol) =>
     stables.filter((token) => token.symbol === symbol)
   )
   return first ?? stables[0] ?? priced.find(({ address }) => address === null) ?? null

@@ -1,13 +1,22 @@
 /**
- * The catalogue that comes with the service: `bundled.json`, one token a line with its source, and whatever the
- * operator adds in `extra`.
+ * The catalogue that comes with the service: the coin of each network, the tokens of `bundled.json`, one a line with its
+ * source, and whatever the operator adds in `extra`.
  */
 import { Effect, Layer, Schema } from "effect"
 import bundledTokens from "./bundled.json" with { type: "json" }
 import * as Plugin from "../../runtime/Plugin.ts"
 import { TokenCatalog, type TokenListing } from "../../runtime/TokenCatalog.ts"
-import { Environment, Family, familyOf, Network } from "../../schemas/Network.ts"
+import {
+  descriptorOf,
+  Environment,
+  Family,
+  familyOf,
+  Network,
+  networks as everyNetwork
+} from "../../schemas/Network.ts"
 import { tokenKey, TokenType } from "../../schemas/Token.ts"
+
+const environmentOrder: ReadonlyArray<Environment> = ["mainnet", "devnet"]
 
 /** Tokens an operator may add by hand; more belong into a source of their own. */
 const maximumExtra = 200
@@ -68,7 +77,7 @@ const ExtraToken = Schema.Struct({
 }))
 
 const Options = Schema.Struct({
-  /** Only tokens of these networks; default all ten. Ids stay, so a network may come back. */
+  /** Only tokens of these networks; default all of them. Ids stay, so a network may come back. */
   networks: Schema.optionalKey(Schema.NonEmptyArray(Network)),
   /** Tokens to add; one with the network, environment and address of a bundled token replaces it. */
   extra: Schema.optionalKey(Schema.Array(ExtraToken).check(Schema.isMaxLength(maximumExtra)))
@@ -104,13 +113,44 @@ const extraListing = (token: typeof ExtraToken.Type): TokenListing =>
     default_active: token.active ?? true
   })
 
-/** Every token of the data file and of `extra`, in that order, each once. */
+/** The coin of a network, which its descriptor has. */
+const coinListing = (network: Network, environment: Environment): TokenListing => {
+  const { asset, decimals, names, requiresMemo, symbol } = descriptorOf(network).coin
+  return {
+    network,
+    environment,
+    symbol,
+    name: names[environment],
+    address: null,
+    decimals,
+    type: "native",
+    requiresMemo,
+    asset,
+    stable: false,
+    active: true,
+    photoUri: photoUriOf(symbol)
+  }
+}
+
+/**
+ * The coins of all networks and the tokens of the data file: by the network's name, mainnet first, the coin first. A
+ * new database numbers its tokens in this order.
+ */
+const ownListings = (tokens: ReadonlyArray<typeof BundledToken.Type>): ReadonlyArray<TokenListing> =>
+  everyNetwork.toSorted().flatMap((network) =>
+    environmentOrder.flatMap((environment) => [
+      coinListing(network, environment),
+      ...tokens.filter((token) => token.network === network && token.environment === environment).map(bundledListing)
+    ])
+  )
+
+/** The coins, every token of the data file and of `extra`, in that order, each once. */
 export const listings = (
   tokens: ReadonlyArray<typeof BundledToken.Type>,
   { extra = [], networks }: typeof Options.Type
 ): ReadonlyArray<TokenListing> => {
-  const kept = tokens.filter(({ network }) => networks === undefined || networks.includes(network))
-  const all = [...kept.map(bundledListing), ...extra.map(extraListing)]
+  const kept = ownListings(tokens).filter(({ network }) => networks === undefined || networks.includes(network))
+  const all = [...kept, ...extra.map(extraListing)]
   return [...new Map(all.map((listing) => [tokenKey(listing), listing])).values()]
 }
 

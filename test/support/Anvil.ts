@@ -66,17 +66,18 @@ const call = (url: string, method: string, params: ReadonlyArray<unknown>) =>
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
 /**
- * Starts a node for `network`, which says that it is the one of `environment`; killed when the scope closes. With
- * `forkOf`, the URL of another, it has that one's blocks so far and goes its own way from there.
+ * Starts a node for `network`, which says that it is the one of `environment`, or that it has another `chainId`; killed
+ * when the scope closes. With `forkOf`, the URL of another, it has that one's blocks so far and goes its own way from
+ * there.
  */
 export const anvil = (
   network: Network = "base",
   environment: Environment = "devnet",
-  forkOf?: string
+  forkOf?: string,
+  chainId = evmChainIds[environment][network]!
 ): Effect.Effect<Anvil, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
-    const chainId = evmChainIds[environment][network]!
     const path = yield* binary
     yield* Effect.acquireRelease(
       Effect.sync(() =>

@@ -2,7 +2,6 @@
  * What is known of a network's endpoints, and which of them is asked next. Pure: every observation is a {@link step}
  * from one pool to the next, and times are epoch milliseconds that the caller gives.
  */
-import type { Network } from "../../../schemas/Network.ts"
 
 /** A head as an endpoint showed it. */
 export interface EndpointHead {
@@ -72,21 +71,6 @@ const recentHeadsLimit = 16
 const clockToleranceMillis = 60_000
 /** Endpoints are this long on two branches before it counts: the moment in which one has seen a reorganisation. */
 export const disagreementMillis = 10_000
-
-/**
- * Seconds a head may stand still on mainnet: ten blocks, at least 30 s, and 60 s where blocks come at no fixed pace.
- * Block times: Ethereum 12 s (consensus specification, `SECONDS_PER_SLOT`); Base and OP Mainnet 2 s (OP Stack,
- * `block_time`); Arbitrum 0.25 s and only where there are transactions (Nitro sequencer); Avalanche C-Chain about 2 s
- * and only where there are transactions (ACP-176, ACP-226); BSC 0.75 s (BEP-524).
- */
-export const standstillSeconds: Readonly<Partial<Record<Network, number>>> = {
-  ethereum: 120,
-  base: 30,
-  optimism: 30,
-  arbitrum: 60,
-  avalanche: 60,
-  bsc: 30
-}
 
 export const emptyPool = (
   count: number,

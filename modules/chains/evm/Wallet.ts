@@ -6,8 +6,6 @@ import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
-import { evmChainIds } from "../../../schemas/Network.ts"
-import type { Token } from "../../../schemas/Token.ts"
 import type { ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 
@@ -125,7 +123,3 @@ export const targetOf = (account: Account, index: number): ReceiveTarget => {
   const address = account.address(index)
   return { address, matchKey: address.toLowerCase(), memo: null }
 }
-
-/** The public chain id of a network; `undefined` when it is not of this family. */
-export const publicChainId = (network: Token["network"], environment: Token["environment"]): number | undefined =>
-  evmChainIds[environment][network]

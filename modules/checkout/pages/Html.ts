@@ -2,6 +2,7 @@
  * HTML by tagged templates that escape. What a template was written with is markup; everything put into it is text,
  * unless it is markup that another template made. Nothing else makes markup: its class stays in this file.
  */
+import { families, familyFacts } from "../../../schemas/Network.ts"
 import { isLocalPage } from "../../../schemas/Web.ts"
 
 /** Finished markup. Only this file's functions make it. */
@@ -195,12 +196,14 @@ export const mailUrl = (address: string | null, subject: string): Url | null => 
   return new Address(`mailto:${local}@${host}?subject=${encodeURIComponent(subject.toWellFormed())}`)
 }
 
-/** Schemes of the links that the drivers make for wallets. */
-const walletSchemes = /^(?:ethereum|solana|ton|web\+cardano|sui):[^\s<>"]+$/
+/** Links of the schemes that the drivers make for wallets. */
+const walletLink = new RegExp(
+  `^(?:${families.map((family) => familyFacts[family].paymentUriScheme.replaceAll("+", "\\+")).join("|")}):[^\\s<>"]+$`
+)
 
 /** A link that opens a wallet; null: not of a scheme that a driver makes. */
 export const walletUrl = (text: string | null): Url | null =>
-  text !== null && walletSchemes.test(text) ? new Address(text) : null
+  text !== null && walletLink.test(text) ? new Address(text) : null
 
 /** A picture within the page itself: a page that asks another site for one tells it who pays. Null: not one. */
 export const pictureUrl = (text: string | null): Url | null =>

@@ -1,23 +1,8 @@
 /** How a page calls things: networks, the merchant, the invoice, amounts, and what is too long to read. */
 import { formatUnits } from "../../../schemas/Money.ts"
-import type { Network } from "../../../schemas/Network.ts"
 import type { View } from "../rules.ts"
 import { dollars } from "./Amounts.ts"
 import type { Texts } from "./Texts.ts"
-
-/** Networks by the names their own people use. */
-export const networkNames: Readonly<Record<Network, string>> = {
-  ethereum: "Ethereum",
-  base: "Base",
-  solana: "Solana",
-  avalanche: "Avalanche",
-  ton: "TON",
-  bsc: "BNB Chain",
-  arbitrum: "Arbitrum",
-  optimism: "Optimism",
-  cardano: "Cardano",
-  sui: "Sui"
-}
 
 /** Letters of scripts from right to left. */
 const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u

@@ -1,8 +1,9 @@
 /** The list of ways to pay: one form of one choice. */
+import { descriptorOf } from "../../../schemas/Network.ts"
 import type { View } from "../rules.ts"
 import { approximateTokens } from "./Amounts.ts"
 import { attribute, type Html, html } from "./Html.ts"
-import { decimalOf, isolate, merchantOf, networkNames, usd } from "./Names.ts"
+import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
 import { button, form, note } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -24,7 +25,7 @@ const unavailableReason = (view: View, texts: Texts, method: PaymentMethod): str
 const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean): Html => {
   const estimate = view.estimates.get(method.id)
   const reason = unavailableReason(view, texts, method)
-  const network = networkNames[method.network]
+  const network = descriptorOf(method.network).label
   const message = reason ?? (estimate === undefined ? texts.noPriceNow : null)
   const state = html`${attribute("checked", isChecked)}${attribute("disabled", reason !== null)}`
   return html`<label class="row" data-find="${`${method.token_symbol} ${network} ${method.token_name}`.toLowerCase()}">

@@ -1,7 +1,8 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
+import { descriptorOf } from "../../../schemas/Network.ts"
 import type { View } from "../rules.ts"
 import { attribute, type Html, html, mailUrl, type Url, webUrl } from "./Html.ts"
-import { decimalOf, isolate, merchantOf, networkNames, shorten, shortId, usd } from "./Names.ts"
+import { decimalOf, isolate, merchantOf, shorten, shortId, usd } from "./Names.ts"
 import { form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 import { maximumAddressLength } from "./PageRequest.ts"
@@ -72,7 +73,7 @@ export const refund = (view: View, texts: Texts): Html | false => {
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
   if (network === null) return false
   if (view.refund === "saved") return note("good", texts.refundSaved)
-  const name = isolate(texts, networkNames[network])
+  const name = isolate(texts, descriptorOf(network).label)
   const isRefused = view.refund === "refused"
   const state = isRefused && html`${attribute("aria-invalid", "true")}${attribute("aria-describedby", "refused")}`
   const fields = html`<input type="hidden" name="network" value="${network}">

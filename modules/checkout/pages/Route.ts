@@ -1,8 +1,9 @@
 /** How to pay on the chosen route: its code, its clocks, its fields and its warning. */
+import { descriptorOf } from "../../../schemas/Network.ts"
 import { priceState, type View } from "../rules.ts"
 import { clock, moment, plainTokens, tokens } from "./Amounts.ts"
 import { attribute, type Html, html, walletUrl } from "./Html.ts"
-import { isolate, networkNames, shorten } from "./Names.ts"
+import { isolate, shorten } from "./Names.ts"
 import { addressField, button, field, form, mutedText, note, pageUrl } from "./Elements.ts"
 import { qr } from "./Qr.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
@@ -61,7 +62,7 @@ const changeLink = (view: View, texts: Texts): Html | false =>
 /** What the route is called: its token and its network. */
 export const routeNames = (view: View, address: Address) => ({
   symbol: view.token?.symbol ?? "",
-  network: networkNames[address.network]
+  network: descriptorOf(address.network).label
 })
 
 /** The route in words: the first of three places that name the network (Payment page, "Wallet links"). */

@@ -1,11 +1,12 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
+import { descriptorOf } from "../../../schemas/Network.ts"
 import { nextPollSeconds } from "../../../schemas/Payment.ts"
 import { priceKey } from "../island/Price.ts"
 import { countedPayments, lastFailure, pendingPayment, priceState, type Screen, type View } from "../rules.ts"
 import { moment, tokens } from "./Amounts.ts"
 import { simulatorPanel } from "./SimulatorPanel.ts"
 import { attribute, type Content, type Html, html, socketUrl } from "./Html.ts"
-import { decimalOf, isolate, merchantOf, networkNames, usd } from "./Names.ts"
+import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
 import {
   button,
   checkButton,
@@ -334,7 +335,7 @@ export const renderScreen = (view: View, texts: Texts): { readonly title: string
     view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
   }${attribute("data-since", view.since)}${attribute("data-price", price)}>${
     view.degradedNetwork !== null &&
-    note("warn", texts.networkDegraded(isolate(texts, networkNames[view.degradedNetwork])))
+    note("warn", texts.networkDegraded(isolate(texts, descriptorOf(view.degradedNetwork).label)))
   }${body}${simulatorPanel(view, texts)}</section>`
   return { title: documentTitle, fragment }
 }

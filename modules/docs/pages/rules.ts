@@ -22,7 +22,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   WEBHOOK_URL_INVALID: "webhooks#where-deliveries-go",
   TOKEN_NOT_ACCEPTED: "payor-sessions#payment-addresses",
   TOKEN_NETWORK_MISMATCH: "payor-sessions#payment-addresses",
-  UNSUPPORTED_NETWORK: "networks#the-ten-networks",
+  UNSUPPORTED_NETWORK: "networks#the-networks",
   NETWORK_REQUIRED: "payor-sessions#available-tokens",
   ADDRESS_INVALID: "checkout#addresses",
   NO_VALID_ITEMS: "checkout#estimates",

@@ -9,7 +9,6 @@ import { ruleNames } from "../../../modules/docs/pages.ts"
 import { maximumRanges } from "../../../modules/auth/rules.ts"
 import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import { toleranceOf } from "../../../modules/invoices/machine.ts"
-import { defaultFees } from "../../../modules/refunds/plugin.ts"
 import { settingsOf } from "../../../modules/settings/rules.ts"
 import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/rules.ts"
 import { eventRetentionDays } from "../../../runtime/commit/Retention.ts"
@@ -29,7 +28,7 @@ import { errorCodes, statusOf } from "../../../schemas/Errors.ts"
 import { eventObjects } from "../../../schemas/Event.ts"
 import { Invoice, InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
-import { networks, requiredDepth } from "../../../schemas/Network.ts"
+import { descriptorOf, networks, requiredDepth } from "../../../schemas/Network.ts"
 import { Order, orderSubstatuses } from "../../../schemas/Order.ts"
 import { ExceptionType, Payment, PaymentStatus, SettlementStatus } from "../../../schemas/Payment.ts"
 import { Quote, quoteGraceSeconds, quoteTtlSeconds } from "../../../schemas/Quote.ts"
@@ -167,19 +166,25 @@ describe("the reference", () => {
     assert.includeMembers(settingNames, perMinute.map((name) => `limits.${name}`))
   })
 
-  it("has the depth of every network", () => {
-    const rows = rowsOf("Network", "`standard`", "", section("payments", "Confirmations"))
-    const depths = new Map(
-      rows.flatMap(([names = "", standard, final]) =>
-        names.split(", ").map((name) => [name, { standard, final }] as const)
-      )
+  it("has every network, with its name, depths and fee", () => {
+    const shown = (number: number) => number.toLocaleString("en")
+    assert.deepStrictEqual(
+      rowsOf("Network", "Family", "", section("networks", "The networks")),
+      networks.map((network) => {
+        const { coin, family, label, refundFeeUsdMillis } = descriptorOf(network)
+        const { blocks, finalized } = requiredDepth(network, "mainnet", "standard", 1n)
+        const final = requiredDepth(network, "mainnet", "final", 1n)
+        return [
+          network,
+          family,
+          label,
+          coin.symbol,
+          finalized ? `finalized, else ${blocks}` : shown(blocks),
+          shown(final.blocks),
+          shown(refundFeeUsdMillis)
+        ]
+      })
     )
-    for (const network of networks) {
-      const { blocks, finalized } = requiredDepth(network, "mainnet", "standard", 1n)
-      const standard = finalized ? `finalized, else ${blocks}` : blocks.toLocaleString("en")
-      const final = requiredDepth(network, "mainnet", "final", 1n).blocks.toLocaleString("en")
-      assert.deepStrictEqual(depths.get(network), { standard, final }, network)
-    }
   })
 
   it("has the numbers of the rules", () => {
@@ -236,19 +241,6 @@ describe("the reference", () => {
     )
     has("invoices", "Tolerance", "min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000)")
     assert.strictEqual(toleranceOf(usdMillis(50_000n), 50, 10), 250)
-  })
-
-  it("has the fee of every network", () => {
-    const text = section("refunds", "Fees")
-    const [header = "", , values = ""] = text.split("\n").filter((line) => line.startsWith("|"))
-    const cells = (line: string) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim())
-    const fees = cells(header).flatMap((names, index) =>
-      names.split(", ").map((name) => [name, cells(values)[index]] as const)
-    )
-    assert.sameDeepMembers(
-      fees,
-      Object.entries(defaultFees).map(([name, fee]) => [name, fee.toLocaleString("en")] as const)
-    )
   })
 
   it("has signatures that the code makes", () => {

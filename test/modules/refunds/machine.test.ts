@@ -5,7 +5,6 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { readFileSync } from "node:fs"
 import {
   type Aggregate,
   type Command,
@@ -37,11 +36,10 @@ import {
   type RefundState,
   sortDestinations
 } from "../../../modules/refunds/machine.ts"
-import { defaultFees } from "../../../modules/refunds/plugin.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
-import { baseUnits, tokenAmountDown, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import { Network } from "../../../schemas/Network.ts"
+import { baseUnits, tokenAmountDown, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import { descriptorOf, Network, networks } from "../../../schemas/Network.ts"
 import { Refund, RefundQuote } from "../../../schemas/Refund.ts"
 
 const now = 1_766_320_000
@@ -82,7 +80,7 @@ const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
 })
 
 const fees = Object.fromEntries(
-  Object.entries(defaultFees).map(([network, fee]) => [network, usdMillis(BigInt(fee))])
+  networks.map((network) => [network, usdMillis(BigInt(descriptorOf(network).refundFeeUsdMillis))])
 ) as Record<Network, UsdMillis> satisfies Fees
 
 const paymentIds = [0, 1, 2, 3].map((index) => `00000000-0000-4000-8000-00000000000${index}`)
@@ -572,18 +570,6 @@ describe("a refund", () => {
       "ethereum"
     ])
     assert.deepStrictEqual(sortDestinations(all, [], fees).map(({ network }) => network), ["base", "sui", "ethereum"])
-  })
-})
-
-describe("the guide on refunds", () => {
-  it("names the fees that hold without options", () => {
-    const guide = readFileSync(new URL("../../../modules/docs/guides/refunds.md", import.meta.url), "utf8")
-    const rows = [...guide.matchAll(/^\| (`[a-z`, ]+) \| (\d+\.\d{3}) \|$/gm)]
-    const named = rows.flatMap(([, names, fee]) => names!.match(/[a-z]+/g)!.map((network) => [network, fee]))
-    assert.deepStrictEqual(
-      Object.fromEntries(named),
-      Object.fromEntries(Object.entries(fees).map(([network, fee]) => [network, usdDecimal(fee)]))
-    )
   })
 })
 

@@ -1,0 +1,80 @@
+/** What one network is: the facts from which every table by network is taken. A network's own are in its own file. */
+import { Schema } from "effect"
+import type { Family } from "./Family.ts"
+
+/**
+ * `devnet` is play money on test networks; `mainnet` is real
+ * (modules/docs/reference/environments.md#devnet-and-mainnet).
+ */
+export const Environment = Schema.Literals(["devnet", "mainnet"])
+export type Environment = typeof Environment.Type
+
+/**
+ * How deep a transfer must be: `blocks` counts the block it is in as 1; `finalized` waits for the network's own
+ * finality mark, and for `blocks` where the node does not know the mark.
+ */
+export interface RequiredDepth {
+  readonly blocks: number
+  readonly finalized: boolean
+  /** Whether two endpoints must show its block; absent or false: one is enough while no other contradicts it. */
+  readonly agreement?: boolean
+}
+
+/** The coin that a network's fees are paid in. It is in the catalogue of tokens without a line in any list. */
+export interface NativeCoin {
+  readonly symbol: string
+  /** Its name in the catalogue, where the play money of a test network says which one it is. */
+  readonly names: Readonly<Record<Environment, string>>
+  /** Decimal places of a whole coin. Source: the network's documentation. */
+  readonly decimals: number
+  /** What it is priced as: the asset id of price sources (CoinGecko's ids). Each source names it in its own table. */
+  readonly asset: string
+  /** Whether an address alone does not tell who is paid. */
+  readonly requiresMemo: boolean
+}
+
+export interface NetworkDescriptor<Name extends string = string, F extends Family = Family> {
+  /** What calls, events, the config and the database call it. Never changed once it is released. */
+  readonly name: Name
+  readonly family: F
+  /** What payors read: the name that its own people use. */
+  readonly label: string
+  /**
+   * Its place in the payor's list of ways to pay, lowest first; no two are equal. Networks where a transfer usually
+   * costs cents come first, Ethereum last: a judgement and no measurement.
+   */
+  readonly paymentListRank: number
+  readonly coin: NativeCoin
+  /** Policy `standard` on mainnet (modules/docs/reference/networks.md#the-networks). */
+  readonly standardDepth: RequiredDepth
+  /** Blocks that stand in for finality on mainnet where a node has no `finalized` mark. */
+  readonly finalBlocks: number
+  /** The page of a block explorer about a transaction; null: no public explorer is linked. */
+  readonly transactionUrl: Readonly<Record<Environment, ((txHash: string) => string) | null>>
+  /**
+   * usd_millis kept of a refund for its payout where the operator sets nothing: about what a token transfer costs there
+   * in a busy hour (modules/docs/reference/refunds.md#fees).
+   */
+  readonly refundFeeUsdMillis: number
+  /**
+   * Symbols of dollar stablecoins in the order in which a refund is paid out in them: the one first in which most
+   * dollars are held there (modules/docs/reference/refunds.md#what-is-paid-out).
+   */
+  readonly payoutStablecoins: readonly [string, ...ReadonlyArray<string>]
+}
+
+/** A network that the driver `evm` can follow, and `simulated` can play. */
+export interface EvmNetworkDescriptor<Name extends string = string> extends NetworkDescriptor<Name, "evm"> {
+  /** EIP-155 chain ids. Source: the network's documentation. */
+  readonly chainIds: Readonly<Record<Environment, number>>
+  /**
+   * Milliseconds between looks for a new block where the options do not say: a fraction of the block time, and never so
+   * often that a provider minds.
+   */
+  readonly pollMillis: number
+  /**
+   * Seconds its head may stand still on mainnet before an endpoint counts as frozen: ten blocks, at least 30 s, and
+   * 60 s where blocks come at no fixed pace.
+   */
+  readonly standstillSeconds: number
+}

@@ -1,0 +1,45 @@
+/** Every network there is. A new one is a file beside this one and a line in the list below. */
+import { arbitrum } from "./arbitrum.ts"
+import { avalanche } from "./avalanche.ts"
+import { base } from "./base.ts"
+import { bsc } from "./bsc.ts"
+import { cardano } from "./cardano.ts"
+import { ethereum } from "./ethereum.ts"
+import type { Family } from "./Family.ts"
+import type { EvmNetworkDescriptor, NetworkDescriptor } from "./NetworkDescriptor.ts"
+import { optimism } from "./optimism.ts"
+import { solana } from "./solana.ts"
+import { sui } from "./sui.ts"
+import { ton } from "./ton.ts"
+
+type AnyDescriptor = EvmNetworkDescriptor | NetworkDescriptor<string, Exclude<Family, "evm">>
+
+/** In the order of modules/docs/reference/networks.md#the-networks, which is that of the API. A new one is last. */
+export const descriptors = [
+  ethereum,
+  base,
+  solana,
+  avalanche,
+  ton,
+  bsc,
+  arbitrum,
+  optimism,
+  cardano,
+  sui
+] as const satisfies ReadonlyArray<AnyDescriptor>
+
+type EvmDescriptor = Extract<(typeof descriptors)[number], EvmNetworkDescriptor>
+
+/**
+ * The networks of the family `evm`, in the order in which the config schema names them: Ethereum, its rollups, and then
+ * the others.
+ */
+export const evmDescriptors: ReadonlyArray<EvmDescriptor> = [
+  ...new Set<EvmDescriptor>([
+    ethereum,
+    base,
+    optimism,
+    arbitrum,
+    ...descriptors.filter((descriptor) => descriptor.family === "evm")
+  ])
+]

@@ -1,0 +1,25 @@
+/** Cardano. Blocks come about every 20 s. No rollback is longer than 2,160 blocks, the protocol's parameter k. */
+import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
+
+export const cardano: NetworkDescriptor<"cardano", "cardano"> = {
+  name: "cardano",
+  family: "cardano",
+  label: "Cardano",
+  paymentListRank: 90,
+  // One ADA is 1e6 lovelace (ledger specification).
+  coin: {
+    symbol: "ADA",
+    names: { mainnet: "Cardano", devnet: "Cardano (preprod)" },
+    decimals: 6,
+    asset: "cardano",
+    requiresMemo: false
+  },
+  standardDepth: { blocks: 15, finalized: false },
+  finalBlocks: 2_160,
+  transactionUrl: {
+    mainnet: (txHash) => `https://cardanoscan.io/transaction/${txHash}`,
+    devnet: null
+  },
+  refundFeeUsdMillis: 300,
+  payoutStablecoins: ["USDC", "USDT"]
+}

@@ -1,0 +1,25 @@
+/** Sui. What is in a checkpoint is final. */
+import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
+
+export const sui: NetworkDescriptor<"sui", "sui"> = {
+  name: "sui",
+  family: "sui",
+  label: "Sui",
+  paymentListRank: 80,
+  // Coin type 0x2::sui::SUI (docs.sui.io).
+  coin: {
+    symbol: "SUI",
+    names: { mainnet: "Sui", devnet: "Sui (testnet)" },
+    decimals: 9,
+    asset: "sui",
+    requiresMemo: false
+  },
+  standardDepth: { blocks: 1, finalized: false },
+  finalBlocks: 1,
+  transactionUrl: {
+    mainnet: (txHash) => `https://suiscan.xyz/mainnet/tx/${txHash}`,
+    devnet: null
+  },
+  refundFeeUsdMillis: 20,
+  payoutStablecoins: ["USDC", "USDT"]
+}

@@ -1,0 +1,26 @@
+/** TON. What a block of the masterchain refers to is final. */
+import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
+
+export const ton: NetworkDescriptor<"ton", "ton"> = {
+  name: "ton",
+  family: "ton",
+  label: "TON",
+  paymentListRank: 70,
+  // Toncoin was renamed Gram in June 2026; unit, address and decimals stayed (docs.ton.org).
+  coin: {
+    symbol: "GRAM",
+    names: { mainnet: "Gram (formerly Toncoin)", devnet: "Gram (testnet)" },
+    decimals: 9,
+    asset: "the-open-network",
+    requiresMemo: true
+  },
+  standardDepth: { blocks: 1, finalized: false },
+  finalBlocks: 1,
+  transactionUrl: {
+    mainnet: (txHash) => `https://tonviewer.com/transaction/${txHash}`,
+    devnet: null
+  },
+  refundFeeUsdMillis: 100,
+  // Most dollars there are held in USDT.
+  payoutStablecoins: ["USDT"]
+}

@@ -1,0 +1,52 @@
+/** Goal: what the descriptors of the networks promise each other holds, also for one that is added. */
+import { assert, describe, it } from "@effect/vitest"
+import { descriptors, evmDescriptors } from "../../schemas/networks/all.ts"
+import {
+  descriptorOf,
+  Environment,
+  evmChainIds,
+  evmNetworks,
+  familyOf,
+  Network,
+  networks
+} from "../../schemas/Network.ts"
+
+const repeated = (values: ReadonlyArray<unknown>) => values.filter((value, place) => values.indexOf(value) !== place)
+
+describe("the descriptors of the networks", () => {
+  it("have names, labels and places in the payor's list of which no two are equal", () => {
+    assert.deepStrictEqual(repeated(descriptors.map(({ name }) => name)), [])
+    assert.deepStrictEqual(repeated(descriptors.map(({ label }) => label)), [])
+    assert.deepStrictEqual(repeated(descriptors.map(({ paymentListRank }) => paymentListRank)), [])
+  })
+
+  it("give the API its list of networks, in their order, and each network its own facts", () => {
+    assert.deepStrictEqual(Network.literals, networks)
+    for (const descriptor of descriptors) assert.strictEqual(descriptorOf(descriptor.name), descriptor)
+  })
+
+  it("of the family evm have chain ids of which no two are equal, and the others have none", () => {
+    assert.sameMembers([...evmNetworks], networks.filter((network) => familyOf(network) === "evm"))
+    const ids = evmDescriptors.flatMap(({ chainIds }) => Environment.literals.map((each) => chainIds[each]))
+    assert.deepStrictEqual(repeated(ids), [])
+    for (const environment of Environment.literals) {
+      assert.sameMembers(Object.keys(evmChainIds[environment]), [...evmNetworks])
+    }
+  })
+
+  it("ask on mainnet for at least one block, and never for more than for finality", () => {
+    for (const { finalBlocks, name, standardDepth } of descriptors) {
+      assert.isAtLeast(standardDepth.blocks, 1, name)
+      assert.isAtLeast(finalBlocks, standardDepth.blocks, name)
+    }
+  })
+
+  it("link to an explorer by https, with the whole hash", () => {
+    for (const { name, transactionUrl } of descriptors) {
+      for (const environment of Environment.literals) {
+        const url = transactionUrl[environment]?.("0xabc") ?? "https://none/0xabc"
+        assert.match(url, /^https:\/\/[^\s]+\/0xabc(?:\?[^\s]*)?$/, name)
+      }
+    }
+  })
+})

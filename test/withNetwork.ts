@@ -1,0 +1,38 @@
+/**
+ * `npm run test:network`: copies the tree, adds a network as `CONTRIBUTING.md` says, makes what is generated anew, checks
+ * the types, and runs the tests that go over all networks. The short form, which runs with the others, is
+ * `test/journeys/addedNetwork.test.ts`.
+ */
+import { Effect } from "effect"
+import { addPolygon, addPolygonToReference } from "./support/AddedNetwork.ts"
+import { copyWithout, runIn } from "./support/Removal.ts"
+import { temporaryDirectory } from "./support/Service.ts"
+
+/** Each holds something against every network there is. */
+const tests = [
+  "test/schemas",
+  "test/tidy.test.ts",
+  "test/modules/docs/reference.test.ts",
+  "test/modules/tokensources",
+  "test/modules/refunds",
+  "test/modules/checkout",
+  "test/modules/payments",
+  "test/runtime/chains/Confirmations.test.ts",
+  "test/runtime/store/schema.test.ts"
+]
+
+const main = Effect.gen(function*() {
+  const copy = yield* temporaryDirectory
+  copyWithout([], copy)
+  addPolygon(copy)
+  addPolygonToReference(copy)
+  for (const script of ["schema", "openapi", "check:types"]) yield* runIn(copy, script)
+  console.log("the types fit; the tests about all networks run")
+  yield* runIn(copy, "test", ...tests)
+  console.log("the tests pass")
+})
+
+Effect.runPromise(Effect.scoped(main)).catch((cause: unknown) => {
+  console.error(cause)
+  process.exitCode = 1
+})
