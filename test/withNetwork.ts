@@ -1,6 +1,6 @@
 /**
- * `npm run test:network`: copies the tree, adds a network as `CONTRIBUTING.md` says, makes what is generated anew, checks
- * the types, and runs the tests that go over all networks. The short form, which runs with the others, is
+ * `npm run test:network`: copies the tree, adds a network as `CONTRIBUTING.md` says, makes what is generated anew,
+ * checks the types, and runs the tests that go over all networks. The short form, which runs with the others, is
  * `test/journeys/addedNetwork.test.ts`.
  */
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The catalogue that comes with the service: the coin of each network, the tokens of `bundled.json`, one a line with its
- * source, and whatever the operator adds in `extra`.
+ * The catalogue that comes with the service: the coin of each network, the tokens of `bundled.json`, one a line with
+ * its source, and whatever the operator adds in `extra`.
  */
 import { Effect, Layer, Schema } from "effect"
 import bundledTokens from "./bundled.json" with { type: "json" }
