@@ -257,14 +257,16 @@ const makeRestart = Effect.gen(function*() {
     const { environment, id: endedId, merchantId } = current.invoice
     const now = yield* clock.nowSeconds(merchantId, environment)
     if (!canRestart(current, isAllowed, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
-    const id = yield* invoices.create(replacementFor(current.invoice), cause, ({ id }) => ({
+    const draft = yield* invoices.draft(replacementFor(current.invoice))
+    const newId: string = draft.invoice.id
+    const id = yield* invoices.create(draft, cause, {
       environment,
       scope: `POST /pay/${endedId} restart`,
       fingerprint: endedId,
       status: 303,
-      sealedBody: secrets.seal("reply", id)
-    })).pipe(
-      Effect.map((made): string => made.id),
+      sealedBody: secrets.seal("reply", newId)
+    }).pipe(
+      Effect.as(newId),
       Effect.catchTag("IdempotentReplay", ({ sealedBody }) => {
         const invoiceId = secrets.open("reply", sealedBody)
         return invoiceId === undefined

@@ -86,7 +86,7 @@ export interface OrderChangeResult {
 }
 
 export class Orders extends Context.Service<Orders, {
-  /** A new order of a new invoice, whose `orderId` is the order's: for `Invoices.createWith`. */
+  /** A new order of a drafted invoice, whose `orderId` is the order's: for `Invoices.createWith`. */
   readonly creation: (
     input: NewOrder,
     invoice: InvoiceState

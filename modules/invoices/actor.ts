@@ -239,12 +239,21 @@ const runHooks = Effect.fnUntraced(function*(
   return combined
 })
 
-/** What a new invoice is committed with. */
+/** A new invoice and what its commit holds: nothing of it is written yet. */
+export interface InvoiceDraft {
+  readonly invoice: InvoiceState
+  readonly writes: ReadonlyArray<Write>
+  readonly events: ReadonlyArray<EventDraft>
+}
+
+/** What else a new invoice is committed with. */
 export interface ExtraWrites {
   readonly writes: ReadonlyArray<Write>
   /** Published before `invoice.created`. */
   readonly events: ReadonlyArray<EventDraft>
 }
+
+const noExtraWrites: ExtraWrites = { writes: [], events: [] }
 
 /**
  * Invoices the clock changes in one run: enough for their commits to share flushes, few enough for requests to be
@@ -256,22 +265,24 @@ export const expiryBatch = 100
 const conflictRetries = 3
 
 export class Invoices extends Context.Service<Invoices, {
-  /** Commits a new invoice under its merchant's settings; `reply` is made of it and lands in the same commit. */
-  readonly create: (
-    invoice: NewInvoice,
-    cause: CommitCause,
-    reply: (invoice: InvoiceState) => ReplyWrite | undefined
-  ) => Effect.Effect<InvoiceState, PublicError | IdempotentReplay>
+  /** A new invoice under its merchant's settings as they are now. Nothing is written before {@link create}. */
+  readonly draft: (invoice: NewInvoice) => Effect.Effect<InvoiceDraft>
   /**
-   * The same, with what it stands for: `extra` is made of it too, and a row of it that was changed meanwhile a
-   * conflict.
+   * Commits a draft, and with it the reply that was rendered of its invoice. It is never tried again: its rows are new,
+   * so no other change can race with it.
    */
-  readonly createWith: (
-    invoice: NewInvoice,
+  readonly create: (
+    draft: InvoiceDraft,
     cause: CommitCause,
-    reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-    extra: (invoice: InvoiceState) => ExtraWrites
-  ) => Effect.Effect<InvoiceState, PublicError | IdempotentReplay | Conflict>
+    reply: ReplyWrite | undefined
+  ) => Effect.Effect<void, PublicError | IdempotentReplay>
+  /** The same, with what the invoice stands for. A row of `extra` that was changed meanwhile is a conflict. */
+  readonly createWith: (
+    draft: InvoiceDraft,
+    extra: ExtraWrites,
+    cause: CommitCause,
+    reply: ReplyWrite | undefined
+  ) => Effect.Effect<void, PublicError | IdempotentReplay | Conflict>
   /** The invoice with its payments, by id alone: for callers who were handed the id by us. */
   readonly find: Repo["find"]
   /** The same, with the last event of it that its payor may read, as of one moment. */
@@ -315,37 +326,35 @@ export class Invoices extends Context.Service<Invoices, {
       const repo = yield* makeRepo
       const expiry = yield* makeExpiry(repo)
 
-      const createWith = Effect.fnUntraced(function*(
-        input: NewInvoice,
-        cause: CommitCause,
-        reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-        extra: (invoice: InvoiceState) => ExtraWrites
-      ) {
+      const draft = Effect.fnUntraced(function*(input: NewInvoice) {
         const { environment, merchantId } = input
         const nowMillis = yield* clock.nowMillis(merchantId, environment)
         const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
         const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
         const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
-        const replyWrite = reply(invoice)
-        const { events, writes } = extra(invoice)
-        yield* commit.append({
-          merchantId: invoice.merchantId,
-          environment: invoice.environment,
-          cause,
-          writes: [invoiceWrite(invoice), ...writes],
-          events: [...events, ...creationEvents(invoice)],
-          ...(replyWrite === undefined ? {} : { reply: replyWrite })
-        })
-        yield* count(null, invoice)
-        return invoice
+        return { invoice, writes: [invoiceWrite(invoice)], events: creationEvents(invoice) }
       })
 
-      const create = (
-        input: NewInvoice,
+      const createWith = (
+        { events, invoice, writes }: InvoiceDraft,
+        extra: ExtraWrites,
         cause: CommitCause,
-        reply: (invoice: InvoiceState) => ReplyWrite | undefined
+        reply: ReplyWrite | undefined
       ) =>
-        createWith(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
+        Effect.andThen(
+          commit.append({
+            merchantId: invoice.merchantId,
+            environment: invoice.environment,
+            cause,
+            writes: [...writes, ...extra.writes],
+            events: [...extra.events, ...events],
+            ...(reply === undefined ? {} : { reply })
+          }),
+          count(null, invoice)
+        )
+
+      const create = (draft: InvoiceDraft, cause: CommitCause, reply: ReplyWrite | undefined) =>
+        createWith(draft, noExtraWrites, cause, reply).pipe(
           Effect.catchTag("Conflict", (conflict) => Effect.die(conflict))
         )
 
@@ -425,6 +434,7 @@ export class Invoices extends Context.Service<Invoices, {
       yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...expiry })
 
       return Invoices.of({
+        draft,
         create,
         createWith,
         change,

@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../../runtime/Chains.ts"
-import { type CommitCause, noCause } from "../../runtime/Commit.ts"
+import { noCause } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
   dieOnReplay,
@@ -149,8 +149,11 @@ const makeNetworksCheck = Effect.gen(function*() {
   })
 })
 
-/** A new invoice and the session its payor opens it with, as the body of the answer. */
-const makeCreate = Effect.gen(function*() {
+/**
+ * A draft of the invoice that a body asks for, and the text of the answer: the invoice and the session its payor opens
+ * it with. Nothing is written yet.
+ */
+const makeDraft = Effect.gen(function*() {
   const invoices = yield* Invoices
   const checkNetworks = yield* makeNetworksCheck
   const sessionOf = yield* makeSession
@@ -168,20 +171,11 @@ const makeCreate = Effect.gen(function*() {
     })
   }
 
-  return Effect.fnUntraced(function*(
-    body: Readonly<Record<string, unknown>>,
-    owner: Owner,
-    cause: CommitCause,
-    replyOf: (text: string) => ReturnType<Idempotency["Service"]["reply"]>
-  ) {
-    let text = ""
+  return Effect.fnUntraced(function*(body: Readonly<Record<string, unknown>>, owner: Owner) {
     const newInvoice = yield* readNewInvoice(body, owner)
     yield* checkNetworks(newInvoice)
-    yield* invoices.create(newInvoice, cause, (invoice) => {
-      text = render(invoice)
-      return replyOf(text)
-    })
-    return text
+    const draft = yield* invoices.draft(newInvoice)
+    return { draft, text: render(draft.invoice) }
   })
 })
 
@@ -374,7 +368,7 @@ export const handlers = HttpApiBuilder.group(
   "invoices",
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
-    const create = yield* makeCreate
+    const draftOf = yield* makeDraft
     const expand = yield* makeExpand
     const visible = yield* makeVisible
     const records = yield* PayorRecords
@@ -447,7 +441,10 @@ export const handlers = HttpApiBuilder.group(
             commerce: principal.scope === "commerce"
           }
           const cause = { requestId, idempotencyKey: idempotency.key }
-          const text = yield* create(payload, owner, cause, (body) => idempotency.reply(200, body)).pipe(
+          const text = yield* draftOf(payload, owner).pipe(
+            Effect.flatMap(({ draft, text }) =>
+              Effect.as(invoices.create(draft, cause, idempotency.reply(200, text)), text)
+            ),
             Effect.catchDefect((defect) =>
               Effect.logError("invoice creation failed", defect).pipe(
                 Effect.andThen(Effect.fail(publicError("INVOICE_CREATE_FAILED")))
@@ -623,12 +620,13 @@ export const rpcHandlers = Rpc.handlers(
   InvoicesRpc,
   Effect.gen(function*() {
     const invoices = yield* Invoices
-    const create = yield* makeCreate
+    const draftOf = yield* makeDraft
 
     return InvoicesRpc.of({
       "invoices.create": Effect.fnUntraced(function*({ merchant_id, environment, fields }) {
         const owner = { merchantId: merchant_id, environment, commerce: false }
-        const text = yield* create(fields, owner, noCause, () => undefined).pipe(
+        const { draft, text } = yield* draftOf(fields, owner)
+        yield* invoices.create(draft, noCause, undefined).pipe(
           Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible))
         )
         return JSON.parse(text)

@@ -17,6 +17,7 @@ export {
   type ExtraWrites,
   type HookInput,
   type HookResult,
+  type InvoiceDraft,
   type InvoiceFact,
   type InvoiceHook,
   InvoiceHooks,

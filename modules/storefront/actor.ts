@@ -366,18 +366,15 @@ export class Checkouts extends Context.Service<Checkouts, {
           refundDestination,
           metadata
         }
-        const purchaseOf = (invoice: InvoiceState) => ({ invoice, ...orders.creation(newOrder, invoice) })
-        const invoice = yield* invoices.createWith(
-          invoiceOf(newOrder),
+        const draft = yield* invoices.draft(invoiceOf(newOrder))
+        const { extraWrites, order } = orders.creation(newOrder, draft.invoice)
+        const result = { invoice: draft.invoice, order }
+        const consumed = estimateWrite(consumeEstimate(before, newOrder.orderId))
+        yield* invoices.createWith(
+          draft,
+          { ...extraWrites, writes: [...extraWrites.writes, consumed] },
           call.cause,
-          (invoice) => call.reply(purchaseOf(invoice)),
-          (invoice) => {
-            const { extraWrites } = purchaseOf(invoice)
-            return {
-              ...extraWrites,
-              writes: [...extraWrites.writes, estimateWrite(consumeEstimate(before, newOrder.orderId))]
-            }
-          }
+          call.reply(result)
         ).pipe(
           Effect.catchTag("Conflict", (conflict) =>
             conflict.table === estimateTable
@@ -385,7 +382,7 @@ export class Checkouts extends Context.Service<Checkouts, {
               : Effect.die(conflict)),
           dieOnReplay
         )
-        return purchaseOf(invoice)
+        return result
       })
 
       return Checkouts.of({ quote, estimate, address, purchase })

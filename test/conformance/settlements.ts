@@ -159,22 +159,20 @@ let paidSoFar = 0
 /** An invoice that is paid by one transfer, as deep as its policy asks, above all that any test called final before. */
 export const pay = Effect.fnUntraced(function*(environment: Environment) {
   const invoices = yield* Invoices
-  const { id: invoiceId } = yield* Effect.orDie(invoices.create(
-    {
-      merchantId: 7,
-      environment,
-      commerce: false,
-      amount: usdMillis(50_000n),
-      expiresInMillis: null,
-      customerId: null,
-      metadata: {},
-      details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-      toleranceBasisPoints: null,
-      acceptedNetworks: null
-    },
-    noCause,
-    () => undefined
-  ))
+  const draft = yield* invoices.draft({
+    merchantId: 7,
+    environment,
+    commerce: false,
+    amount: usdMillis(50_000n),
+    expiresInMillis: null,
+    customerId: null,
+    metadata: {},
+    details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+    toleranceBasisPoints: null,
+    acceptedNetworks: null
+  })
+  yield* Effect.orDie(invoices.create(draft, noCause, undefined))
+  const invoiceId = draft.invoice.id
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const height = 100_000n * BigInt(++paidSoFar)
   const txHash = `0x${paidSoFar.toString(16).padStart(64, "0")}`

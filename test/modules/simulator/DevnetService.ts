@@ -112,55 +112,52 @@ export const newOrder = Effect.fnUntraced(function*(
   const orderId = yield* uuidV7
   const amount = usdMillis(total)
   const zero = usdMillis(0n)
-  const invoice = yield* Context.get(services, Invoices).createWith(
-    {
-      merchantId: player.id,
-      environment,
-      commerce: true,
-      amount,
-      expiresInMillis: 1_800_000,
-      customerId: "cust_1",
-      metadata: {},
-      details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-      toleranceBasisPoints: null,
-      acceptedNetworks: null,
-      orderId
+  const invoices = Context.get(services, Invoices)
+  const draft = yield* invoices.draft({
+    merchantId: player.id,
+    environment,
+    commerce: true,
+    amount,
+    expiresInMillis: 1_800_000,
+    customerId: "cust_1",
+    metadata: {},
+    details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+    toleranceBasisPoints: null,
+    acceptedNetworks: null,
+    orderId
+  })
+  const { extraWrites } = orders.creation({
+    orderId,
+    merchantId: player.id,
+    environment,
+    customerId: "cust_1",
+    walletAddress: null,
+    walletNetwork: null,
+    items: [{
+      retailer: "amazon",
+      productId: "B08N5WRWNW",
+      title: "Item",
+      imageUrl: null,
+      quantity: 1,
+      unitAmount: amount
+    }],
+    shipping: { id: "standard", name: "Standard", amount: zero, estimatedDays: "5-7" },
+    address: {
+      firstName: "A",
+      lastName: "B",
+      streetAddress: "1 Main St",
+      addressLine2: null,
+      city: "Miami",
+      state: "FL",
+      zipCode: "33101",
+      country: "US",
+      phone: "+13055550100",
+      email: "a@b.example"
     },
-    noCause,
-    () => undefined,
-    (invoice) =>
-      orders.creation({
-        orderId,
-        merchantId: player.id,
-        environment,
-        customerId: "cust_1",
-        walletAddress: null,
-        walletNetwork: null,
-        items: [{
-          retailer: "amazon",
-          productId: "B08N5WRWNW",
-          title: "Item",
-          imageUrl: null,
-          quantity: 1,
-          unitAmount: amount
-        }],
-        shipping: { id: "standard", name: "Standard", amount: zero, estimatedDays: "5-7" },
-        address: {
-          firstName: "A",
-          lastName: "B",
-          streetAddress: "1 Main St",
-          addressLine2: null,
-          city: "Miami",
-          state: "FL",
-          zipCode: "33101",
-          country: "US",
-          phone: "+13055550100",
-          email: "a@b.example"
-        },
-        amounts: { subtotal: amount, shipping: zero, tax: zero, fees: zero, total: amount },
-        refundDestination: null,
-        metadata: {}
-      }, invoice).extraWrites
-  ).pipe(Effect.orDie)
-  return { orderId, invoiceId: invoice.id as string }
+    amounts: { subtotal: amount, shipping: zero, tax: zero, fees: zero, total: amount },
+    refundDestination: null,
+    metadata: {}
+  }, draft.invoice)
+  yield* Effect.orDie(invoices.createWith(draft, extraWrites, noCause, undefined))
+  return { orderId, invoiceId: draft.invoice.id as string }
 })
