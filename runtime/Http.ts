@@ -49,7 +49,7 @@ export interface IdempotentCall<A> {
 
 /**
  * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with
- * the change, as `act` does with its order.
+ * the change, as `act` does with its call.
  */
 export const answerIdempotently = Effect.fnUntraced(function*<A, E>(
   act: (call: IdempotentCall<A>) => Effect.Effect<A, E>,

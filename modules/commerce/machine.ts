@@ -182,7 +182,7 @@ const afterFact = (
       // The gate has closed during the call, which is over now.
       if (isAwaitingPlacement(order) && !isGateOpen(order, current)) return { ...order, dueAt: now }
       return isAwaitingPlacement(order) || order.substatus === "CANCELLATION_REQUESTED"
-        ? { ...order, isAsked: true, dueAt: now + answerSeconds }
+        ? { ...order, isAcknowledged: true, dueAt: now + answerSeconds }
         : order
     case "RetailerSilent":
       return recordNoAnswer(order, current, now)
@@ -213,7 +213,7 @@ export const orderUpdate = (before: OrderState, next: OrderState, now: number): 
 
 /** What is kept beside what is shown. */
 const isSame = (a: OrderState, b: OrderState): boolean =>
-  a.tries === b.tries && a.isAsked === b.isAsked && a.dueAt === b.dueAt && a.received === b.received &&
+  a.tries === b.tries && a.isAcknowledged === b.isAcknowledged && a.dueAt === b.dueAt && a.received === b.received &&
   a.receivedLate === b.receivedLate && a.refunded === b.refunded && a.paidBy.join() === b.paidBy.join() &&
   a.refundDestination === b.refundDestination && a.refunds.length === b.refunds.length &&
   a.refunds.every((refund, place) => isSameRefund(refund, b.refunds[place]!))

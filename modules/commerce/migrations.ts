@@ -42,7 +42,7 @@ export const migrations: Migrations = {
       address json NOT NULL,
       metadata json NOT NULL,
       tries integer NOT NULL,
-      is_asked boolean NOT NULL,
+      is_acknowledged boolean NOT NULL,
       due_at bigint,
       created_at bigint NOT NULL,
       updated_at bigint NOT NULL,

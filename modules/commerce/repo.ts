@@ -71,7 +71,7 @@ export const orderWrite = (order: OrderState): Write => ({
     address: order.address,
     metadata: order.metadata,
     tries: order.tries,
-    is_asked: order.isAsked,
+    is_acknowledged: order.isAcknowledged,
     due_at: order.dueAt,
     created_at: order.createdAt,
     updated_at: order.updatedAt
@@ -122,7 +122,7 @@ const readOrder = (row: Row): OrderState => ({
   address: row.address,
   metadata: row.metadata,
   tries: row.tries,
-  isAsked: row.is_asked,
+  isAcknowledged: row.is_acknowledged,
   dueAt: number(row.due_at),
   createdAt: Number(row.created_at),
   updatedAt: Number(row.updated_at)

@@ -98,7 +98,7 @@ export type RetailerReport =
   /** A shipment, new or changed, known by its `shipment_id`. */
   | { readonly _tag: "Shipped"; readonly shipment: Shipment }
   | { readonly _tag: "Delivered"; readonly isConfirmed: boolean }
-  /** Answers to a wish to cancel. */
+  /** Answers to a request to cancel. */
   | { readonly _tag: "CancellationAccepted" }
   | { readonly _tag: "CancellationRejected"; readonly reason: string }
   /** The retailer cancels by itself. */

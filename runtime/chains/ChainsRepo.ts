@@ -146,7 +146,7 @@ export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
     confirmations: entry.confirmations,
     attempts: entry.attempts,
     retry_at: retryAt,
-    doubted: entry.reorgedAfterFinality ?? false,
+    reorged_after_finality: entry.reorgedAfterFinality ?? false,
     unlisted: entry.isUnlisted ?? false
   }
 })
@@ -253,7 +253,7 @@ const readEntry = (raw: Raw): JournalEntry => ({
     },
   confirmations: raw["confirmations"],
   attempts: raw["attempts"],
-  reorgedAfterFinality: raw["doubted"],
+  reorgedAfterFinality: raw["reorged_after_finality"],
   isUnlisted: raw["unlisted"],
   version: count(raw["version"])
 })

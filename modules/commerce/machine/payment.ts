@@ -133,7 +133,9 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   // The retailer may have it by now: what it has placed is taken back first, see `taskOf`; at once where it was only
   // waited for, else when the call under way or the pause after it is over.
   if (isSubmitted && order.tries > 0) {
-    return order.isAsked ? { ...order, isAsked: false, dueAt: now } : { ...order, dueAt: order.dueAt ?? now }
+    return order.isAcknowledged
+      ? { ...order, isAcknowledged: false, dueAt: now }
+      : { ...order, dueAt: order.dueAt ?? now }
   }
   const isWaiting = isStuck(order, current)
   if (current.invoice.status !== "paid" && !isWaiting) {

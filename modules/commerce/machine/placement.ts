@@ -66,10 +66,10 @@ export type Task =
 export const taskOf = (order: OrderState, current: Aggregate): Task | null => {
   if (isAwaitingPlacement(order)) {
     if (!isGateOpen(order, current)) return "withdraw"
-    if (order.isAsked) return "track"
+    if (order.isAcknowledged) return "track"
     return order.tries < maximumTries ? "place" : "withdraw"
   }
-  if (order.substatus === "CANCELLATION_REQUESTED") return order.isAsked ? "track" : "cancel"
+  if (order.substatus === "CANCELLATION_REQUESTED") return order.isAcknowledged ? "track" : "cancel"
   return order.status === "placed" || order.status === "shipped" ? "track" : null
 }
 

@@ -122,10 +122,10 @@ export interface OrderState {
   readonly shipping: ShippingOption
   readonly address: PostalAddress
   readonly metadata: Metadata
-  /** Calls to the retailer that were begun for the present wish, to place or to cancel; 0 after any other step. */
+  /** Calls to the retailer that were begun for the present request, to place or to cancel; 0 after any other step. */
   readonly tries: number
-  /** Whether the retailer has answered the present wish, without saying what becomes of it. */
-  readonly isAsked: boolean
+  /** Whether the retailer has answered the present request, without saying what becomes of it. */
+  readonly isAcknowledged: boolean
   /** Epoch seconds at which the retailer is called next; null: never by the clock alone. */
   readonly dueAt: number | null
   readonly createdAt: number
@@ -146,7 +146,7 @@ export type OrderFact =
   | { readonly _tag: "PlacementBegun" }
   /** The same, to cancel it, or to take back what it may have placed. */
   | { readonly _tag: "CancellationBegun" }
-  /** The retailer took the wish up; what it said beside comes as reports. */
+  /** The retailer took the request up; what else it said comes as reports. */
   | { readonly _tag: "RetailerAnswered" }
   /** The retailer gave no answer. */
   | { readonly _tag: "RetailerSilent" }
@@ -223,7 +223,7 @@ export const newOrder = (input: NewOrder, invoiceId: string, now: number): Order
     address: input.address,
     metadata: input.metadata,
     tries: 0,
-    isAsked: false,
+    isAcknowledged: false,
     dueAt: null,
     createdAt: now,
     updatedAt: now
@@ -247,7 +247,7 @@ export const isAwaitingPlacement = ({ substatus }: OrderState): boolean =>
 export const isAwaitingSettlement = ({ substatus }: OrderState): boolean =>
   substatus === "AWAITING_SETTLEMENT" || substatus === "SETTLEMENT_REVIEW"
 
-/** Takes a step: a line in the timeline, and the calls for the wish before are over. */
+/** Takes a step: a line in the timeline, and the calls for the request before are over. */
 export const transition = (
   order: OrderState,
   status: OrderStatus,
@@ -261,7 +261,7 @@ export const transition = (
     status,
     substatus,
     tries: 0,
-    isAsked: false,
+    isAcknowledged: false,
     dueAt: null,
     timeline: [...order.timeline, { status, substatus, timestamp: now, message }],
     ...more

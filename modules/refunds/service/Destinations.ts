@@ -1,4 +1,4 @@
-/** Where a refund may go: the address in the form it is kept in, and the payor's own wishes in their order. */
+/** Where a refund may go: the address in the form it is kept in, and the addresses the payor gave, in their order. */
 import { Effect } from "effect"
 import { readAddress } from "../../../schemas/Address.ts"
 import { publicError } from "../../../schemas/Errors.ts"

@@ -311,7 +311,7 @@ CREATE TABLE transfers (
   confirmations integer NOT NULL,
   attempts integer NOT NULL,
   retry_at bigint NOT NULL,
-  doubted boolean NOT NULL DEFAULT false,
+  reorged_after_finality boolean NOT NULL DEFAULT false,
   -- Of tokens nobody lists, which are handled last and counted by target: a stranger can send any number of them.
   unlisted boolean NOT NULL DEFAULT false,
   -- Whether a second node must have it: true above its network's threshold.

@@ -25,7 +25,7 @@ const fill = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`INSERT INTO orders (merchant_id, id, version, environment, invoice_id, status, substatus, retailer, timeline,
       payment, paid_by, received, received_late, refunded, shipments, items, amounts, customer_id, wallet_address,
-      wallet_network, cancellation, refunds, shipping, address, metadata, tries, is_asked, created_at, updated_at)
+      wallet_network, cancellation, refunds, shipping, address, metadata, tries, is_acknowledged, created_at, updated_at)
     SELECT 1 + n / 20 % 2, md5('o' || n)::uuid, 1, CASE WHEN n % 20 < 2 THEN 'mainnet' ELSE 'devnet' END, md5('i' || n)::uuid,
       CASE WHEN n % 10 < 8 THEN 'delivered' WHEN n % 1000 < 10 THEN 'failed' ELSE 'pending_payment' END, 'DELIVERED',
       CASE WHEN n % 100 < 90 THEN 'amazon' WHEN n % 100 < 96 THEN 'target' ELSE '' END, '[]',

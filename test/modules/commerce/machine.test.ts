@@ -656,7 +656,7 @@ describe("an order, by the documented accidents", () => {
     assert.strictEqual(codeOf(reverted, [begun]), "INVALID_TRANSITION")
     assert.strictEqual(reverted.order.dueAt, called.order.dueAt, "not while the call is under way")
     const answered = committed(reverted, [], [{ _tag: "RetailerAnswered" }], start + 70)
-    assert.deepInclude(answered.order, { isAsked: false, dueAt: start + 70 }, "at once when it is over")
+    assert.deepInclude(answered.order, { isAcknowledged: false, dueAt: start + 70 }, "at once when it is over")
     assert.strictEqual(stateOf(committed(reverted, [], [{ _tag: "Withdrawn" }])), "failed/PAYMENT_REVERSED")
     let silent = reverted
     for (let tries = 1; tries < 2 * maximumTries; tries++) {

@@ -99,7 +99,7 @@ describe("journal rules", () => {
     assert.isTrue(canRevert({ ...confirmedAt(120n), environment: "devnet" }, final))
   })
 
-  it("calls final what no reorganisation takes back: never what is only confirmed, reported or doubted", () => {
+  it("calls final what no reorganisation takes back: never what is only confirmed, reported or undone after it was final", () => {
     const one = { ...confirmedAt(120n), network: "ethereum" } as const
     const at = (finalized: bigint | null, head = 200n) => ({ head, finalized })
     assert.strictEqual(finalityOf(one, at(119n)), "waiting")

@@ -138,11 +138,11 @@ const addressOf = (number: number) =>
 /** The journal as `amount status`, with a mark where an operator must decide, once every entry was dealt with. */
 const journal = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.map(
-    sql<any>`SELECT amount::text, status, handled, doubted, invoice_id FROM transfers ORDER BY amount`,
+    sql<any>`SELECT amount::text, status, handled, reorged_after_finality, invoice_id FROM transfers ORDER BY amount`,
     (rows) =>
       rows.every(({ handled, status: state }) => handled === state)
-        ? rows.map(({ amount, doubted, invoice_id, status: state }) =>
-          `${amount} ${state}${doubted ? " doubted" : ""}${invoice_id === null ? " unmatched" : ""}`
+        ? rows.map(({ amount, invoice_id, reorged_after_finality, status: state }) =>
+          `${amount} ${state}${reorged_after_finality ? " reorged" : ""}${invoice_id === null ? " unmatched" : ""}`
         )
         : undefined
   ))
@@ -252,7 +252,7 @@ describe("a reanchor on a real node", () => {
             yield* becomes("no_common_block")
             yield* chains.reanchor("base", mainnet, null)
             yield* becomes("ok")
-            yield* journalIs("100 confirmed doubted", "400 confirmed")
+            yield* journalIs("100 confirmed reorged", "400 confirmed")
           })
         ).pipe(Effect.provideService(Clock.Clock, clock))
       }).pipe(Effect.scoped),
@@ -309,7 +309,7 @@ describe("a reanchor on a real node", () => {
             assert.strictEqual(done.status, "failed")
             assert.include(done.reason, "no endpoint has blocks 0 to 14 any more; all others were read.")
             yield* reaches(yield* heightOf(other))
-            yield* journalIs("100 confirmed doubted", "400 confirmed")
+            yield* journalIs("100 confirmed reorged", "400 confirmed")
           })
         ).pipe(Effect.provideService(Clock.Clock, clock))
       }).pipe(Effect.scoped),
@@ -348,7 +348,7 @@ describe("a reanchor on a real node", () => {
             assert.strictEqual(done.status, "done", done.reason ?? "")
             yield* becomes("ok")
             yield* reaches(yield* heightOf(other))
-            yield* journalIs("100 confirmed", "200 confirmed doubted", "300 reverted", "400 confirmed")
+            yield* journalIs("100 confirmed", "200 confirmed reorged", "300 reverted", "400 confirmed")
           })
         )
       }).pipe(Effect.scoped),
@@ -396,7 +396,7 @@ describe("a reanchor on a real node", () => {
                 (seen) => seen ?? undefined
               )
             )
-            yield* journalIs("100 confirmed doubted", "400 confirmed")
+            yield* journalIs("100 confirmed reorged", "400 confirmed")
           })
         )
       }).pipe(Effect.scoped),
@@ -428,7 +428,7 @@ describe("a reanchor on a real node", () => {
             assert.strictEqual((yield* chains.reanchor("base", mainnet, null)).status, "waiting")
             assert.strictEqual((yield* ended).status, "done")
             yield* becomes("ok")
-            yield* journalIs("100 confirmed doubted", "500 confirmed")
+            yield* journalIs("100 confirmed reorged", "500 confirmed")
           })
         )
       }).pipe(Effect.scoped),

@@ -63,7 +63,7 @@ export const trackingReports = (
     }]
 }
 
-/** The answer to a wish to cancel. What was shipped is on its way and cannot be stopped. */
+/** The answer to a request to cancel. What was shipped is on its way and cannot be stopped. */
 export const cancellationReports = (
   order: PlacedOrder,
   behaviour: RetailerBehaviour,
