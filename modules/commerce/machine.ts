@@ -43,12 +43,12 @@ import type { EventDraft } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Aggregate } from "../invoices/plugin.ts"
-import { rejectCancellation, requestCancellation, withInvoiceCanceled } from "./machine/cancellation.ts"
-import { followInvoice, isGateOpen, withPaymentState } from "./machine/payment.ts"
-import { recordNoAnswer, recordPlacement, withdraw } from "./machine/placement.ts"
-import { canSetRefundDestination, refundRequestOf, withRefund } from "./machine/refunds.ts"
-import { answerSeconds, callSeconds } from "./machine/schedule.ts"
-import { recordDelivery, recordShipment } from "./machine/shipments.ts"
+import { rejectCancellation, requestCancellation, withInvoiceCanceled } from "./machine/Cancellation.ts"
+import { followInvoice, isGateOpen, withPaymentState } from "./machine/Payment.ts"
+import { recordNoAnswer, recordPlacement, withdraw } from "./machine/Placement.ts"
+import { canSetRefundDestination, refundRequestOf, withRefund } from "./machine/Refunds.ts"
+import { answerSeconds, callSeconds } from "./machine/Schedule.ts"
+import { recordDelivery, recordShipment } from "./machine/Shipments.ts"
 import {
   invalidTransition,
   isAwaitingPlacement,
@@ -59,13 +59,13 @@ import {
   type RefundView,
   type Step,
   transition
-} from "./machine/state.ts"
-import { orderObject } from "./machine/wire.ts"
+} from "./machine/State.ts"
+import { orderObject } from "./machine/Wire.ts"
 
-export { isGateOpen } from "./machine/payment.ts"
-export { placedOrderOf, placementOf, type Task, taskOf } from "./machine/placement.ts"
-export { canSetRefundDestination, isRedirectable, withRefund } from "./machine/refunds.ts"
-export { answerSeconds, backoffSeconds, callSeconds, maximumTries, trackingSeconds } from "./machine/schedule.ts"
+export { isGateOpen } from "./machine/Payment.ts"
+export { placedOrderOf, placementOf, type Task, taskOf } from "./machine/Placement.ts"
+export { canSetRefundDestination, isRedirectable, withRefund } from "./machine/Refunds.ts"
+export { answerSeconds, backoffSeconds, callSeconds, maximumTries, trackingSeconds } from "./machine/Schedule.ts"
 export {
   type Destination,
   isEnded,
@@ -78,8 +78,8 @@ export {
   type OrderState,
   type RefundRequest,
   type RefundView
-} from "./machine/state.ts"
-export { orderObject, paymentStatusObject } from "./machine/wire.ts"
+} from "./machine/State.ts"
+export { orderObject, paymentStatusObject } from "./machine/Wire.ts"
 
 /** The event of a new order. */
 export const orderCreatedEvent = (order: OrderState): EventDraft => ({

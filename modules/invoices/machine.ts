@@ -18,18 +18,18 @@
  */
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
-import { coalesce, coalesceCancel } from "./machine/events.ts"
-import { end, nextDue, tick } from "./machine/expiry.ts"
-import { amend, cancel } from "./machine/merchantChanges.ts"
-import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/payments.ts"
-import { applySettlement, refund } from "./machine/settlements.ts"
-import type { Aggregate, Command, Decision, ExceptionDraft, Refusal, Step } from "./machine/state.ts"
+import { coalesce, coalesceCancel } from "./machine/Events.ts"
+import { end, nextDue, tick } from "./machine/Expiry.ts"
+import { amend, cancel } from "./machine/MerchantChanges.ts"
+import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
+import { applySettlement, refund } from "./machine/Settlements.ts"
+import type { Aggregate, Command, Decision, ExceptionDraft, Refusal, Step } from "./machine/State.ts"
 
-export { creationEvents } from "./machine/events.ts"
-export { catchUpSeconds, outageWaitSeconds } from "./machine/expiry.ts"
-export { mergeMetadata } from "./machine/merchantChanges.ts"
-export { dustThreshold } from "./machine/payments.ts"
-export { policyOf, toleranceOf } from "./machine/policy.ts"
+export { creationEvents } from "./machine/Events.ts"
+export { catchUpSeconds, outageWaitSeconds } from "./machine/Expiry.ts"
+export { mergeMetadata } from "./machine/MerchantChanges.ts"
+export { dustThreshold } from "./machine/Payments.ts"
+export { policyOf, toleranceOf } from "./machine/Policy.ts"
 export {
   type Aggregate,
   amountRemaining,
@@ -51,8 +51,8 @@ export {
   type PaymentState,
   type Refusal,
   type ScanProgress
-} from "./machine/state.ts"
-export { invoiceObject, paymentObject, wireSettlement } from "./machine/wire.ts"
+} from "./machine/State.ts"
+export { invoiceObject, paymentObject, wireSettlement } from "./machine/Wire.ts"
 
 /**
  * Applies commands in order and returns everything to commit at once. Total but for `Cancel`: a command that does not

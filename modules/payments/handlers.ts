@@ -19,7 +19,7 @@ import { PayorDetails } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
-import { PayorApi } from "./service/payorApi.ts"
+import { PayorApi } from "./service/PayorApi.ts"
 
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(

@@ -13,17 +13,17 @@ import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
-import { PayorApi } from "./service/payorApi.ts"
-import { SimulatedPayments } from "./service/simulatedPayments.ts"
+import { PayorApi } from "./service/PayorApi.ts"
+import { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
 export { PayorDetails, receiveAddressMessage, type RefundAddressFact } from "./actor.ts"
 export type { RefundDestination } from "./repo.ts"
 export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
 export { Payments } from "./service.ts"
-export { paymentIdOf } from "./service/credit.ts"
-export { PayorApi } from "./service/payorApi.ts"
-export type { Route } from "./service/routes.ts"
-export { SimulatedPayments } from "./service/simulatedPayments.ts"
+export { paymentIdOf } from "./service/Credit.ts"
+export { PayorApi } from "./service/PayorApi.ts"
+export type { Route } from "./service/Routes.ts"
+export { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
 export const plugin = Plugin.make({
   name: "payments",

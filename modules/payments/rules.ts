@@ -34,7 +34,7 @@ import {
   paymentObject,
   type PaymentState
 } from "../invoices/plugin.ts"
-import type { Route } from "./service/routes.ts"
+import type { Route } from "./service/Routes.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, SessionPayment } from "./api.ts"
 
 /**

@@ -9,9 +9,9 @@ import { requiredDepth } from "../../schemas/Network.ts"
 import { type Aggregate, type Command, Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/credit.ts"
-import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/routes.ts"
-import { makeNameToken } from "./service/tokenNames.ts"
+import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/Credit.ts"
+import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/Routes.ts"
+import { makeNameToken } from "./service/TokenNames.ts"
 
 export class Payments extends Context.Service<Payments, {
   /**

@@ -15,8 +15,8 @@
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { usdDecimal, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
-import { allocateRefund } from "./machine/allocation.ts"
-import { feeOf, feeQuoteOf, refundableAmount } from "./machine/amounts.ts"
+import { allocateRefund } from "./machine/Allocation.ts"
+import { feeOf, feeQuoteOf, refundableAmount } from "./machine/Amounts.ts"
 import {
   destinationSeconds,
   isConfirmed,
@@ -26,10 +26,10 @@ import {
   type RefundDecision,
   type RefundSource,
   type RefundState
-} from "./machine/state.ts"
+} from "./machine/State.ts"
 
-export { allocateRefund, reduceRefunds, revertedCode } from "./machine/allocation.ts"
-export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/amounts.ts"
+export { allocateRefund, reduceRefunds, revertedCode } from "./machine/Allocation.ts"
+export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
 export {
   type Destination,
   destinationSeconds,
@@ -46,8 +46,8 @@ export {
   type RefundDecision,
   type RefundSource,
   type RefundState
-} from "./machine/state.ts"
-export { refundObject } from "./machine/wire.ts"
+} from "./machine/State.ts"
+export { refundObject } from "./machine/Wire.ts"
 
 /**
  * Seconds until a payout without a price is tried again: as old as the refund is, within these. A price is back within

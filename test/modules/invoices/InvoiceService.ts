@@ -20,7 +20,7 @@ import {
 } from "../../../modules/invoices/plugin.ts"
 import { PayorDetails } from "../../../modules/payments/actor.ts"
 import { Payments } from "../../../modules/payments/service.ts"
-import { PayorApi } from "../../../modules/payments/service/payorApi.ts"
+import { PayorApi } from "../../../modules/payments/service/PayorApi.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
 import { migrations as paymentMigrations, tables as paymentTables } from "../../../modules/payments/migrations.ts"

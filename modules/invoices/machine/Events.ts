@@ -2,8 +2,8 @@
 import type { EventDraft, EventType } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { previousAttributes } from "../../../schemas/Event.ts"
-import type { InvoiceState, PaymentState } from "./state.ts"
-import { invoiceObject, paymentObject } from "./wire.ts"
+import type { InvoiceState, PaymentState } from "./State.ts"
+import { invoiceObject, paymentObject } from "./Wire.ts"
 
 /** The events of a new invoice. */
 export const creationEvents = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [

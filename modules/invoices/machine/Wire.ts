@@ -1,7 +1,7 @@
 /** The invoice and the payment as JSON, for answers and events. */
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { formatUnits, usdDecimal, usdMillis, usdWire } from "../../../schemas/Money.ts"
-import { amountRemaining, type InvoiceState, type PaymentSettlement, type PaymentState } from "./state.ts"
+import { amountRemaining, type InvoiceState, type PaymentSettlement, type PaymentState } from "./State.ts"
 
 /** The invoice on the wire: exactly the fields of modules/docs/reference/invoices.md#fields, in their order. */
 export const invoiceObject = (invoice: InvoiceState): WireObject => {

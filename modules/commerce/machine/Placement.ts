@@ -2,10 +2,10 @@
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { Aggregate } from "../../invoices/plugin.ts"
 import type { PlacedOrder, Placement } from "../../retail/plugin.ts"
-import { rejectCancellation } from "./cancellation.ts"
-import { isGateOpen } from "./payment.ts"
-import { backoffSeconds, leastTrackingSeconds, maximumTries } from "./schedule.ts"
-import { invalidTransition, isAwaitingPlacement, type OrderState, transition } from "./state.ts"
+import { rejectCancellation } from "./Cancellation.ts"
+import { isGateOpen } from "./Payment.ts"
+import { backoffSeconds, leastTrackingSeconds, maximumTries } from "./Schedule.ts"
+import { invalidTransition, isAwaitingPlacement, type OrderState, transition } from "./State.ts"
 
 /** A retailer names an order that was submitted to it; for any other there is nothing it could have placed. */
 export const recordPlacement = (

@@ -1,7 +1,7 @@
 /** What a merchant changes: cancels an invoice, or amends its notes. */
 import type { Metadata } from "../../../schemas/Invoice.ts"
-import { invoiceEvents } from "./events.ts"
-import { type Aggregate, hasPending, type InvoiceState, type Refusal, type Step } from "./state.ts"
+import { invoiceEvents } from "./Events.ts"
+import { type Aggregate, hasPending, type InvoiceState, type Refusal, type Step } from "./State.ts"
 
 /**
  * The invoice of an order ends with its order only, and then also where a part has come or is under way: the order's

@@ -2,8 +2,8 @@
 import { formatUnits, usdDecimal, usdWire } from "../../../schemas/Money.ts"
 import type { Refund } from "../../../schemas/Refund.ts"
 import type { InvoiceState } from "../../invoices/plugin.ts"
-import { net } from "./amounts.ts"
-import type { RefundState } from "./state.ts"
+import { net } from "./Amounts.ts"
+import type { RefundState } from "./State.ts"
 
 /** The refund on the wire: exactly the fields of the contract, in its order. */
 export const refundObject = (refund: RefundState, invoice: InvoiceState): typeof Refund.Encoded => ({

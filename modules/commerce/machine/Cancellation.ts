@@ -1,9 +1,9 @@
 /** Cancellation: when an order can be canceled, what the retailer may answer, and when its invoice ends with it. */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type Aggregate, hasPending } from "../../invoices/plugin.ts"
-import { isStuck } from "./payment.ts"
-import { leastTrackingSeconds } from "./schedule.ts"
-import { type Destination, isEnded, type OrderState, type Step, transition } from "./state.ts"
+import { isStuck } from "./Payment.ts"
+import { leastTrackingSeconds } from "./Schedule.ts"
+import { type Destination, isEnded, type OrderState, type Step, transition } from "./State.ts"
 
 export const requestCancellation = (
   order: OrderState,

@@ -27,7 +27,7 @@ import {
   type TokenQuery
 } from "../rules.ts"
 import { Payments } from "../service.ts"
-import type { Route } from "./routes.ts"
+import type { Route } from "./Routes.ts"
 
 /**
  * What payors read, by the API of a session and on the payment page alike. The bodies

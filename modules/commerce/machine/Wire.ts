@@ -2,10 +2,10 @@
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { LineItemStatus } from "../../../schemas/Order.ts"
-import { cancelObstacle } from "./cancellation.ts"
-import { canSetRefundDestination, displayedRefund, refundStatus } from "./refunds.ts"
-import { containsItem, shipmentObject } from "./shipments.ts"
-import type { OrderState } from "./state.ts"
+import { cancelObstacle } from "./Cancellation.ts"
+import { canSetRefundDestination, displayedRefund, refundStatus } from "./Refunds.ts"
+import { containsItem, shipmentObject } from "./Shipments.ts"
+import type { OrderState } from "./State.ts"
 
 const lineStatus = (order: OrderState, lineItemId: string): LineItemStatus => {
   switch (order.status) {

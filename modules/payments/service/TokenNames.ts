@@ -3,7 +3,7 @@ import { Effect, Semaphore } from "effect"
 import { Chains, type ContractToken, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import type { Aggregate, Command, Invoices } from "../../invoices/plugin.ts"
-import { paymentIdOf } from "./credit.ts"
+import { paymentIdOf } from "./Credit.ts"
 
 /** Contracts of unlisted tokens asked at once, and waiting to be asked; what is over that keeps no name. */
 const nameReadConcurrency = 4

@@ -1,8 +1,8 @@
 /** Shipments and deliveries. */
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { Shipment } from "../../../schemas/Order.ts"
-import { leastTrackingSeconds } from "./schedule.ts"
-import { invalidTransition, type OrderState, transition } from "./state.ts"
+import { leastTrackingSeconds } from "./Schedule.ts"
+import { invalidTransition, type OrderState, transition } from "./State.ts"
 
 export const recordShipment = (order: OrderState, shipment: Shipment, now: number): OrderState | PublicError => {
   const existing = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)

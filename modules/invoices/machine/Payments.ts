@@ -2,7 +2,7 @@
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentExceptionType, type PaymentMetadata } from "../../../schemas/Payment.ts"
-import { paymentUpdated } from "./events.ts"
+import { paymentUpdated } from "./Events.ts"
 import {
   type Aggregate,
   type Command,
@@ -16,9 +16,9 @@ import {
   type Step,
   withExceptions,
   withPayment
-} from "./state.ts"
-import { recompute } from "./status.ts"
-import { paymentObject, tokenAmount } from "./wire.ts"
+} from "./State.ts"
+import { recompute } from "./Status.ts"
+import { paymentObject, tokenAmount } from "./Wire.ts"
 
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
 export const dustThreshold = usdMillis(1n)

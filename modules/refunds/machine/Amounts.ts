@@ -12,7 +12,7 @@ import {
   isReceived,
   type RefundSource,
   type RefundState
-} from "./state.ts"
+} from "./State.ts"
 
 /**
  * Seconds the fee of a quote is honoured (modules/docs/reference/refunds.md#fees): time to decide, and no longer,

@@ -1,5 +1,5 @@
 /** When the retailer of an order is called: for an answer, for tracking, and again after no answer. */
-import type { OrderState } from "./state.ts"
+import type { OrderState } from "./State.ts"
 
 /** Seconds until a call to the retailer that was begun counts as lost with its process: a call ends within 10 s. */
 export const callSeconds = 60

@@ -1,7 +1,7 @@
 /** The clock: when time ends an invoice, and how long the end waits for networks that were not read until then. */
 import type { NetworkCoverage } from "../../../runtime/Chains.ts"
 import { usdWire } from "../../../schemas/Money.ts"
-import { invoiceEvents } from "./events.ts"
+import { invoiceEvents } from "./Events.ts"
 import {
   type Aggregate,
   amountRemaining,
@@ -12,8 +12,8 @@ import {
   type ScanProgress,
   type Step,
   withExceptions
-} from "./state.ts"
-import { recompute } from "./status.ts"
+} from "./State.ts"
+import { recompute } from "./Status.ts"
 
 /**
  * Longest that an expiry waits for a network that cannot be read, in seconds: 24 h, as `modules/docs/guides/states.md`

@@ -2,7 +2,7 @@
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted, type SettlementStatus } from "../../../schemas/Payment.ts"
 import { type Aggregate, hasPending, newestCountedPayment, type PaymentState } from "../../invoices/plugin.ts"
-import { isAwaitingPlacement, noSettlement, type OrderPaymentState, type OrderState, transition } from "./state.ts"
+import { isAwaitingPlacement, noSettlement, type OrderPaymentState, type OrderState, transition } from "./State.ts"
 
 /** The order's money as its invoice shows it; no step is made by it. */
 export const withPaymentState = (order: OrderState, { invoice, payments }: Aggregate): OrderState => {

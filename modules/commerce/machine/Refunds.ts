@@ -1,6 +1,6 @@
 /** Refunds of an order: what is to be given back, where it goes, and what the order shows of it. */
 import type { OrderRefundStatus } from "../../../schemas/Order.ts"
-import { isEnded, type OrderState, type RefundRequest, type RefundView } from "./state.ts"
+import { isEnded, type OrderState, type RefundRequest, type RefundView } from "./State.ts"
 
 /** The order with a refund as it will be. */
 export const withRefund = (order: OrderState, refund: RefundView): OrderState => {

@@ -1,8 +1,8 @@
 /** Refunds and payments: which payment gives what was paid out, and which refund gives way to a payment that is gone. */
 import { usdMillis } from "../../../schemas/Money.ts"
 import { type Aggregate, bySeenAt, type Command, type PaymentState } from "../../invoices/plugin.ts"
-import { balance } from "./amounts.ts"
-import { destinationSeconds, isLate, isOpen, isReceived, type RefundState } from "./state.ts"
+import { balance } from "./Amounts.ts"
+import { destinationSeconds, isLate, isOpen, isReceived, type RefundState } from "./State.ts"
 
 /** `failure_code` of a refund whose money went away while it was to be paid out. */
 export const revertedCode = "payment_reverted"

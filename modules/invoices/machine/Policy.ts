@@ -2,7 +2,7 @@
 import type { InvoiceSettings } from "../../../schemas/MerchantSettings.ts"
 import { type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import type { InvoicePolicy } from "./state.ts"
+import type { InvoicePolicy } from "./State.ts"
 
 /**
  * How many usd_millis an invoice may be short and still be paid (modules/docs/reference/invoices.md#tolerance):

@@ -3,8 +3,8 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import { previousAttributes } from "../../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import { invoiceEvents, paymentUpdated } from "./events.ts"
-import { evidenceOf } from "./payments.ts"
+import { invoiceEvents, paymentUpdated } from "./Events.ts"
+import { evidenceOf } from "./Payments.ts"
 import {
   type Aggregate,
   type Command,
@@ -18,8 +18,8 @@ import {
   type Step,
   withExceptions,
   withPayment
-} from "./state.ts"
-import { paymentObject } from "./wire.ts"
+} from "./State.ts"
+import { paymentObject } from "./Wire.ts"
 
 export const applySettlement = (
   state: Aggregate,

@@ -3,7 +3,7 @@ import type { EventType } from "../../../schemas/Event.ts"
 import type { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentStatus } from "../../../schemas/Payment.ts"
-import { invoiceEvents, paymentUpdated } from "./events.ts"
+import { invoiceEvents, paymentUpdated } from "./Events.ts"
 import {
   type Aggregate,
   hasPending,
@@ -15,7 +15,7 @@ import {
   type Step,
   withExceptions,
   withPayment
-} from "./state.ts"
+} from "./State.ts"
 
 /** What caused the change: decides which specific event follows `invoice.updated`. */
 type Trigger = "credit" | "revert" | "expire"
