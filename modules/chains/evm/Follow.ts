@@ -1,6 +1,7 @@
 /** Following an EVM chain by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
 import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
 import { type ChainEvent, type ChainPoint, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { type BlockHeader, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { branchCounts, conditionOf, isAllBelow, isFrozen, placesByPreference } from "./EndpointPool.ts"
 import { watchOthers } from "./EndpointWatch.ts"
@@ -16,6 +17,7 @@ import {
 import {
   eventsOfLook,
   firstMissing,
+  type FollowState,
   initialState,
   linkBlocks,
   onCondition,
@@ -117,14 +119,12 @@ const pollEndpoint = Effect.fnUntraced(function*(context: FollowContext, endpoin
 })
 
 /** The chain has become shorter than what was followed, on all endpoints. */
-const allHeadsBelow = (context: FollowContext) =>
+const allHeadsBelow = (network: Network, { ring }: FollowState) =>
   new DriverError({
-    network: context.network,
+    network,
     reason:
-      `every head lies below the ${
-        stateOf(context).ring.length
-      } blocks that were followed last: make sure that the nodes are not being ` +
-      "synchronised anew, then call chains.reanchor on the rpc port",
+      `every head lies below the ${ring.length} blocks that were followed last: make sure that the nodes are not ` +
+      "being synchronised anew, then call chains.reanchor on the rpc port",
     condition: "no_common_block"
   })
 
@@ -173,7 +173,9 @@ const pollOnce = Effect.fnUntraced(function*(context: FollowContext) {
     if (found !== "below" && found !== "frozen") return { events: found, servingPlace: frozenPlace }
     isBelow = true
   }
-  if (isBelow && isAllBelow(rpc.pool(), nowMillisOf(context))) return yield* allHeadsBelow(context)
+  if (isBelow && isAllBelow(rpc.pool(), nowMillisOf(context))) {
+    return yield* allHeadsBelow(context.network, stateOf(context))
+  }
   if (!isBelow && !isOnOther && lastError !== null) return yield* lastError
   return nothingFound
 })
@@ -187,8 +189,8 @@ const conditions = Effect.fnUntraced(function*(context: FollowContext) {
   const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingPlace, nowMillis)))
   if (events.length > 0 && stateOf(context).condition === "disagreement") {
     yield* Effect.logError(
-      "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with an " +
-        "address on it expires. Compare the endpoints' blocks with a third node, and correct or remove the wrong one",
+      "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with " +
+        "an address on it expires. Compare the endpoints' blocks with a third node, and correct or remove the wrong one",
       { network, environment, ...branchCounts(pool, nowMillis) }
     )
   }

@@ -1,0 +1,136 @@
+/** Addresses that were given out to invoices: rows of `receive_targets`, and their allocation. */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Environment, Family } from "../../../schemas/Network.ts"
+import type { AllocatedTarget } from "../../Chains.ts"
+import { readInteger, rows } from "./Rows.ts"
+
+/** Heads of chains by `cursorId`, as the followers here had read them up to the end. */
+export type ChainHeads = Readonly<Record<string, { readonly height: bigint; readonly time: number }>>
+
+/** A target and whose it is. */
+export interface TargetRow extends AllocatedTarget {
+  readonly family: Family
+  readonly merchantId: number
+  readonly invoiceId: string
+  readonly environment: Environment
+  readonly fingerprint: string
+  readonly walletIndex: number
+  /** Epoch seconds it was given out. */
+  readonly createdAt: number
+  /** The chains when it was given out; networks that were not read up to their head then are absent. */
+  readonly allocationHeads: ChainHeads
+}
+
+/** What `allocate` is asked for. */
+export interface Allocation {
+  readonly fingerprint: string
+  readonly family: Family
+  /** The counter does not stand below it. */
+  readonly startIndex: number
+  /** Epoch seconds. */
+  readonly now: number
+  readonly heads: ChainHeads
+  readonly requests: ReadonlyArray<
+    Pick<TargetRow, "invoiceId" | "merchantId" | "environment" | "refusedTokens">
+  >
+}
+
+/** The primary key makes a match key unique in its family. */
+/** A row of `receive_targets`; numbers are plain where it comes as JSON. */
+interface TargetColumns {
+  readonly address: string
+  readonly match_key: string
+  readonly memo: string | null
+  readonly family: Family
+  readonly merchant_id: number
+  readonly invoice_id: string
+  readonly environment: Environment
+  readonly fingerprint: string
+  readonly wallet_index: bigint | number
+  readonly refused_tokens: ReadonlyArray<number>
+  readonly created_at: bigint | number
+  readonly allocation_heads: HeadColumns
+}
+
+/** By network: height and time. */
+type HeadColumns = Readonly<Record<string, readonly [height: string, time: number]>>
+
+/** What `allocate_targets_v1` answers. */
+interface AllocationColumns {
+  readonly targets: ReadonlyArray<TargetColumns>
+  readonly previous: bigint
+  readonly next: bigint
+  readonly ahead: bigint
+}
+
+export const targetId = (family: Family, matchKey: string): string => `${family}:${matchKey}`
+
+const readTarget = (row: TargetColumns): TargetRow => ({
+  address: row.address,
+  matchKey: row.match_key,
+  memo: row.memo,
+  family: row.family,
+  merchantId: row.merchant_id,
+  invoiceId: row.invoice_id,
+  environment: row.environment,
+  fingerprint: row.fingerprint,
+  walletIndex: readInteger(row.wallet_index),
+  refusedTokens: row.refused_tokens,
+  createdAt: readInteger(row.created_at),
+  allocationHeads: readHeads(row.allocation_heads)
+})
+
+const readHeads = (stored: HeadColumns): ChainHeads =>
+  Object.fromEntries(
+    Object.entries(stored).map(([network, [height, time]]) => [network, { height: BigInt(height), time }])
+  )
+
+const headsJson = (heads: ChainHeads): string =>
+  JSON.stringify(Object.fromEntries(
+    Object.entries(heads).map(([network, { height, time }]) => [network, [height.toString(), time]])
+  ))
+
+/** Queries of targets. */
+export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
+  const targets = rows(readTarget)
+  return {
+    targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
+      targets(sql`SELECT * FROM receive_targets WHERE environment = ${environment}
+        AND id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
+    targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
+      targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
+    targetsOfInvoice: (invoiceId: string) =>
+      targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
+    /** Targets of one wallet in order of allocation, from an index. */
+    targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
+      targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}
+        ORDER BY wallet_index LIMIT ${limit}`),
+    /**
+     * See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to
+     * try again.
+     */
+    allocate: ({ family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
+      const requestsJson = JSON.stringify(
+        requests.map(({ environment, invoiceId, merchantId, refusedTokens }) => ({
+          invoice_id: invoiceId,
+          merchant_id: merchantId,
+          environment,
+          refused_tokens: refusedTokens
+        }))
+      )
+      return Effect.map(
+        sql<
+          AllocationColumns
+        >`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${now}::bigint,
+          ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
+        ([row]) => ({
+          targets: row!.targets.map(readTarget),
+          previous: readInteger(row!.previous),
+          next: readInteger(row!.next),
+          unusedAddresses: readInteger(row!.ahead)
+        })
+      )
+    }
+  }
+}

@@ -1,0 +1,147 @@
+/** Wallets: whose they are, how far their addresses are given out, and which are derived in advance. */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Family } from "../../../schemas/Network.ts"
+import type { ReceiveTarget } from "../../Chains.ts"
+import { systemMerchant, type Write } from "../../Commit.ts"
+import { first, readInteger, rows } from "./Rows.ts"
+
+/** An address that was derived and not given out. */
+export interface WalletAddress extends ReceiveTarget {
+  readonly family: Family
+  readonly fingerprint: string
+  readonly walletIndex: number
+}
+
+/** A row of `wallet_addresses`. */
+interface AddressColumns {
+  readonly family: Family
+  readonly fingerprint: string
+  readonly wallet_index: bigint
+  readonly address: string
+  readonly match_key: string
+  readonly memo: string | null
+}
+
+/** A wallet's owner, once and for all. */
+export const walletOwnerWrite = (fingerprint: string, merchantId: number): Write => ({
+  table: "wallet_owners",
+  row: { fingerprint, merchant_id: merchantId, version: 1 }
+})
+
+const readAddress = (row: AddressColumns): WalletAddress => ({
+  family: row.family,
+  fingerprint: row.fingerprint,
+  walletIndex: readInteger(row.wallet_index),
+  address: row.address,
+  matchKey: row.match_key,
+  memo: row.memo
+})
+
+interface CounterColumns {
+  readonly next_index: bigint
+  readonly version: bigint
+}
+
+interface OwnerColumns {
+  readonly fingerprint: string
+  readonly merchant_id: number
+}
+
+/** A wallet with its counter and its newest batch; null: it has none. */
+interface WalletColumns {
+  readonly fingerprint: string
+  readonly next_index: bigint | null
+  readonly batch: bigint | null
+}
+
+/** Queries of wallets and their addresses. */
+export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
+  const addresses = rows(readAddress)
+  return {
+    /** Every wallet as of one moment: the index to be given out next, and the newest batch of derived addresses. */
+    wallets: rows((row: WalletColumns) => ({
+      fingerprint: row.fingerprint,
+      nextIndex: readInteger(row.next_index ?? 0),
+      batch: readInteger(row.batch ?? 0)
+    }))(
+      sql`SELECT fingerprint, c.next_index, b.batch FROM wallet_counters c
+      FULL JOIN wallet_batches b USING (fingerprint)`
+    ),
+    counter: (fingerprint: string) =>
+      Effect.map(
+        rows((row: CounterColumns) => ({ nextIndex: readInteger(row.next_index), version: readInteger(row.version) }))(
+          sql`SELECT next_index, version FROM wallet_counters WHERE fingerprint = ${fingerprint}`
+        ),
+        first
+      ),
+    /** Moves a counter to `index` unless it stands there or beyond. */
+    moveCounter: (fingerprint: string, index: number) =>
+      Effect.asVoid(Effect.orDie(sql`INSERT INTO wallet_counters AS c (fingerprint, merchant_id, version, next_index)
+        VALUES (${fingerprint}, ${systemMerchant}, 1, ${index})
+        ON CONFLICT (fingerprint) DO UPDATE SET next_index = excluded.next_index, version = c.version + 1
+          WHERE c.next_index < excluded.next_index`)),
+    /** Whose wallets these are; absent: nobody's. */
+    walletOwners: (fingerprints: ReadonlyArray<string>) =>
+      Effect.map(
+        rows((row: OwnerColumns) => [row.fingerprint, row.merchant_id] as const)(
+          sql`SELECT fingerprint, merchant_id FROM wallet_owners WHERE fingerprint IN ${sql.in(fingerprints)}`
+        ),
+        (found) => new Map(found)
+      ),
+    /** Highest index of a wallet that a transfer paid to which still stands, given out or not; null: none. */
+    highestUsedIndex: (fingerprint: string) =>
+      Effect.map(
+        rows(({ used }: { readonly used: bigint | null }) => used === null ? null : readInteger(used))(
+          sql`SELECT greatest(
+            (SELECT t.wallet_index FROM receive_targets t
+              WHERE t.fingerprint = ${fingerprint} AND (EXISTS (SELECT FROM transfers p
+                WHERE p.invoice_id = t.invoice_id AND p.match_key = t.match_key AND p.status <> 'reverted')
+                OR EXISTS (SELECT FROM transfers p
+                  WHERE p.invoice_id IS NULL AND p.match_key = t.match_key AND p.status <> 'reverted'))
+              ORDER BY t.wallet_index DESC LIMIT 1),
+            (SELECT max(a.wallet_index) FROM transfers p JOIN wallet_addresses a ON a.match_key = p.match_key
+              WHERE p.invoice_id IS NULL AND p.status <> 'reverted' AND a.fingerprint = ${fingerprint})
+          ) AS used`
+        ),
+        (found) => found[0] ?? null
+      ),
+    /** Addresses of `keys` that are derived and were not given out, of whatever wallet. */
+    addressesByKey: (keys: ReadonlyArray<string>) =>
+      addresses(sql`SELECT * FROM wallet_addresses WHERE match_key IN ${sql.in(keys)}`),
+    /** Addresses of a wallet stored in batches above `batch`. */
+    addressesAbove: (fingerprint: string, batch: number) =>
+      addresses(sql`SELECT * FROM wallet_addresses WHERE fingerprint = ${fingerprint} AND batch > ${batch}`),
+    /** Which of the indices in [from, to) are derived or were given out. */
+    derivedIndices: (fingerprint: string, from: number, to: number) =>
+      rows((row: Pick<AddressColumns, "wallet_index">) => readInteger(row.wallet_index))(
+        sql`SELECT wallet_index FROM wallet_addresses
+        WHERE fingerprint = ${fingerprint} AND wallet_index >= ${from} AND wallet_index < ${to}
+        UNION ALL SELECT wallet_index FROM receive_targets
+        WHERE fingerprint = ${fingerprint} AND wallet_index >= ${from} AND wallet_index < ${to}`
+      ),
+    addressCount: Effect.map(
+      rows(({ total }: { readonly total: bigint }) => readInteger(total))(
+        sql`SELECT count(*) AS total FROM wallet_addresses`
+      ),
+      (found) => found[0] ?? 0
+    ),
+    /** Keeps derived addresses; how many of them were new. */
+    storeAddresses: (fingerprint: string, family: Family, newAddresses: ReadonlyArray<WalletAddress>) => {
+      const addressesJson = JSON.stringify(
+        newAddresses.map(({ address, matchKey, memo, walletIndex }) => ({
+          wallet_index: walletIndex,
+          address,
+          match_key: matchKey,
+          memo
+        }))
+      )
+      return Effect.map(
+        rows(({ stored }: { readonly stored: bigint }) => readInteger(stored))(
+          sql`SELECT store_addresses_v1(${fingerprint}, ${family}, ${addressesJson}::json) AS stored`
+        ),
+        (found) => found[0] ?? 0
+      )
+    }
+  }
+}
