@@ -6,7 +6,8 @@ import { answerIdempotently, CurrentPrincipal, Idempotency, jsonText, RequestInf
 import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
-import { Deliveries, Endpoints, type EndpointWithSecret } from "./actor.ts"
+import { Deliveries, Endpoints } from "./actor.ts"
+import type { EndpointWithSecret } from "./actor/EndpointChanges.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
 import {
   defaultFailing,

@@ -138,6 +138,27 @@ export const decideEndpoint = (
   }
 }
 
+/** What the actor adds to a decided endpoint. */
+export interface EndpointIdentity {
+  readonly id: string
+  readonly merchantId: number
+  readonly sealedSecret: string
+}
+
+/** An endpoint as it begins. `now` is epoch seconds. */
+export const initialEndpoint = (decided: NewEndpoint, identity: EndpointIdentity, now: number) => ({
+  ...decided,
+  ...identity,
+  version: 1,
+  status: "enabled" as const,
+  sealedPreviousSecret: null,
+  previousSecretExpiresAt: null,
+  consecutiveFailures: 0,
+  disabledReason: null,
+  createdAt: now,
+  updatedAt: now
+})
+
 /** Whether a merchant that has `endpoints` may have one more. */
 export const mayAdd = (endpoints: number): boolean => endpoints < maximumEndpoints
 
@@ -153,6 +174,24 @@ export const manages = (
   endpoint.status !== "deleted" && endpoint.merchantId === merchantId
   && (scope === "merchant" || endpoint.commerceOnly)
   && (kind === "wallet" || endpoint.environment === environment)
+
+/** Why a caller may not list the endpoints of an environment, if so: a key has only its own. */
+export const objectionToListing = (
+  { environment: own, kind }: Principal,
+  environment: Environment | undefined
+): PublicError | undefined =>
+  environment !== undefined && kind === "key" && environment !== own
+    ? refuse("ENVIRONMENT_FORBIDDEN", "environment")
+    : undefined
+
+/** Whether a list of an environment shows an endpoint to a caller; undefined: a list of all. */
+export const isListed = (
+  principal: Principal,
+  endpoint: Pick<EndpointState, "commerceOnly" | "environment" | "merchantId" | "status">,
+  environment: Environment | undefined
+): boolean =>
+  manages(principal, endpoint)
+  && (environment === undefined || endpoint.environment === null || endpoint.environment === environment)
 
 /** What is asked to be different of an endpoint; a field that is not there stays. */
 export interface EndpointChange {

@@ -9,7 +9,9 @@ import {
   deleteEndpoint,
   disabledByMerchant,
   type EndpointState,
+  isListed,
   manages,
+  objectionToListing,
   overlapEnd,
   resetsHealth,
   rotateSecret
@@ -142,4 +144,17 @@ describe("an endpoint", () => {
       assert.deepStrictEqual([gone.status, gone.sealedSecret, gone.sealedPreviousSecret], ["deleted", "", null])
     }
   )
+
+  it("are listed by environment with those of both, and a key may name only its own", () => {
+    const own = { merchantId: 1, commerceOnly: false, status: "enabled" } as const
+    const wallet = { kind: "wallet", scope: "merchant", merchantId: 1, environment: "devnet" } as Principal
+    const key = { ...wallet, kind: "key" } as Principal
+    assert.isTrue(isListed(wallet, { ...own, environment: "mainnet" }, undefined))
+    assert.isTrue(isListed(wallet, { ...own, environment: null }, "devnet"))
+    assert.isFalse(isListed(wallet, { ...own, environment: "mainnet" }, "devnet"))
+    assert.isFalse(isListed(wallet, { ...own, merchantId: 2, environment: null }, "devnet"))
+    assert.isUndefined(objectionToListing(wallet, "mainnet"))
+    assert.isUndefined(objectionToListing(key, "devnet"))
+    assert.strictEqual(objectionToListing(key, "mainnet")?.code, "ENVIRONMENT_FORBIDDEN")
+  })
 })

@@ -1,0 +1,158 @@
+/** Deliveries of the endpoints a caller manages: looked up, and sent by hand as a test, once more, or a range of them. */
+import { Effect } from "effect"
+import type { Actors } from "../../../runtime/Actors.ts"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import type { Commit, CommitCause } from "../../../runtime/Commit.ts"
+import { dieOnReplay, type IdempotentCall, type RateLimiter } from "../../../runtime/Http.ts"
+import { uuidV4 } from "../../../runtime/Uuid.ts"
+import type { Webhooks } from "../../../runtime/Webhooks.ts"
+import type { Principal } from "../../../schemas/Auth.ts"
+import { PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { EventId } from "../../../schemas/Ids.ts"
+import type { Endpoints } from "../actor.ts"
+import type { Delivery, ManagedEndpoint, Replay, Repo } from "../repo.ts"
+import {
+  cursorParam,
+  type DeliveriesQuery,
+  deliveryUuid,
+  manages,
+  readPage,
+  readReplay,
+  type ReplayRequest
+} from "../rules.ts"
+
+export interface DeliveryContext {
+  readonly actors: Actors["Service"]
+  readonly commit: Commit["Service"]
+  readonly endpoints: Endpoints["Service"]
+  readonly rateLimiter: RateLimiter["Service"]
+  readonly webhooks: Webhooks["Service"]
+  readonly repo: Repo
+}
+
+/** A test event on its way. */
+export interface TestDelivery {
+  readonly deliveryId: string
+  readonly eventId: EventId
+}
+
+const deliveryNotFound = publicError("DELIVERY_NOT_FOUND")
+
+const requireEnabled = ({ status }: ManagedEndpoint): Effect.Effect<void, PublicError> =>
+  status === "enabled" ? Effect.void : Effect.fail(publicError("WEBHOOK_DISABLED"))
+
+/** What a call by hand needs. */
+const checkManualSend = ({ rateLimiter }: DeliveryContext, endpoint: ManagedEndpoint) =>
+  Effect.andThen(requireEnabled(endpoint), rateLimiter.endpoint(endpoint.id))
+
+/** The endpoint of a merchant's delivery, and the delivery's UUID. */
+const findEndpointOf = Effect.fnUntraced(function*({ repo }: DeliveryContext, merchantId: number, id: string) {
+  const uuid = deliveryUuid(id)
+  const endpoint = uuid === undefined ? undefined : yield* repo.endpointOf(merchantId, uuid)
+  return uuid === undefined || endpoint === undefined ? yield* deliveryNotFound : { uuid, endpoint }
+})
+
+/** The same, of a caller who manages the endpoint. */
+const findManagedEndpointOf = Effect.fnUntraced(
+  function*(context: DeliveryContext, principal: Principal, id: string) {
+    const found = yield* findEndpointOf(context, principal.merchantId, id)
+    return manages(principal, found.endpoint) ? found : yield* deliveryNotFound
+  }
+)
+
+const requireDelivery = ({ repo }: DeliveryContext, endpoint: ManagedEndpoint, uuid: string) =>
+  Effect.flatMap(
+    repo.delivery(endpoint, uuid),
+    (delivery) => delivery === undefined ? Effect.fail(deliveryNotFound) : Effect.succeed(delivery)
+  )
+
+export const deliveryPage = Effect.fnUntraced(
+  function*({ endpoints, repo }: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
+    const endpoint = yield* endpoints.get(principal, id)
+    const pageQuery = readPage(query)
+    if (pageQuery instanceof PublicError) return yield* pageQuery
+    const page = yield* repo.page(endpoint, pageQuery)
+    return page ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(pageQuery) }))
+  }
+)
+
+export const getDelivery = Effect.fnUntraced(function*(context: DeliveryContext, principal: Principal, id: string) {
+  const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id)
+  return {
+    delivery: yield* requireDelivery(context, endpoint, uuid),
+    attempts: yield* context.repo.attempts(principal.merchantId, uuid)
+  }
+})
+
+export const sendTest = Effect.fnUntraced(
+  function*(context: DeliveryContext, principal: Principal, id: string, cause: CommitCause) {
+    const { commit, endpoints, repo } = context
+    const endpoint = yield* endpoints.get(principal, id)
+    yield* checkManualSend(context, endpoint)
+    const ping = {
+      object: "test_ping",
+      id: `ping_${yield* uuidV4}`,
+      message: "Webhook test",
+      created_at: yield* nowSeconds
+    }
+    const { events: [event] } = yield* commit.append({
+      merchantId: principal.merchantId,
+      environment: endpoint.environment ?? principal.environment,
+      cause,
+      writes: [],
+      events: [{ type: "test.ping", object: ping, previousAttributes: {} }],
+      deliverOnlyTo: endpoint.id
+    }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (impossible) => Effect.die(impossible)))
+    const delivery = yield* repo.deliveryOf(endpoint, event!.position)
+    // Somebody disabled it between the look and the commit: the event is there, and goes nowhere.
+    if (delivery === undefined) return yield* publicError("WEBHOOK_DISABLED")
+    return { deliveryId: `whd_${delivery}`, eventId: event!.id }
+  }
+)
+
+/** Queues a delivery of the same event, and has it sent. */
+const queueAgain = Effect.fnUntraced(function*(
+  { repo, webhooks }: DeliveryContext,
+  endpoint: ManagedEndpoint,
+  uuid: string,
+  reply: IdempotentCall<Delivery>["reply"]
+) {
+  const delivery = yield* dieOnReplay(repo.redeliver(endpoint, uuid, (queued) => queued && reply(queued)))
+  if (delivery === undefined) return yield* deliveryNotFound
+  yield* webhooks.wake(endpoint.merchantId)
+  return delivery
+})
+
+export const redeliver = Effect.fnUntraced(
+  function*(context: DeliveryContext, principal: Principal, id: string, reply: IdempotentCall<Delivery>["reply"]) {
+    const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id)
+    yield* requireDelivery(context, endpoint, uuid)
+    yield* checkManualSend(context, endpoint)
+    return yield* queueAgain(context, endpoint, uuid, reply)
+  }
+)
+
+export const retryDelivery = Effect.fnUntraced(function*(context: DeliveryContext, merchantId: number, id: string) {
+  const { endpoint, uuid } = yield* findEndpointOf(context, merchantId, id)
+  yield* requireEnabled(endpoint)
+  return yield* queueAgain(context, endpoint, uuid, () => undefined)
+})
+
+export const replayEvents = Effect.fnUntraced(function*(
+  context: DeliveryContext,
+  principal: Principal,
+  id: string,
+  request: ReplayRequest,
+  reply: IdempotentCall<Replay>["reply"]
+) {
+  const { actors, endpoints, repo, webhooks } = context
+  const endpoint = yield* endpoints.get(principal, id)
+  const range = readReplay(request, endpoint)
+  if (range instanceof PublicError) return yield* range
+  yield* checkManualSend(context, endpoint)
+  if (range.types.length === 0) return { queued: 0, next: undefined }
+  // One connection an endpoint: the others would only wait for its lock.
+  const replay = yield* actors.send("webhook-replays", endpoint.id, dieOnReplay(repo.replay(endpoint, range, reply)))
+  if (replay.queued > 0) yield* webhooks.wake(principal.merchantId)
+  return replay
+})
