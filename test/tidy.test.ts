@@ -355,7 +355,12 @@ describe("imports", () => {
     none([
       ...machines.filter(({ code }) => !/export const decide\b/.test(code))
         .map(({ path }) => `${path} exports no decide(state, command): call it rules.ts`),
-      ...actors.filter((file) => !importsOf(file).some(({ to }) => to === "runtime/Actors.ts"))
+      ...actors.filter(({ path }) =>
+        !own.some((file) =>
+          (file.path === path || file.path.startsWith(path.replace(/\.ts$/, "/"))) &&
+          importsOf(file).some(({ to }) => to === "runtime/Actors.ts")
+        )
+      )
         .map(({ path }) => `${path} uses no mailbox of runtime/Actors.ts: call it service.ts`)
     ])
   })

@@ -6,7 +6,10 @@ import { credentialOf } from "../../runtime/http/Authentication.ts"
 import { CurrentPrincipal } from "../../runtime/Http.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { type IssuedChallenge, Sessions, type Tokens, Wallets } from "./actor.ts"
+import { MerchantId } from "../../schemas/Ids.ts"
+import { Sessions, Wallets } from "./actor.ts"
+import type { IssuedChallenge } from "./actor/Challenges.ts"
+import type { Tokens } from "./actor/SessionCalls.ts"
 import { IdentityApi, type SignInRequest, SignInWallet } from "./api.ts"
 import type { WalletState } from "./rules.ts"
 import { IdentityRpc } from "./rpc.ts"
@@ -63,7 +66,7 @@ export const signInHandlers = HttpApiBuilder.group(
             ok({
               ...tokensOnWire(tokens),
               merchant: {
-                id: merchant.id as never,
+                id: MerchantId.make(merchant.id),
                 name: merchant.name,
                 environment: merchant.defaultEnvironment,
                 created

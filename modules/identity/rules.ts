@@ -131,11 +131,38 @@ export const objectionToLink = (
   return wallets.length < maximumWallets ? undefined : publicError("WALLET_LIMIT_REACHED")
 }
 
+/** Why a wallet cannot be unlinked, if so: nobody could sign in for its merchant any more. */
+export const objectionToUnlink = (
+  wallets: ReadonlyArray<WalletState>,
+  evenLast: boolean
+): PublicError | undefined =>
+  wallets.length > 1 || evenLast ? undefined : publicError("INVALID_TRANSITION", {
+    message: "This is the merchant's last wallet: link another one first"
+  })
+
 /** The wallet without its merchant's trust. */
 export const unlink = (wallet: WalletState): WalletState => ({
   ...wallet,
   status: "unlinked",
   version: wallet.version + 1
+})
+
+/** A session as it begins, with its first refresh token. */
+export const newSession = (
+  id: string,
+  { id: walletId, merchantId }: Pick<WalletState, "id" | "merchantId">,
+  refreshHash: string,
+  now: number
+): SessionState => ({
+  id,
+  merchantId,
+  walletId,
+  status: "active",
+  endReason: null,
+  refreshHash,
+  createdAt: now,
+  expiresAt: now + refreshSeconds,
+  version: 1
 })
 
 export const end = (session: SessionState, endReason: EndReason): SessionState => ({

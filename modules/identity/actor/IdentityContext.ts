@@ -1,0 +1,67 @@
+/** What sessions and wallets share: the ports, the commit, and the order of changes. */
+import { Effect } from "effect"
+import { Actors } from "../../../runtime/Actors.ts"
+import { Commit, type Conflict, noCause, retryConflicts, type Write } from "../../../runtime/Commit.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import { SignIns } from "../../../runtime/SignIns.ts"
+import { uuidOf } from "../../../runtime/Uuid.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { Merchants } from "../../auth/plugin.ts"
+import * as Repo from "../repo.ts"
+import { type Account, accountName } from "../rules.ts"
+
+export interface IdentityContext {
+  readonly actors: Actors["Service"]
+  readonly commit: Commit["Service"]
+  readonly merchants: Merchants["Service"]
+  readonly signIns: SignIns["Service"]
+  readonly settings: Settings["Service"]
+  readonly repo: Effect.Success<typeof Repo.make>
+  /** Whom a message is signed for: the host of the public address. */
+  readonly domain: string
+}
+
+export const makeContext = Effect.gen(function*() {
+  const settings = yield* Settings
+  const context: IdentityContext = {
+    actors: yield* Actors,
+    commit: yield* Commit,
+    merchants: yield* Merchants,
+    signIns: yield* SignIns,
+    settings,
+    repo: yield* Repo.make,
+    domain: new URL(settings.publicUrl).host
+  }
+  return context
+})
+
+/** How often a decision is made anew when another commit was faster. */
+const conflictRetries = 3
+
+export const walletIdOf = (account: Account): string => `siw_${uuidOf(`sign-in ${accountName(account)}`)}`
+
+export const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+
+/** Loads and decides anew while other commits are faster. */
+export const retryOnConflict = <A, E extends { readonly _tag: string }>(
+  attempt: Effect.Effect<A, E | Conflict>
+): Effect.Effect<A, Exclude<E, Conflict> | PublicError> =>
+  attempt.pipe(
+    retryConflicts(conflictRetries),
+    Effect.mapError((error) => error._tag === "Conflict" ? unavailable : error as Exclude<E, Conflict>)
+  )
+
+/** As {@link retryOnConflict}, one change of a wallet or of a merchant's wallets at a time on this instance. */
+export const decideInTurn = <A, E extends { readonly _tag: string }>(
+  { actors }: IdentityContext,
+  kind: "wallet" | "merchant",
+  id: string | number,
+  attempt: Effect.Effect<A, E | Conflict>
+) => retryOnConflict(actors.send(`identity-${kind}`, String(id), attempt))
+
+export const append = ({ commit, settings }: IdentityContext, merchantId: number, writes: ReadonlyArray<Write>) =>
+  Effect.catchTag(
+    commit.append({ merchantId, environment: settings.environments[0], cause: noCause, writes, events: [] }),
+    "IdempotentReplay",
+    (error) => Effect.die(error)
+  )

@@ -1,0 +1,86 @@
+/** Wallets and the merchants they sign in for: linked by a proof or on the operator's word, and unlinked. */
+import { Effect } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import type { Write } from "../../../runtime/Commit.ts"
+import type { SignInProof } from "../../../runtime/SignIns.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import * as Repo from "../repo.ts"
+import { type Account, end, linkedWallet, markUsed, objectionToLink, objectionToUnlink, unlink } from "../rules.ts"
+import { accountOf, requireChallenge, verifyProof } from "./Challenges.ts"
+import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
+import type { Wallets } from "../actor.ts"
+
+const requireMerchant = ({ merchants }: IdentityContext, id: number) =>
+  Effect.flatMap(merchants.read(id), (merchant) =>
+    merchant === undefined
+      ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
+      : Effect.succeed(merchant))
+
+/** Links `account`, with `more` in the same commit; nothing but `more` where it is linked already. */
+const linkAccount = Effect.fnUntraced(
+  function*(context: IdentityContext, merchantId: number, account: Account, more: ReadonlyArray<Write>) {
+    const { merchants, repo } = context
+    const merchant = yield* requireMerchant(context, merchantId)
+    const id = walletIdOf(account)
+    const before = yield* repo.wallet(id)
+    const objection = objectionToLink(merchantId, before, yield* repo.wallets(merchantId))
+    if (objection !== undefined) return yield* objection
+    const isLinked = before?.status === "linked"
+    const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds)
+    const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
+    if (writes.length > 0) yield* append(context, merchantId, writes)
+    return wallet
+  }
+)
+
+export const linkByProof = Effect.fnUntraced(function*(
+  context: IdentityContext,
+  merchantId: number,
+  proof: SignInProof
+) {
+  const account = yield* verifyProof(context, proof, merchantId)
+  return yield* decideInTurn(
+    context,
+    "merchant",
+    merchantId,
+    Effect.gen(function*() {
+      const challenge = yield* requireChallenge(context, proof.message, merchantId)
+      return yield* linkAccount(context, merchantId, account, [Repo.challengeWrite(markUsed(challenge))])
+    })
+  )
+})
+
+export const linkByName = (
+  context: IdentityContext,
+  { address, isContract, merchantId, network }: Parameters<Wallets["Service"]["linkNamed"]>[0]
+) =>
+  Effect.flatMap(
+    accountOf(context, network, address, isContract),
+    (account) => decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, []))
+  )
+
+const unlinkOnce = Effect.fnUntraced(function*(
+  context: IdentityContext,
+  merchantId: number,
+  id: string,
+  evenLast: boolean
+) {
+  const { merchants, repo } = context
+  const merchant = yield* requireMerchant(context, merchantId)
+  const wallets = yield* repo.wallets(merchantId)
+  const wallet = wallets.find((one) => one.id === id)
+  if (wallet === undefined) return yield* publicError("NOT_FOUND", { message: "No such wallet" })
+  const objection = objectionToUnlink(wallets, evenLast)
+  if (objection !== undefined) return yield* objection
+  const sessions = yield* repo.openSessions(id)
+  const unlinked = unlink(wallet)
+  yield* append(context, merchantId, [
+    merchants.touch(merchant),
+    Repo.walletWrite(unlinked),
+    ...sessions.map((session) => Repo.sessionWrite(end(session, "unlinked")))
+  ])
+  return unlinked
+})
+
+export const unlinkWallet = (context: IdentityContext, merchantId: number, id: string, evenLast: boolean) =>
+  decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast))
