@@ -1,6 +1,6 @@
 /**
- * Deliveries that are queued once more, one by hand or a range of events. They are bookkeeping, so they are written here
- * and not by a commit.
+ * Deliveries that are queued once more, one by hand or a range of events. They are bookkeeping, so they are written
+ * here and not by a commit.
  */
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
