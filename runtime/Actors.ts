@@ -1,5 +1,9 @@
-/** One mailbox per key: commands for a key run one at a time, in order; keys run side by side. */
-import { Context, type Effect } from "effect"
+/**
+ * One mailbox per key: commands for a key run one at a time, in order; keys run side by side. Mailboxes are in this
+ * process: a key's mailbox exists while somebody is in it.
+ */
+import { Context, Effect, Layer, Semaphore } from "effect"
+import { type PublicError, publicError } from "../schemas/Errors.ts"
 
 /** Messages one key may hold before its senders are refused with `SERVICE_UNAVAILABLE`. */
 export const mailboxCapacity = 256
@@ -16,3 +20,39 @@ export class Actors extends Context.Service<Actors, {
     work: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | import("../schemas/Errors.ts").PublicError, R>
 }>()("tillwire/runtime/Actors") {}
+
+interface Mailbox {
+  /** One permit, given in the order it was asked for. */
+  readonly turn: Semaphore.Semaphore
+  /** Messages inside, the one at work included. */
+  size: number
+}
+
+const mailboxFull = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+
+const make = Effect.sync(() => {
+  const mailboxes = new Map<string, Mailbox>()
+
+  const send = <A, E, R>(
+    kind: string,
+    key: string,
+    work: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | PublicError, R> =>
+    Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
+      const name = `${kind}\n${key}`
+      const mailbox = mailboxes.get(name) ?? { turn: Semaphore.makeUnsafe(1), size: 0 }
+      if (mailbox.size >= mailboxCapacity) return mailboxFull
+      if (mailbox.size++ === 0) mailboxes.set(name, mailbox)
+      return Effect.ensuring(
+        mailbox.turn.withPermit(Effect.uninterruptible(work)),
+        Effect.sync(() => {
+          if (--mailbox.size === 0) mailboxes.delete(name)
+        })
+      )
+    })
+
+  return Actors.of({ send })
+})
+
+/** Mailboxes of one process. Several processes may work on one key: the rows' versions settle that. */
+export const layer: Layer.Layer<Actors> = Layer.effect(Actors, make)

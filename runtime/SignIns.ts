@@ -2,7 +2,7 @@
  * Wallet sign-in: drivers register, each knows how the wallets of its networks sign a text and how that is checked. The
  * module that owns merchants makes the challenge, keeps its nonce, and gives out tokens.
  */
-import { Context, type Effect, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { Family, Network } from "../schemas/Network.ts"
 
 /** What a wallet is asked to sign: everything the message names, decided by us. Times are epoch seconds. */
@@ -88,3 +88,17 @@ export class SignIns extends Context.Service<SignIns, {
   readonly register: (driver: SignInDriver) => Effect.Effect<void, never, Scope.Scope>
   readonly driver: (family: Family) => SignInDriver | undefined
 }>()("tillwire/runtime/SignIns") {}
+
+export const layer: Layer.Layer<SignIns> = Layer.sync(SignIns, () => {
+  const drivers = new Map<Family, SignInDriver>()
+  return SignIns.of({
+    register: (driver) =>
+      Effect.acquireRelease(
+        drivers.has(driver.family)
+          ? Effect.die(new Error(`two sign-in drivers for ${driver.family}: remove one of them from the config`))
+          : Effect.sync(() => void drivers.set(driver.family, driver)),
+        () => Effect.sync(() => void drivers.delete(driver.family))
+      ),
+    driver: (family) => drivers.get(family)
+  })
+})

@@ -1,8 +1,12 @@
 /**
- * Due work as rows: one fiber per source, asleep until the earliest row is due. No promise lives only in memory. All
- * sources look again when a merchant's clock moves; see `timers/MerchantDue.ts` for rows that come due by it.
+ * Due work as rows: one fiber per source, asleep until the earliest row is due, on the one instance that holds the
+ * source's lease. No promise lives only in memory. All sources look again when a merchant's clock moves; see
+ * `timers/MerchantDue.ts` for rows that come due by it.
  */
-import { Context, type Effect, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Latch, Layer, type Scope } from "effect"
+import { Leases } from "./Leases.ts"
+import { MerchantClock } from "./MerchantClock.ts"
+import { DueTimes } from "./timers/Health.ts"
 
 /** Rows of one kind that fall due: invoices to expire, retries to make. */
 export interface DueSource {
@@ -23,3 +27,94 @@ export class Timers extends Context.Service<Timers, {
   /** Says that a row may be due earlier than the source's fiber knows: it looks again. */
   readonly wake: (name: string) => Effect.Effect<void>
 }>()("tillwire/runtime/Timers") {}
+
+/** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
+const pollMillis = 5_000
+
+/** Milliseconds a source stays with an instance that has stopped renewing. */
+const leaseMillis = 15_000
+
+/** Milliseconds before a row that is due but was not handled is looked at again. */
+const unhandledMillis = 250
+
+/** Milliseconds before a failed run is tried again, doubled up to the second figure with each failure in a row. */
+const firstBackoffMillis = 200
+const maximumBackoffMillis = 30_000
+
+const make = Effect.gen(function*() {
+  const clock = yield* MerchantClock
+  const leases = yield* Leases
+  const latches = new Map<string, Latch.Latch>()
+  const sources = new Map<string, DueSource>()
+
+  yield* clock.onAdvance(() =>
+    Effect.sync(() => {
+      for (const latch of latches.values()) latch.openUnsafe()
+    })
+  )
+
+  /** Runs until less than a batch was due, then says how long nothing is. */
+  const runDue = (source: DueSource) =>
+    Effect.gen(function*() {
+      let count: number
+      do {
+        count = yield* source.run(yield* Clock.currentTimeMillis, source.batchSize)
+      } while (count >= source.batchSize)
+      const nextDueMillis = yield* source.nextDueMillis
+      const now = yield* Clock.currentTimeMillis
+      if (nextDueMillis === null) return pollMillis
+      return Math.min(pollMillis, Math.max(count === 0 ? unhandledMillis : 0, nextDueMillis - now))
+    })
+
+  const follow = (source: DueSource, latch: Latch.Latch): Effect.Effect<never> =>
+    Effect.gen(function*() {
+      let failures = 0
+      while (true) {
+        // Closed before looking: a wake that comes while looking is not lost.
+        latch.closeUnsafe()
+        const pause = yield* runDue(source).pipe(
+          Effect.tap(() => Effect.sync(() => failures = 0)),
+          Effect.catchCause((cause) => {
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            const backoff = Math.min(maximumBackoffMillis, firstBackoffMillis * 2 ** Math.min(failures++, 16))
+            const context = { name: source.name, backoffMillis: backoff }
+            return Effect.as(Effect.logError("A timer's run failed and will be repeated", context, cause), backoff)
+          })
+        )
+        if (failures > 0) yield* Effect.sleep(pause)
+        else yield* Effect.raceFirst(Effect.sleep(pause), latch.await)
+      }
+    })
+
+  const register = (source: DueSource) =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe(false)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          if (latches.has(source.name)) throw new Error(`Two timers are named "${source.name}"`)
+          latches.set(source.name, latch)
+          sources.set(source.name, source)
+        }),
+        () =>
+          Effect.sync(() => {
+            latches.delete(source.name)
+            sources.delete(source.name)
+          })
+      )
+      yield* Effect.forkScoped(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
+    })
+
+  const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())
+
+  const read = Effect.suspend(() =>
+    Effect.forEach(
+      [...sources.values()],
+      ({ name, nextDueMillis }) => Effect.map(nextDueMillis, (dueMillis) => ({ name, dueMillis }))
+    )
+  )
+
+  return Context.make(Timers, { register, wake }).pipe(Context.add(DueTimes, { read }))
+})
+
+/** Timers under the leases `timer:<name>`. */
+export const layer: Layer.Layer<Timers | DueTimes, never, Leases | MerchantClock> = Layer.effectContext(make)

@@ -1,7 +1,7 @@
 /** The bearer credential of the internal port, and how bearer credentials are compared. */
 import { Effect, type FileSystem, Path, Redacted } from "effect"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
-import { ensureSecretFile, SecretsError } from "../secrets/Master.ts"
+import { ensureSecretFile, SecretsError } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 
 /** Name of the devnet credential file in the data directory. */

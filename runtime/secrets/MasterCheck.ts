@@ -4,10 +4,9 @@
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Secrets } from "../Secrets.ts"
+import { type CheckValue, MasterKeys, Secrets, SecretsError } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import { type CheckValue, MasterKeys, SecretsError } from "./Master.ts"
 
 /** How many of the newest sealed values of each kind are tried when the database remembers no key yet. */
 const sampleCount = 20

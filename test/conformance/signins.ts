@@ -10,12 +10,12 @@ import { type ChainDriver, Chains } from "../../runtime/Chains.ts"
 import { type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import {
   type Challenge,
+  layer as registry,
   type SignInDriver,
   type SignInProof,
   SignIns,
   type WalletIdentity
 } from "../../runtime/SignIns.ts"
-import { layer as registry } from "../../runtime/signins/Registry.ts"
 import type { SignedProof, SignInWallet } from "../support/SignInWallets.ts"
 
 /** As much of a plugin as makes a driver. */

@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { createHmac, randomBytes, randomUUID } from "node:crypto"
 import { PayorSessions } from "../../../modules/auth/plugin.ts"
-import { Secrets } from "../../../runtime/Secrets.ts"
-import { fromMasters } from "../../../runtime/secrets/Master.ts"
+import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 
 /** Two masters whose key ids differ, which is all but one pair in 256. */
 const masters = Effect.gen(function*() {

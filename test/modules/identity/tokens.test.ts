@@ -19,7 +19,7 @@ import {
   sign as signBytes,
   verify as verifyBytes
 } from "node:crypto"
-import { fromMasters } from "../../../runtime/secrets/Master.ts"
+import { fromMasters } from "../../../runtime/Secrets.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { call, codeOf, instance, logout, masters, session, start, who } from "./Deployment.ts"

@@ -35,7 +35,7 @@ import { migrations as settingsMigrations, tables as settingsTables } from "../.
 import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
 import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
-import * as Actors from "../../../runtime/actors/Local.ts"
+import * as Actors from "../../../runtime/Actors.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import type { Commit } from "../../../runtime/Commit.ts"

@@ -13,7 +13,7 @@ import { migrations as authMigrations, tables as authTables } from "../../../mod
 import { SettingsApi } from "../../../modules/settings/api.ts"
 import { migrations, tables } from "../../../modules/settings/migrations.ts"
 import { MerchantSettings, plugin } from "../../../modules/settings/plugin.ts"
-import * as Actors from "../../../runtime/actors/Local.ts"
+import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { MerchantSettings as SettingsSchema, MerchantSettingsChange } from "../../../schemas/MerchantSettings.ts"

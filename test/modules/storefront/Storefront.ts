@@ -14,7 +14,7 @@ import { plugin as retail, type PostalAddress, Retailers, RetailerUnavailable } 
 import { StorefrontApi } from "../../../modules/storefront/api.ts"
 import { migrations, tables } from "../../../modules/storefront/migrations.ts"
 import { plugin } from "../../../modules/storefront/plugin.ts"
-import * as Actors from "../../../runtime/actors/Local.ts"
+import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { usdMillis } from "../../../schemas/Money.ts"

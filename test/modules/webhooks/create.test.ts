@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Actors from "../../../runtime/actors/Local.ts"
+import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { WebhooksApi } from "../../../modules/webhooks/api.ts"

@@ -6,9 +6,14 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, FileSystem, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { checkValueOf, layer as secretsLayer, masterFile, type SecretsError } from "../../../runtime/secrets/Master.ts"
+import {
+  checkValueOf,
+  layer as secretsLayer,
+  masterFile,
+  Secrets,
+  type SecretsError
+} from "../../../runtime/Secrets.ts"
 import { checkMaster, fingerprintOf } from "../../../runtime/secrets/MasterCheck.ts"
-import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings, SettingsSchema } from "../../../runtime/Settings.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 

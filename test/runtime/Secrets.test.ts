@@ -5,9 +5,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { fromMasters, layer, MasterKeys, parseMaster } from "../../../runtime/secrets/Master.ts"
-import { type SecretLabel, Secrets } from "../../../runtime/Secrets.ts"
-import { Settings, SettingsSchema } from "../../../runtime/Settings.ts"
+import { fromMasters, layer, MasterKeys, parseMaster, type SecretLabel, Secrets } from "../../runtime/Secrets.ts"
+import { Settings, SettingsSchema } from "../../runtime/Settings.ts"
 
 const settings = (dataDirectory: string, more: Record<string, unknown>) =>
   Settings.of({

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Leases } from "../../../runtime/Leases.ts"
-import { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { type DueSource, Timers } from "../../../runtime/Timers.ts"
-import { layer as rows } from "../../../runtime/timers/Rows.ts"
+import { Leases } from "../../runtime/Leases.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { type DueSource, layer as rows, Timers } from "../../runtime/Timers.ts"
 
 const free = Layer.succeed(Leases, {
   hold: (name, _ttl, work) => work({ name, token: 1n }),

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { Actors, mailboxCapacity } from "../../../runtime/Actors.ts"
-import { layer } from "../../../runtime/actors/Local.ts"
+import { Actors, layer, mailboxCapacity } from "../../runtime/Actors.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 

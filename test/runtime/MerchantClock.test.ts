@@ -5,12 +5,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { maximumAheadSeconds, MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { layer as rowsLayer, pollMillis } from "../../../runtime/merchantclock/Rows.ts"
-import { makeMerchantDue } from "../../../runtime/timers/MerchantDue.ts"
-import { makeRandom } from "../../fixtures/histories.ts"
-import { kernel, settingsLayer } from "../../support/Api.ts"
-import { until } from "../../support/Service.ts"
+import { layer as rowsLayer, maximumAheadSeconds, MerchantClock, pollMillis } from "../../runtime/MerchantClock.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { makeRandom } from "../fixtures/histories.ts"
+import { kernel, settingsLayer } from "../support/Api.ts"
+import { until } from "../support/Service.ts"
 
 const day = 86_400
 
