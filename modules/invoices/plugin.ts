@@ -26,7 +26,8 @@ export {
   type PayorRecord,
   PayorRecords
 } from "./actor.ts"
-export { checkMetadata, makeSession } from "./handlers.ts"
+export { checkMetadata } from "./handlers/Creation.ts"
+export { makeSession } from "./handlers/PaymentSession.ts"
 export {
   type Aggregate,
   amountRemaining,

@@ -1,0 +1,82 @@
+/** A new invoice before its commit. */
+import type { Write } from "../../../runtime/Commit.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
+import type { Metadata } from "../../../schemas/Invoice.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import type { InvoiceSettings } from "../../../schemas/MerchantSettings.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
+import { type InvoiceDetails, type InvoiceState, policyOf } from "../machine.ts"
+
+/** What a new invoice is made of; everything is validated by then. */
+export interface NewInvoice {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly commerce: boolean
+  readonly amount: UsdMillis
+  /** Null: as long as the merchant's settings say. */
+  readonly expiresInMillis: number | null
+  readonly customerId: string | null
+  readonly metadata: Metadata
+  readonly details: InvoiceDetails
+  /** Null: as the merchant's settings say. */
+  readonly toleranceBasisPoints: number | null
+  readonly acceptedNetworks: ReadonlyArray<Network> | null
+  /** usd_millis it may be short, whatever the settings and basis points say: that of the invoice it stands for. */
+  readonly tolerance?: number
+  /** What it stands for, of another module; absent: nothing. */
+  readonly orderId?: string
+}
+
+/** A new invoice and what its commit holds: nothing of it is written yet. */
+export interface InvoiceDraft {
+  readonly invoice: InvoiceState
+  readonly writes: ReadonlyArray<Write>
+  readonly events: ReadonlyArray<EventDraft>
+}
+
+/** What else a new invoice is committed with. */
+export interface ExtraWrites {
+  readonly writes: ReadonlyArray<Write>
+  /** Published before `invoice.created`. */
+  readonly events: ReadonlyArray<EventDraft>
+}
+
+export const noExtraWrites: ExtraWrites = { writes: [], events: [] }
+
+export const newInvoice = (
+  input: NewInvoice,
+  settings: InvoiceSettings,
+  id: InvoiceId,
+  nowMillis: number
+): InvoiceState => {
+  const createdAt = Math.floor(nowMillis / 1000)
+  const expiresAt = Math.floor((nowMillis + (input.expiresInMillis ?? settings.invoice_default_expires_in)) / 1000)
+  const policy = {
+    ...policyOf(settings, input),
+    ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance })
+  }
+  return {
+    id,
+    merchantId: input.merchantId,
+    environment: input.environment,
+    version: 1,
+    status: "unpaid",
+    type: input.commerce ? "commerce" : "standard",
+    amount: input.amount,
+    amountPaid: usdMillis(0n),
+    customerId: input.customerId,
+    payerWalletAddress: null,
+    payerWalletNetwork: null,
+    orderId: input.orderId ?? null,
+    expiresAt,
+    createdAt,
+    paidAt: null,
+    lastPaymentAt: null,
+    metadata: input.metadata,
+    policy,
+    details: input.details,
+    graceEnded: false,
+    dueAt: expiresAt
+  }
+}

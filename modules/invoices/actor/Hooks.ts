@@ -1,0 +1,113 @@
+/** Hooks: what other modules keep of an invoice changes in the invoice's own commit. */
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Write } from "../../../runtime/Commit.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
+import { type Aggregate, type Command, decide, type Decision, type InvoiceState } from "../machine.ts"
+
+/** Something that happened to what another module keeps of an invoice; its tag is that module's. */
+export interface InvoiceFact {
+  readonly _tag: string
+}
+
+/** A change as a hook sees it, before its commit. */
+export interface HookInput {
+  readonly before: Aggregate
+  readonly decision: Decision
+  /** Facts of the change itself and of the hooks before this one. */
+  readonly facts: ReadonlyArray<InvoiceFact>
+  /** Epoch seconds of the merchant's time. */
+  readonly now: number
+}
+
+/** What a hook adds to the commit of a change. */
+export interface HookResult {
+  /** Decided after those of the change. */
+  readonly commands?: ReadonlyArray<Command>
+  readonly writes?: ReadonlyArray<Write>
+  /** Published after the invoice's own. */
+  readonly events?: ReadonlyArray<EventDraft>
+  /** For the hooks after it, and for the caller of the change. */
+  readonly facts?: ReadonlyArray<InvoiceFact>
+  /** Run once the commit is there; a process that ends before it leaves it out, so it is no more than a hint. */
+  readonly afterCommit?: Effect.Effect<void>
+}
+
+/** Changes what another module keeps of an invoice in the invoice's own commit. */
+export interface InvoiceHook {
+  /** Unique. */
+  readonly name: string
+  /**
+   * Runs for every change that does something, and again when a lost race decides anew: nothing but reads may happen
+   * here. An error refuses the whole change.
+   */
+  readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
+}
+
+/** Hooks of invoices, by late binding: run in the order they registered, which is that of the config file. */
+export class InvoiceHooks extends Context.Service<InvoiceHooks, {
+  /** For as long as the scope lives. */
+  readonly register: (hook: InvoiceHook) => Effect.Effect<void, never, Scope.Scope>
+  readonly current: () => ReadonlyArray<InvoiceHook>
+}>()("tillwire/modules/invoices/InvoiceHooks") {
+  static readonly layer = Layer.sync(InvoiceHooks, () => {
+    let hooks: ReadonlyArray<InvoiceHook> = []
+    return InvoiceHooks.of({
+      register: (hook) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            hooks = [...hooks, hook]
+          }),
+          () =>
+            Effect.sync(() => {
+              hooks = hooks.filter((each) => each !== hook)
+            })
+        ),
+      current: () => hooks
+    })
+  })
+}
+
+/** A decision with all that the hooks add to it. */
+interface HookedDecision {
+  readonly decision: Decision
+  readonly writes: ReadonlyArray<Write>
+  readonly events: ReadonlyArray<EventDraft>
+  readonly facts: ReadonlyArray<InvoiceFact>
+  readonly afterCommit: ReadonlyArray<Effect.Effect<void>>
+}
+
+/** Runs one hook after the other; what they command is decided together with what came before. */
+export const runHooks = Effect.fnUntraced(function*(
+  hooks: ReadonlyArray<InvoiceHook>,
+  before: Aggregate,
+  commands: ReadonlyArray<Command>,
+  first: Decision,
+  facts: ReadonlyArray<InvoiceFact>,
+  now: number
+): Effect.fn.Return<HookedDecision, PublicError> {
+  let all = commands
+  let combined: HookedDecision = { decision: first, writes: [], events: [], facts, afterCommit: [] }
+  for (const { run } of hooks) {
+    const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now })
+    all = [...all, ...result.commands ?? []]
+    const decision = result.commands === undefined ? combined.decision : decide(before, all, now)
+    if (decision === "not_cancelable") return yield* notCancelable(before.invoice)
+    combined = {
+      decision,
+      writes: [...combined.writes, ...result.writes ?? []],
+      events: [...combined.events, ...result.events ?? []],
+      facts: [...combined.facts, ...result.facts ?? []],
+      afterCommit: result.afterCommit === undefined
+        ? combined.afterCommit
+        : [...combined.afterCommit, result.afterCommit]
+    }
+  }
+  return combined
+})
+
+/** The invoice of an order ends with its order, so that no order waits for a payment that nobody can make. */
+export const notCancelable = ({ orderId }: InvoiceState): PublicError =>
+  orderId === null ? publicError("INVOICE_NOT_CANCELABLE") : publicError("INVOICE_NOT_CANCELABLE", {
+    message: `This invoice is part of an order: cancel it with POST /api/commerce/merchant/orders/${orderId}/cancel`
+  })

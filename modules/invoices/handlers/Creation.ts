@@ -1,0 +1,131 @@
+/** A new invoice: its body is read and checked, and its answer rendered. */
+import { Effect, Schema } from "effect"
+import { Chains } from "../../../runtime/Chains.ts"
+import { amountError } from "../../../schemas/AmountError.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { validationError } from "../../../schemas/InvalidInput.ts"
+import { metadataLimits } from "../../../schemas/Invoice.ts"
+import { readInvoiceAmount } from "../../../schemas/Money.ts"
+import { type Environment, familyOf } from "../../../schemas/Network.ts"
+import { isLocalPage } from "../../../schemas/Web.ts"
+import { Invoices, type NewInvoice } from "../actor.ts"
+import { InvoiceFields } from "../api.ts"
+import { invoiceObject, type InvoiceState } from "../machine.ts"
+import { makeSession } from "./PaymentSession.ts"
+
+const decodeFields = Schema.decodeUnknownEffect(InvoiceFields)
+
+/** Who the invoice is for. */
+interface Owner {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly commerce: boolean
+}
+
+/**
+ * Reads the body of a new invoice, in the documented order: amount format, amount range, the other fields. Unknown
+ * fields are ignored.
+ */
+const readNewInvoice = Effect.fnUntraced(function*(
+  body: Readonly<Record<string, unknown>>,
+  owner: Owner
+): Effect.fn.Return<NewInvoice, PublicError> {
+  const amount = readInvoiceAmount(body)
+  if (typeof amount === "string") return yield* amountError(amount, body)
+  const fields = yield* decodeFields(body).pipe(Effect.mapError(({ issue }) => validationError(issue)))
+  const metadata = fields.metadata ?? {}
+  yield* checkMetadata(metadata)
+  yield* checkReturnUrl(fields.payment_return_url ?? null, owner.environment)
+  return {
+    ...owner,
+    amount,
+    expiresInMillis: fields.expires_in ?? null,
+    customerId: fields.customer_id ?? null,
+    metadata,
+    details: {
+      description: fields.description ?? null,
+      title: fields.invoice_title ?? null,
+      footer: fields.invoice_footer ?? null,
+      customerEmail: fields.customer_email ?? null,
+      returnUrl: fields.payment_return_url_enabled === false ? null : fields.payment_return_url ?? null,
+      locale: fields.locale ?? null
+    },
+    toleranceBasisPoints: fields.payment_tolerance_bps ?? null,
+    acceptedNetworks: fields.accepted_networks ?? null
+  }
+})
+
+/** A payor with real money never returns to a page without TLS. Fails with `VALIDATION_ERROR`. */
+const checkReturnUrl = (url: string | null, environment: Environment): Effect.Effect<void, PublicError> =>
+  url !== null && environment === "mainnet" && isLocalPage(url)
+    ? Effect.fail(publicError("VALIDATION_ERROR", {
+      message: "payment_return_url must be an https URL: only devnet may return to http://localhost",
+      param: "payment_return_url"
+    }))
+    : Effect.void
+
+/** Holds metadata to {@link metadataLimits}. Fails with `VALIDATION_ERROR`. */
+export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
+  const refuse = (message: string) => Effect.fail(publicError("VALIDATION_ERROR", { message, param: "metadata" }))
+  const keys = Object.keys(metadata)
+  if (keys.length > metadataLimits.keys) return refuse(`metadata may have at most ${metadataLimits.keys} keys`)
+  if (keys.some((key) => key.length > metadataLimits.keyLength)) {
+    return refuse(`a metadata key may have at most ${metadataLimits.keyLength} characters`)
+  }
+  return Buffer.byteLength(JSON.stringify(metadata)) > metadataLimits.bytes
+    ? refuse(`metadata may have at most ${metadataLimits.bytes} bytes as JSON`)
+    : Effect.void
+}
+
+/**
+ * Refuses an invoice whose networks are all without a driver or a wallet to receive on: nobody could pay it. Fails with
+ * `UNSUPPORTED_NETWORK`.
+ */
+const makeNetworksCheck = Effect.gen(function*() {
+  const chains = yield* Chains
+  return Effect.fnUntraced(function*({ acceptedNetworks, environment, merchantId }: NewInvoice) {
+    if (acceptedNetworks === null) return
+    for (const network of acceptedNetworks) {
+      const hasDriver = chains.driver(network, environment) !== undefined
+      if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
+    }
+    const reason = acceptedNetworks.length === 0
+      ? `it is empty. Leave it out to accept every network that has a wallet in ${environment}`
+      : `nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}`
+    return yield* publicError("UNSUPPORTED_NETWORK", {
+      message:
+        `accepted_networks must name a network that can be paid on: ${reason}. GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
+      param: "accepted_networks"
+    })
+  })
+})
+
+/**
+ * A draft of the invoice that a body asks for, and the text of the answer: the invoice and the session its payor opens
+ * it with. Nothing is written yet.
+ */
+export const makeDraft = Effect.gen(function*() {
+  const invoices = yield* Invoices
+  const checkNetworks = yield* makeNetworksCheck
+  const sessionOf = yield* makeSession
+
+  const render = (invoice: InvoiceState) => {
+    const { sessionToken, signature, url } = sessionOf(invoice)
+    return JSON.stringify({
+      invoice_id: invoice.id,
+      payment_url: url,
+      session_token: sessionToken,
+      signature,
+      expires_at: invoice.expiresAt,
+      payment_session_headers: { "x-session-token": sessionToken, "x-signature": signature },
+      invoice: invoiceObject(invoice)
+    })
+  }
+
+  return Effect.fnUntraced(function*(body: Readonly<Record<string, unknown>>, owner: Owner) {
+    const newInvoice = yield* readNewInvoice(body, owner)
+    yield* checkNetworks(newInvoice)
+    const draft = yield* invoices.draft(newInvoice)
+    return { draft, text: render(draft.invoice) }
+  })
+})

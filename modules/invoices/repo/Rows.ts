@@ -1,0 +1,194 @@
+/** Rows of invoices, payments and exceptions: written for the commit, and read back. */
+import type { Write } from "../../../runtime/Commit.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { Aggregate, Decision, ExceptionDraft, InvoiceState, PaymentSettlement, PaymentState } from "../machine.ts"
+
+export type Row = Readonly<Record<string, any>>
+
+const number = (value: bigint | number | null): number | null => (value === null ? null : Number(value))
+
+export const invoiceWrite = (invoice: InvoiceState): Write => ({
+  table: "invoices",
+  row: {
+    merchant_id: invoice.merchantId,
+    id: invoice.id,
+    version: invoice.version,
+    environment: invoice.environment,
+    status: invoice.status,
+    type: invoice.type,
+    amount: invoice.amount.toString(),
+    amount_paid: invoice.amountPaid.toString(),
+    customer_id: invoice.customerId,
+    payer_wallet_address: invoice.payerWalletAddress,
+    payer_wallet_network: invoice.payerWalletNetwork,
+    order_id: invoice.orderId,
+    expires_at: invoice.expiresAt,
+    created_at: invoice.createdAt,
+    paid_at: invoice.paidAt,
+    last_payment_at: invoice.lastPaymentAt,
+    metadata: invoice.metadata,
+    policy: invoice.policy,
+    details: invoice.details,
+    grace_ended: invoice.graceEnded,
+    due_at: invoice.dueAt
+  }
+})
+
+export const readInvoice = (row: Row): InvoiceState => ({
+  id: row.id,
+  merchantId: row.merchant_id,
+  environment: row.environment,
+  version: Number(row.version),
+  status: row.status,
+  type: row.type,
+  amount: row.amount,
+  amountPaid: row.amount_paid,
+  customerId: row.customer_id,
+  payerWalletAddress: row.payer_wallet_address,
+  payerWalletNetwork: row.payer_wallet_network,
+  orderId: row.order_id,
+  expiresAt: Number(row.expires_at),
+  createdAt: Number(row.created_at),
+  paidAt: number(row.paid_at),
+  lastPaymentAt: number(row.last_payment_at),
+  metadata: row.metadata,
+  policy: row.policy,
+  details: row.details,
+  graceEnded: row.grace_ended,
+  dueAt: number(row.due_at)
+})
+
+const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({
+  table: "invoice_payments",
+  row: {
+    merchant_id: invoice.merchantId,
+    id: payment.id,
+    version: payment.version,
+    ordinal: payment.ordinal,
+    invoice_id: invoice.id,
+    environment: invoice.environment,
+    status: payment.status,
+    network: payment.network,
+    token_id: payment.tokenId,
+    token_decimals: payment.tokenDecimals,
+    tx_hash: payment.txHash,
+    sender: payment.sender,
+    units: payment.units.toString(),
+    amount: payment.amount.toString(),
+    seen_at: payment.seenAt,
+    created_at: payment.createdAt,
+    confirmed_at: payment.confirmedAt,
+    settlement: payment.settlement === null ? null : settlementJson(payment.settlement),
+    refunded: payment.refunded.toString(),
+    metadata: payment.metadata
+  }
+})
+
+/** Amounts as text, so that no digit is lost. */
+const settlementJson = (settlement: PaymentSettlement) => ({
+  ...settlement,
+  settledAmount: settlement.settledAmount?.toString() ?? null
+})
+
+/**
+ * A payment as `json_build_object` gives it: amounts as text, so that no digit is lost. A row older than version
+ * 2026-11-01 knows no token.
+ */
+export const readPayment = (row: Row): PaymentState => ({
+  id: row.id,
+  version: row.version,
+  ordinal: row.ordinal,
+  status: row.status,
+  network: row.network,
+  tokenId: row.token_id,
+  tokenDecimals: row.token_decimals,
+  txHash: row.tx_hash,
+  sender: row.sender,
+  units: BigInt(row.units),
+  amount: BigInt(row.amount) as PaymentState["amount"],
+  seenAt: row.seen_at,
+  createdAt: row.created_at,
+  confirmedAt: row.confirmed_at,
+  settlement: row.settlement === null ? null : {
+    ...row.settlement,
+    settledAmount: row.settlement.settledAmount === null ? null : usdMillis(BigInt(row.settlement.settledAmount))
+  },
+  refunded: usdMillis(BigInt(row.refunded)),
+  metadata: { ...row.metadata, token: row.metadata.token ?? null }
+})
+
+export const readAggregate = (row: Row): Aggregate => ({
+  invoice: readInvoice(row),
+  payments: row.payments.map(readPayment),
+  openExceptions: new Set<string>(row.open_exceptions)
+})
+
+/** An exception as it is opened; `id` and time come from the actor. */
+export interface NewException extends ExceptionDraft {
+  readonly id: string
+  readonly createdAt: number
+}
+
+const exceptionWrite = (invoice: InvoiceState, exception: NewException): Write => ({
+  table: "exceptions",
+  row: {
+    merchant_id: invoice.merchantId,
+    id: exception.id,
+    version: 1,
+    environment: invoice.environment,
+    type: exception.type,
+    status: "open",
+    invoice_id: invoice.id,
+    invoice_payment_id: exception.paymentId,
+    amount: exception.amount.toString(),
+    evidence: exception.evidence,
+    created_at: exception.createdAt,
+    resolved_at: null
+  }
+})
+
+/** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
+export const decisionWrites = (
+  { next, changedPayments }: Decision,
+  newExceptions: ReadonlyArray<NewException>
+): ReadonlyArray<Write> => [
+  invoiceWrite(next.invoice),
+  ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
+  ...newExceptions.map((exception) => exceptionWrite(next.invoice, exception))
+]
+
+/** The wanted state of an exception without an invoice; `isOpen` is false once its transfer was reverted. */
+export interface UnmatchedPayment {
+  /** Always the same for a transfer. */
+  readonly id: string
+  /** The merchant who must decide; `systemMerchant`: the operator must. */
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly isOpen: boolean
+  readonly evidence: ExceptionDraft["evidence"]
+}
+
+/** The write that opens, closes or reopens it at `now`; null when the stored row is in that state already. */
+export const unmatchedWrite = (
+  exception: UnmatchedPayment,
+  current: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
+  now: number
+): Write | null =>
+  (current?.isOpen ?? false) === exception.isOpen ? null : {
+    table: "exceptions",
+    row: {
+      merchant_id: exception.merchantId,
+      id: exception.id,
+      version: (current?.version ?? 0) + 1,
+      environment: exception.environment,
+      type: "unmatched_payment",
+      status: exception.isOpen ? "open" : "resolved",
+      invoice_id: null,
+      invoice_payment_id: null,
+      amount: "0",
+      evidence: exception.evidence,
+      created_at: current?.createdAt ?? now,
+      resolved_at: exception.isOpen ? null : now
+    }
+  }
