@@ -12,7 +12,9 @@ import { temporaryDirectory } from "./support/Service.ts"
 const tests = [
   "test/schemas",
   "test/tidy.test.ts",
-  "test/modules/docs/reference.test.ts",
+  "test/modules/docs",
+  "test/modules/identity",
+  "test/modules/signins",
   "test/modules/tokensources",
   "test/modules/refunds",
   "test/modules/checkout",

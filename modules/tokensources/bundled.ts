@@ -9,7 +9,8 @@ import { TokenCatalog, type TokenListing } from "../../runtime/TokenCatalog.ts"
 import {
   descriptorOf,
   Environment,
-  Family,
+  families,
+  type Family,
   familyOf,
   Network,
   networks as everyNetwork
@@ -54,7 +55,7 @@ const addressPatterns: Readonly<Record<TokenType, RegExp | null>> = {
 
 /** Families whose networks a token type lives on. */
 const typeFamilies: Readonly<Record<TokenType, ReadonlyArray<Family>>> = {
-  native: ["evm", "solana", "ton", "sui", "cardano"],
+  native: families,
   erc20: ["evm"],
   spl: ["solana"],
   sui: ["sui"],
