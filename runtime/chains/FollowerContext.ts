@@ -12,7 +12,7 @@ import { type Lookups, noLookups } from "./ReportLookups.ts"
 import type { Repair } from "./Repairs.ts"
 import { type ChainsRepo, transferWrite } from "./ChainsRepo.ts"
 import type { make as makeTargets } from "./Targets.ts"
-import type { VerificationResult } from "./Verification.ts"
+import type { VerificationResult } from "./VerificationContext.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */

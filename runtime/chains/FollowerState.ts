@@ -22,7 +22,7 @@ import {
 } from "./Confirmations.ts"
 import { isPruningConfirmed, observePruned, type PrunedBlock } from "./Repairs.ts"
 import type { ChainHeights, Cursor, RingPoint } from "./ChainsRepo.ts"
-import { type FollowerPosition, searchLag, singleSourceUpTo } from "./Verification.ts"
+import { type FollowerPosition, searchLag, singleSourceUpTo } from "./SearchSchedule.ts"
 
 /** A chain is `silent` after this long without an answer: 60 s, five blocks of the slowest network. */
 export const silenceMillis = 60_000

@@ -22,7 +22,7 @@ import { applyRepairTurn } from "./RepairTurns.ts"
 import { receiveReported } from "./ReportedTransfers.ts"
 import { type RingPoint, transferWrite } from "./ChainsRepo.ts"
 import { observeBlock, observeOlderBlock } from "./TransferObserver.ts"
-import type { VerificationResult } from "./Verification.ts"
+import type { VerificationResult } from "./VerificationContext.ts"
 
 /** Conflicts in a row on one turn before the follower starts again from its cursor, and the pause between them. */
 const conflictRetries = 10

@@ -27,7 +27,7 @@ import {
 } from "../../../runtime/chains/FollowerState.ts"
 import { pruningConfirmMillis } from "../../../runtime/chains/Repairs.ts"
 import type { Cursor, RingPoint } from "../../../runtime/chains/ChainsRepo.ts"
-import { searchLag } from "../../../runtime/chains/Verification.ts"
+import { searchLag } from "../../../runtime/chains/SearchSchedule.ts"
 
 const nowMillis = 1_000_000_000
 const fresh = initialState({

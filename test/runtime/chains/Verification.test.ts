@@ -8,7 +8,7 @@ import { Effect, Schema } from "effect"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Corroboration, JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
 import { alternateEntryId, contradictsReport, entryIds, matchEntry } from "../../../runtime/chains/TransferIdentity.ts"
-import { type BlockDecision, decideBlock } from "../../../runtime/chains/Verification.ts"
+import { type BlockDecision, decideBlock } from "../../../runtime/chains/BlockDecision.ts"
 
 const transfer = (txHash: string, change: Partial<ObservedTransfer> = {}): ObservedTransfer => ({
   txHash,
