@@ -1,6 +1,6 @@
 /**
- * What the payments of a block come to when it was read again: confirmed, taken back, undecided, and the transfers in it
- * that the journal lacks. Pure.
+ * What the payments of a block come to when it was read again: confirmed, taken back or undecided, and the transfers in
+ * it that the journal lacks. Pure.
  */
 import type { ChainPoint, Corroboration, FoundTransfer, JournalEntry, ObservedTransfer } from "../Chains.ts"
 import { transferKey } from "./TransferIdentity.ts"
