@@ -407,7 +407,7 @@ export interface InvoiceCoverage {
   readonly handling: "done" | "under_way" | "failing"
 }
 
-/** Failures of the handler after which an entry counts as failing: with the pauses between them, some 20 minutes. */
+/** Failures of the handler after which an entry counts as failing: with the pauses between them, about 17 minutes. */
 export const failingAttempts = 10
 
 export class Chains extends Context.Service<Chains, {

@@ -305,7 +305,7 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
  * was written.
  *
  * @example
- * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(replayed)
+ * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(dieOnReplay)
  */
 export const dieOnReplay = <A, E, R>(
   self: Effect.Effect<A, E, R>
@@ -328,7 +328,7 @@ export class Revocations extends Context.Service<Revocations, {
    * more.
    *
    * @example
-   * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.ended(key), (how) => end(endings[how])))
+   * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.awaitEnd(key), (how) => end(credentialEnding(key, how))))
    */
   readonly awaitEnd: (id: string) => Effect.Effect<"ended" | "unknown">
   /** Whether a key or session is good now: its owner is asked. */

@@ -94,7 +94,7 @@ export const handlers = HttpApiBuilder.group(
             createdBy: creatorOf(principal)
           }
           return yield* answerIdempotently<KeyWithSecret, PublicError>(
-            (order) => keys.create(request, order),
+            (call) => keys.create(request, call),
             ({ key, state }, now) => keyObject(state, now, key)
           )
         })
@@ -120,7 +120,7 @@ export const handlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ params, payload }) {
           const name = { ...(yield* requireMerchantScope), id: params.id }
           return yield* answerIdempotently<KeyState, PublicError>(
-            (order) => keys.change(name, changeOf(payload), order),
+            (call) => keys.change(name, changeOf(payload), call),
             keyObject
           )
         })
@@ -131,7 +131,7 @@ export const handlers = HttpApiBuilder.group(
           const name = { ...(yield* requireMerchantScope), id: params.id }
           const childKeys = payload?.child_keys ?? "keep"
           return yield* answerIdempotently<RevokedKey, PublicError>(
-            (order) => keys.revoke(name, childKeys, order),
+            (call) => keys.revoke(name, childKeys, call),
             revokedObject
           )
         })
@@ -146,7 +146,7 @@ export const handlers = HttpApiBuilder.group(
             createdBy: creatorOf(principal)
           }
           return yield* answerIdempotently<RotatedKey, PublicError>(
-            (order) => keys.rotate(name, rotation, order),
+            (call) => keys.rotate(name, rotation, call),
             rotatedObject
           )
         })

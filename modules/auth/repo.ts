@@ -139,7 +139,7 @@ const findChildren = `WITH RECURSIVE descendants AS (
   LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
   WHERE ${isInUse("k", "$3::bigint")} ORDER BY k.created_at DESC, k.id DESC`
 
-/** A key's last use, as a later note may only move on. */
+/** Stores a key's last use: the time never goes back. */
 const recordUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
   SELECT n.m, n.k, n.t FROM json_to_recordset($1::json) AS n (m integer, k text, t bigint) ORDER BY n.m, n.k
   ON CONFLICT (merchant_id, key_id) DO UPDATE SET used_at = greatest(u.used_at, excluded.used_at)`

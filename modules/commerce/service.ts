@@ -67,7 +67,7 @@ interface OrderChanged extends InvoiceFact {
   readonly order: OrderState
 }
 
-/** What else lands in the commit of an order's change. */
+/** What else is stored in the commit of an order's change. */
 export interface OrderChangeExtras {
   /** For the order's invoice. */
   readonly commands?: ReadonlyArray<Command>

@@ -33,7 +33,7 @@ export { type HookInput, type HookResult, type InvoiceFact, type InvoiceHook, In
 export { exceptionMetrics } from "./actor/Metrics.ts"
 export { type PayorRecord, PayorRecords, type ReadPayors } from "./actor/PayorRecords.ts"
 
-/** What to do to an invoice, and what of other modules must land with it. */
+/** What to do to an invoice, and what of other modules must be stored with it. */
 export interface ChangePlan {
   readonly commands: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
@@ -75,7 +75,7 @@ export class Invoices extends Context.Service<Invoices, {
   /** The invoice with its payments, by id alone: for callers who were handed the id by us. */
   readonly find: Repo["find"]
   /** The same, with the last event of it that its payor may read, as of one moment. */
-  readonly findWithLastEvent: Repo["findAsTold"]
+  readonly findWithLastEvent: Repo["findWithLastEvent"]
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
   readonly get: Repo["get"]
   readonly list: Repo["list"]
@@ -229,7 +229,7 @@ export class Invoices extends Context.Service<Invoices, {
         change,
         recordUnmatched,
         find: repo.find,
-        findWithLastEvent: repo.findAsTold,
+        findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,
         list: repo.list,
         totals: repo.totals,

@@ -154,7 +154,7 @@ export const makeRepo = Effect.gen(function*() {
   return {
     find,
     findException,
-    findAsTold: findWithLastEvent,
+    findWithLastEvent,
     get,
     list,
     totals,

@@ -1,4 +1,4 @@
-/** Quotes between the wire and the actor. */
+/** Quotes between the wire and the service. */
 import { Effect, Result, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Commit } from "../../runtime/Commit.ts"

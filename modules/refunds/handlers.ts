@@ -1,4 +1,4 @@
-/** Wire to actor and back. */
+/** Wire to service and back. */
 import { Effect } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"

@@ -9,7 +9,7 @@
  *   pending_approval ─── a cut left no more than the fee ────> awaiting_destination
  *
  * The rules in words: modules/docs/reference/refunds.md#states. What can be given back is a function of (payments,
- * refunds): all refunds together never come to more than was received. Every decision lands in the commit of a change
+ * refunds): all refunds together never come to more than was received. Every decision is stored in the commit of a change
  * of its invoice, so that no two can both be made of the same money.
  */
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -59,7 +59,7 @@ const maximumRetrySeconds = 3_600
 export const retrySeconds = ({ createdAt }: Pick<RefundState, "createdAt">, now: number): number =>
   Math.min(Math.max(now - createdAt, minimumRetrySeconds), maximumRetrySeconds)
 
-/** Refunds of one answer: as many unless asked for, and at most. */
+/** Refunds of one answer: on one page: the default and the maximum. */
 export const defaultPageSize = 20
 export const maximumPageSize = 100
 

@@ -42,7 +42,7 @@ export interface RefundRequest {
   readonly quote?: RefundQuote | null
 }
 
-/** A refund as it will be, and what must land in the commit that makes it so. */
+/** A refund as it will be, and what must be stored in the commit that makes it so. */
 export interface RefundStep {
   readonly refund: RefundState
   readonly writes: ReadonlyArray<Write>

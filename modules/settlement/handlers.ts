@@ -1,4 +1,4 @@
-/** Settlements between the internal port and the actor. */
+/** Settlements between the internal port and the service. */
 import { Effect } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"

@@ -426,7 +426,7 @@ const updateOpen = (
     case "GiveUp":
       return { commands: [], rows: [{ ...nextRow, reason: report.reason, dueAt: null }] }
     case "Retry":
-      // An operator's starts the count anew, and the driver is asked at once.
+      // An operator's retry starts the count anew, and the driver is asked at once.
       if (!isRetry) return { commands: [], rows: [{ ...nextRow, retries: 0, dueAt: nextCheck === null ? null : now }] }
       return { commands: [], rows: [{ ...nextRow, dueAt: nextCheck }] }
     default:

@@ -116,7 +116,7 @@ export const handlers = HttpApiBuilder.group(
             apiVersion: payload.api_version ?? apiVersion
           }
           return yield* answerIdempotently<EndpointWithSecret, PublicError>(
-            (order) => endpoints.create(principal, request, order),
+            (call) => endpoints.create(principal, request, call),
             ({ endpoint, secret }, now) => endpointObject(endpoint, now, secret)
           )
         })
@@ -142,7 +142,7 @@ export const handlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ params, payload }) {
           const principal = yield* CurrentPrincipal
           return yield* answerIdempotently<ManagedEndpoint, PublicError>(
-            (order) => endpoints.change(principal, params.id, changeOf(payload), order),
+            (call) => endpoints.change(principal, params.id, changeOf(payload), call),
             (endpoint, now) => endpointObject(endpoint, now)
           )
         })
@@ -152,7 +152,7 @@ export const handlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ params }) {
           const principal = yield* CurrentPrincipal
           return yield* answerIdempotently<ManagedEndpoint, PublicError>(
-            (order) => endpoints.remove(principal, params.id, order),
+            (call) => endpoints.remove(principal, params.id, call),
             (endpoint, now) => ({ ...endpointObject(endpoint, now), status: "disabled" })
           )
         })
@@ -163,7 +163,7 @@ export const handlers = HttpApiBuilder.group(
           const principal = yield* CurrentPrincipal
           const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
           return yield* answerIdempotently<EndpointWithSecret, PublicError>(
-            (order) => endpoints.rotate(principal, params.id, overlap, order),
+            (call) => endpoints.rotate(principal, params.id, overlap, call),
             ({ endpoint, secret }, now) => ({ secret, previous_secret_expires_at: overlapEnd(endpoint, now) })
           )
         })

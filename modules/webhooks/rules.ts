@@ -476,7 +476,7 @@ export const readReplay = (
 }
 
 /**
- * Failing endpoints on one page, unless asked for and at most. Each costs an operator's call up to 1,000 rows of an
+ * Failing endpoints on one page: the default and the maximum. Each costs an operator's call up to 1,000 rows of an
  * index.
  */
 export const defaultFailing = 20

@@ -65,11 +65,11 @@ export const status =
     )
   }
 
-export const sight = ({ followers, outages, repo }: JournalContext): Chains["Service"]["coverage"] =>
+export const coverage = ({ followers, outages, repo }: JournalContext): Chains["Service"]["coverage"] =>
   Effect.fnUntraced(function*(environment, invoices) {
     // The networks first: what was read of them by now is in the journal that is asked next.
     const seen = [...followers.values()].filter(({ driver }) => driver.environment === environment)
-      .map((each) => each.sight())
+      .map((each) => each.coverage())
     const isDown = (merchantId: number, network: Network) =>
       environment === "devnet" && outages.current()?.(merchantId, network) === true
     const owners = new Map(invoices.map(({ id, merchantId }) => [id, merchantId]))

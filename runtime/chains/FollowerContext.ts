@@ -39,12 +39,12 @@ export interface ReportedBlock {
   readonly done: Deferred.Deferred<void>
 }
 
-/** Blocks that a repair read, or entries it found astray: what changes, and the repair as it is after it. */
+/** Blocks that a repair read, or entries it found orphaned: what changes, and the repair as it is after it. */
 export interface RepairTurn {
   readonly _tag: "RepairTurn"
   readonly generation: number
   readonly blocks: ReadonlyArray<BlockReading>
-  readonly astray: ReadonlyArray<JournalEntry>
+  readonly orphanedEntries: ReadonlyArray<JournalEntry>
   readonly next: (credited: number) => Repair
   /** Done once it was dealt with. */
   readonly done: Deferred.Deferred<void>
@@ -98,7 +98,7 @@ const unrecorded = Metric.counter("unlisted_transfers_dropped_total", {
   description: "Transfers of tokens that are not in the catalogue, over the limits of what is recorded",
   incremental: true
 })
-const headLag = Metric.gauge("payment_detection_lag_seconds")
+const detectionLag = Metric.gauge("payment_detection_lag_seconds")
 const health = Metric.gauge("network_health")
 
 /** What the alerts are of. */
@@ -170,7 +170,7 @@ export const countUnrecorded = ({ attributes }: FollowerContext, transfers: numb
   Metric.update(Metric.withAttributes(unrecorded, attributes), transfers)
 
 export const measureLag = ({ attributes }: FollowerContext, seconds: number) =>
-  Metric.update(Metric.withAttributes(headLag, attributes), seconds)
+  Metric.update(Metric.withAttributes(detectionLag, attributes), seconds)
 
 export const measureHealth = ({ attributes }: FollowerContext, isHealthy: boolean) =>
   Metric.update(Metric.withAttributes(health, attributes), isHealthy ? 1 : 0)

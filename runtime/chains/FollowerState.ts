@@ -92,7 +92,7 @@ export interface FollowerState {
   /** Epoch milliseconds at which that look began, or earlier; null: not known. */
   readonly lookSinceMillis: number | null
   /** A block that the repair under way needs and every endpoint says it does not have any more. */
-  readonly forgotten: PrunedBlock | null
+  readonly prunedBlock: PrunedBlock | null
   /** Between a reanchor and its end the journal is not complete: no invoice may expire by it. */
   readonly isReanchoring: boolean
 }
@@ -129,7 +129,7 @@ export const initialState = (start: {
   isAtEnd: false,
   lookHasBlocks: false,
   lookSinceMillis: null,
-  forgotten: null,
+  prunedBlock: null,
   isReanchoring: false
 })
 
@@ -195,7 +195,7 @@ export type FollowerEvent =
     readonly monotonicMillis: number
   }
   /** Every endpoint said that it does not have a block any more. */
-  | { readonly _tag: "BlockForgotten"; readonly height: bigint; readonly nowMillis: number }
+  | { readonly _tag: "BlockPruned"; readonly height: bigint; readonly nowMillis: number }
   /** A node gave the block that was asked for. */
   | { readonly _tag: "BlockFound" }
   /** What the follower on another instance has stored. */
@@ -384,10 +384,10 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
       return [{ ...state, isReanchoring: event.hasGap }, []]
     case "Reanchored":
       return onReanchor(state, event)
-    case "BlockForgotten":
-      return [{ ...state, forgotten: observePruned(state.forgotten, event.height, event.nowMillis) }, []]
+    case "BlockPruned":
+      return [{ ...state, prunedBlock: observePruned(state.prunedBlock, event.height, event.nowMillis) }, []]
     case "BlockFound":
-      return [{ ...state, forgotten: null }, []]
+      return [{ ...state, prunedBlock: null }, []]
     case "CursorPeeked":
       return [onPeek(state, event), []]
     case "LeaseInspected":
@@ -437,8 +437,8 @@ export const cursorOf = (
 })
 
 /** Whether every endpoint has said for long enough that it does not have the block in question any more. */
-export const isForgotten = ({ environment, forgotten }: FollowerState, nowMillis: number): boolean =>
-  forgotten !== null && isPruningConfirmed(forgotten, environment, nowMillis)
+export const isPruned = ({ environment, prunedBlock }: FollowerState, nowMillis: number): boolean =>
+  prunedBlock !== null && isPruningConfirmed(prunedBlock, environment, nowMillis)
 
 /** The network as operators and payors are told of it. */
 export const statusOf = (state: FollowerState, nowMillis: number): NetworkStatus => {
@@ -457,7 +457,7 @@ export const statusOf = (state: FollowerState, nowMillis: number): NetworkStatus
 }
 
 /** How far the journal is complete. `hasSearch`: blocks are searched again for what an endpoint left out. */
-export const sightOf = (
+export const coverageOf = (
   state: FollowerState,
   { hasSearch, monotonicMillis, nowMillis }: {
     readonly hasSearch: boolean

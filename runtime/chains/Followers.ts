@@ -25,7 +25,7 @@ import {
   requestCheck,
   stateOf
 } from "./FollowerContext.ts"
-import { allowsAddresses, finalHeightOf, headOf, placeOf, sightOf, statusOf } from "./FollowerState.ts"
+import { allowsAddresses, coverageOf, finalHeightOf, headOf, placeOf, statusOf } from "./FollowerState.ts"
 import { handleStranded } from "./Reanchor.ts"
 import { hasGap } from "./Repairs.ts"
 import { keepRepairing } from "./RepairWorker.ts"
@@ -35,7 +35,7 @@ import { isListed } from "./TransferObserver.ts"
 import { processTurn } from "./TurnProcessor.ts"
 import { makeVerification } from "./Verification.ts"
 
-/** How long another instance takes over after this one dies. */
+/** How long after this instance dies another one takes over. */
 const leaseMillis = 6_000
 /** How often a follower looks for entries other instances made ready, and others look at its cursor. */
 const tickMillis = 1_000
@@ -50,7 +50,7 @@ export interface Follower {
   readonly driver: ChainDriver
   readonly status: () => NetworkStatus
   /** How far this instance knows that the journal is complete. */
-  readonly sight: () => NetworkCoverage
+  readonly coverage: () => NetworkCoverage
   /** Looks at once whether entries are deep enough. */
   readonly check: Effect.Effect<void>
   /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
@@ -193,8 +193,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const follower: Follower = {
     driver,
     status: () => statusOf(stateOf(context), nowMillis(context)),
-    sight: () =>
-      sightOf(stateOf(context), {
+    coverage: () =>
+      coverageOf(stateOf(context), {
         hasSearch: driver.findTransfers !== null,
         nowMillis: nowMillis(context),
         monotonicMillis: performance.now()

@@ -5,7 +5,7 @@ import type { Fence } from "../Commit.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import { dispatch, type FollowerContext, nowMillis, stateOf, write } from "./FollowerContext.ts"
-import { finalHeightOf, isForgotten } from "./FollowerState.ts"
+import { finalHeightOf, isPruned } from "./FollowerState.ts"
 import { undoBalances } from "./Reorganisations.ts"
 import {
   anchorHeight,
@@ -46,28 +46,28 @@ const hashBelow = ({ driver, watch }: FollowerContext, height: bigint, head: Cha
   )
 
 /** The lowest block that may be another one now: down the entries of the journal, until one is where it was. */
-const searchInDoubt = Effect.fnUntraced(function*(
+const findLowestUncertain = Effect.fnUntraced(function*(
   follower: FollowerContext,
   head: ChainPoint,
   oldest: bigint,
   finalBefore: bigint
 ) {
   const { environment, network, repo } = follower
-  let lowestAstray: bigint | null = null
+  let lowestOrphaned: bigint | null = null
   for (let below = oldest;;) {
     const page = yield* repo.activeEntriesBelow(network, environment, below, pageSize)
     for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
       const isThere = height <= head.height
       const hash = isThere ? yield* hashBelow(follower, height, head) : undefined
       // Nor is anything below it there any more: what can be read is found out block by block.
-      if (hash === "pruned") return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, null)
+      if (hash === "pruned") return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, null)
       if (entries[0]!.blockHash === hash) {
-        return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, height)
+        return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, height)
       }
-      lowestAstray = height
+      lowestOrphaned = height
       below = height
     }
-    if (page.length < pageSize) return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, null)
+    if (page.length < pageSize) return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, null)
   }
 })
 
@@ -95,8 +95,8 @@ const readAnchor = Effect.fnUntraced(function*(
   }
   if (anchored.failure.condition !== "block_pruned") return yield* anchored.failure
   const now = nowMillis(follower)
-  dispatch(follower, { _tag: "BlockForgotten", height, nowMillis: now })
-  if (!isForgotten(stateOf(follower), now)) return yield* anchored.failure
+  dispatch(follower, { _tag: "BlockPruned", height, nowMillis: now })
+  if (!isPruned(stateOf(follower), now)) return yield* anchored.failure
   return `no endpoint has block ${height} any more: name a later final block as \`height\`, at most ${final}`
 })
 
@@ -112,8 +112,8 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
   const anchor = yield* readAnchor(follower, chosen, head.point, final)
   if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
   const finalBefore = maxHeight(finalHeightOf(state), repair.finalBefore)
-  const inDoubt = minHeight(yield* searchInDoubt(follower, head.point, oldest, finalBefore), repair.next)
-  const lowest = minHeight(chosen, inDoubt)
+  const lowestUncertain = minHeight(yield* findLowestUncertain(follower, head.point, oldest, finalBefore), repair.next)
+  const lowest = minHeight(chosen, lowestUncertain)
   yield* undoBalances(follower, fence, lowest > 0n ? lowest - 1n : 0n)
   yield* apply(
     follower,
@@ -124,7 +124,7 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
       finalized: head.finalized,
       monotonicMillis: performance.now()
     },
-    [repairWrite(beginReanchor(repair, chosen, inDoubt, finalBefore))]
+    [repairWrite(beginReanchor(repair, chosen, lowestUncertain, finalBefore))]
   )
   yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
 })

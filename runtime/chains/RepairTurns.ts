@@ -19,8 +19,8 @@ import { hasGap, isOpen } from "./Repairs.ts"
 import { repairWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 
-/** Entries of a turn that are still as the repair read them, and still astray by the blocks that are followed. */
-const stillAstray = Effect.fnUntraced(function*(follower: FollowerContext, entries: ReadonlyArray<JournalEntry>) {
+/** Entries of a turn that are still as the repair read them, and still orphaned by the blocks that are followed. */
+const stillOrphaned = Effect.fnUntraced(function*(follower: FollowerContext, entries: ReadonlyArray<JournalEntry>) {
   const current = entries.length === 0 ? [] : yield* follower.repo.entriesById(entries.map(({ id }) => id))
   const versions = new Map(entries.map(({ id, version }) => [id, version]))
   const hashes = new Map(stateOf(follower).ring.map(({ hash, height }) => [height, hash]))
@@ -43,10 +43,10 @@ export const applyRepairTurn = Effect.fnUntraced(function*(
   const stored = (yield* repo.repairs(network, environment)).find(({ id }) => id === next.id)
   if (stored !== undefined && stored.version !== next.version - 1) return
   const finalBefore = next.finalBefore ?? finalHeightOf(stateOf(follower))
-  const astray = yield* stillAstray(follower, turn.astray)
-  const gone = astray.filter((entry) => canRevert(entry, finalBefore))
+  const orphanedEntries = yield* stillOrphaned(follower, turn.orphanedEntries)
+  const gone = orphanedEntries.filter((entry) => canRevert(entry, finalBefore))
   if (gone.length > 0) yield* revertEntries(follower, fence, gone)
-  yield* keepFinal(follower, fence, astray.filter((entry) => !canRevert(entry, finalBefore)))
+  yield* keepFinal(follower, fence, orphanedEntries.filter((entry) => !canRevert(entry, finalBefore)))
   let changes = 0
   for (const { point, time, transfers } of turn.blocks) {
     if (transfers.length === 0) continue
@@ -55,7 +55,7 @@ export const applyRepairTurn = Effect.fnUntraced(function*(
     yield* writeEntries(follower, fence, changed)
     changes += changed.length
   }
-  const after = turn.next(changes + astray.length)
+  const after = turn.next(changes + orphanedEntries.length)
   yield* write(follower, fence, [repairWrite(after)])
   if (after.kind === "reanchor") dispatch(follower, { _tag: "RepairsRead", hasGap: hasGap(after) })
   if (changes > 0) {

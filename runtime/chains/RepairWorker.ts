@@ -3,7 +3,7 @@ import { Deferred, Effect, Queue, Result, Schedule } from "effect"
 import { type BlockReading, DriverError } from "../Chains.ts"
 import { anchorOf } from "./Confirmations.ts"
 import { dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf } from "./FollowerContext.ts"
-import { headOf, isForgotten } from "./FollowerState.ts"
+import { headOf, isPruned } from "./FollowerState.ts"
 import {
   advanceRepair,
   beginReanchor,
@@ -21,7 +21,7 @@ import {
 import { findLowestHeight, restoreWatchSeconds, walletWaitSeconds } from "./Restores.ts"
 
 /** Entries checked in one turn after a reanchor. */
-const astrayPage = 200
+const orphanedPage = 200
 
 /** How long a repair waits that has nothing to do now. */
 const idleMillis = 1_000
@@ -32,10 +32,10 @@ const failurePause = Schedule.min([Schedule.exponential("1 second"), Schedule.sp
 /** Hands a turn to the follower and waits until it was dealt with. `generation`: of the points that were read. */
 const handOver = Effect.fnUntraced(function*(
   { readings }: FollowerContext,
-  turn: Pick<RepairTurn, "generation" | "next"> & Partial<Pick<RepairTurn, "astray" | "blocks">>
+  turn: Pick<RepairTurn, "generation" | "next"> & Partial<Pick<RepairTurn, "orphanedEntries" | "blocks">>
 ) {
   const done = yield* Deferred.make<void>()
-  yield* Queue.offer(readings, { blocks: [], astray: [], ...turn, _tag: "RepairTurn", done })
+  yield* Queue.offer(readings, { blocks: [], orphanedEntries: [], ...turn, _tag: "RepairTurn", done })
   yield* Deferred.await(done)
 })
 
@@ -45,7 +45,7 @@ const readAgain = Effect.fnUntraced(function*(follower: FollowerContext, height:
   return anchor === undefined ? null : yield* follower.driver.readBlock(height, anchor, follower.watch)
 })
 
-const readUnlessForgotten = (follower: FollowerContext, height: bigint) =>
+const readUnlessPruned = (follower: FollowerContext, height: bigint) =>
   Effect.catchIf(
     readAgain(follower, height),
     (error) => error.condition === "block_pruned",
@@ -53,11 +53,11 @@ const readUnlessForgotten = (follower: FollowerContext, height: bigint) =>
   )
 
 /** Goes on above blocks that every endpoint has said for long enough it does not have any more. */
-const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, height: bigint) {
+const skipPruned = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, height: bigint) {
   const { network, environment } = follower
   const now = nowMillis(follower)
-  dispatch(follower, { _tag: "BlockForgotten", height, nowMillis: now })
-  if (!isForgotten(stateOf(follower), now)) {
+  dispatch(follower, { _tag: "BlockPruned", height, nowMillis: now })
+  if (!isPruned(stateOf(follower), now)) {
     return yield* new DriverError({ network, reason: `no endpoint has block ${height} any more` })
   }
   dispatch(follower, { _tag: "BlockFound" })
@@ -65,7 +65,7 @@ const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, rep
   const next = yield* findLowestHeight(minHeight(repair.to!, ring[0]!.height) + 1n, (each) =>
     each <= height
       ? Effect.succeed(true)
-      : Effect.map(readUnlessForgotten(follower, each), (block) => block === "pruned"))
+      : Effect.map(readUnlessPruned(follower, each), (block) => block === "pruned"))
   if (generation !== stateOf(follower).generation) return false
   const skip = skipBlocks(repair, next)
   yield* Effect.logError("a repair goes on without blocks that no endpoint has any more", {
@@ -81,32 +81,32 @@ const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, rep
 })
 
 /** Entries, page by page, whose block is not on the chain: the ring says it of the newest, a read of the others. */
-const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
+const revertOrphaned = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
   const { environment, network, repo } = follower
   let after = { height: -1n, id: "" }
   while (true) {
     const { generation, ring } = stateOf(follower)
-    const page = yield* repo.activeEntriesFrom(network, environment, repair.from!, after, astrayPage)
+    const page = yield* repo.activeEntriesFrom(network, environment, repair.from!, after, orphanedPage)
     const last = page.at(-1)
     if (last === undefined) return false
     const hashes = new Map<bigint, string | undefined>(ring.map(({ hash, height }) => [height, hash]))
     const unreadable = new Set<bigint>()
     for (const { height, kind } of page) {
       if (kind === "internal" || hashes.has(height) || unreadable.has(height)) continue
-      const block = yield* readUnlessForgotten(follower, height)
+      const block = yield* readUnlessPruned(follower, height)
       if (block === "pruned") unreadable.add(height)
       else hashes.set(height, block?.point.hash)
     }
-    const astray = page.filter((entry) =>
+    const orphanedEntries = page.filter((entry) =>
       entry.reorgedAfterFinality !== true && !unreadable.has(entry.height) &&
       isOrphaned(entry, hashes.get(entry.height))
     )
     // A reorganisation meanwhile: the page is read again.
     if (generation !== stateOf(follower).generation) continue
-    if (astray.length > 0) {
+    if (orphanedEntries.length > 0) {
       const version = repair.version + 1
       const next = (count: number) => ({ ...repair, credited: repair.credited + count, version })
-      yield* handOver(follower, { generation, astray, next })
+      yield* handOver(follower, { generation, orphanedEntries, next })
       return true
     }
     after = { height: last.height, id: last.id }
@@ -116,7 +116,7 @@ const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, re
 /** Whether a block is older than a restore looks for, or nobody has it any more. */
 const isTooEarly = (follower: FollowerContext, since: number, height: bigint) =>
   Effect.map(
-    readUnlessForgotten(follower, height),
+    readUnlessPruned(follower, height),
     (block) => block === "pruned" || (block !== null && block.time < since)
   )
 
@@ -134,7 +134,7 @@ const beginRestore = Effect.fnUntraced(function*(follower: FollowerContext, repa
   const from = yield* findLowestHeight(head, (height) => isTooEarly(follower, since, height))
   // Test chains begin anew and have no older blocks.
   const isCut = environment === "mainnet" && from > 0n &&
-    (yield* readUnlessForgotten(follower, from - 1n)) === "pruned"
+    (yield* readUnlessPruned(follower, from - 1n)) === "pruned"
   if (generation !== stateOf(follower).generation) return false
   const reason = isCut ? `blocks below ${from}` : null
   yield* handOver(follower, { generation, next: () => ({ ...startRestore(repair, from, head), reason }) })
@@ -158,7 +158,7 @@ const resumeReanchor = Effect.fnUntraced(function*(follower: FollowerContext, re
 const finishRepair = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
   const { generation, isAtEnd } = stateOf(follower)
   if (!isAtEnd) return false
-  if (yield* takeBackAstray(follower, repair)) return true
+  if (yield* revertOrphaned(follower, repair)) return true
   yield* handOver(follower, { generation, next: () => completeRepair({ ...repair, version: repair.version + 1 }) })
   return true
 })
@@ -173,7 +173,7 @@ const readBlocks = Effect.fnUntraced(function*(follower: FollowerContext, repair
   })
   const [first] = read
   if (Result.isFailure(first!)) {
-    if (first.failure.condition === "block_pruned") return yield* skipForgotten(follower, repair, wanted[0]!)
+    if (first.failure.condition === "block_pruned") return yield* skipPruned(follower, repair, wanted[0]!)
     return yield* first.failure
   }
   dispatch(follower, { _tag: "BlockFound" })

@@ -88,8 +88,8 @@ export const receiveReported = Effect.fnUntraced(function*(
   const inBlock = new Set(transfers.map(transferKey))
   const wanted = entries.map(transferKey)
   const { changed, covered } = yield* observeOlderBlock(follower, transfers, { ...point, time }, wanted)
-  const isCredited = entries.filter((entry) => covered.has(transferKey(entry))).map(({ id }) => id)
-  yield* endReports(follower, fence, isCredited, "its amount was credited before, by comparing balances")
+  const creditedIds = entries.filter((entry) => covered.has(transferKey(entry))).map(({ id }) => id)
+  yield* endReports(follower, fence, creditedIds, "its amount was credited before, by comparing balances")
   if (changed.length > 0) {
     yield* write(follower, fence, changed.map((entry) => transferWrite(entry)))
     yield* follower.wakeHandler

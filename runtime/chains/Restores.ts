@@ -15,7 +15,7 @@ export const maximumSkip = 1_000
 /** Addresses of each wallet that are watched from the backup's counter on. */
 export const restoreWatchCount = 1_000
 
-/** For so long after the declaration. */
+/** Seconds after the declaration for which those addresses are watched: 7 days. */
 export const restoreWatchSeconds = 7 * 86_400
 
 /**

@@ -25,7 +25,7 @@ export const verifyTokenDecimals = (
     const { environment, network, tokenDecimals } = driver
     if (tokenDecimals === null) return
     yield* catalog.requireVerifiedDecimals(network, environment)
-    /** Which failure each unread contract's last one was, counted over all of them. */
+    /** The number of each unread contract's last failure, counted over all contracts. */
     const lastFailure = new Map<number, number>()
     let failures = 0
     /** Epoch milliseconds at which there was no contract. */

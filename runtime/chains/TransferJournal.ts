@@ -16,7 +16,7 @@ import { Leases } from "../Leases.ts"
 import { single } from "../Registry.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { reconcile } from "./BalanceComparisons.ts"
-import { chainsAhead, register, sight, status } from "./ChainRegistry.ts"
+import { chainsAhead, coverage, register, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
 import { dispatchTransfers } from "./TransferDispatcher.ts"
@@ -99,7 +99,7 @@ const make = Effect.gen(function*() {
     target: target(journal),
     targets: targets(journal),
     isReceiveAddress: isReceiveAddress(journal),
-    coverage: sight(journal),
+    coverage: coverage(journal),
     transfers: journal.repo.transfersOfInvoice,
     onTransfer: onTransfer(journal),
     markHandled: (entry, requiredDepth) =>

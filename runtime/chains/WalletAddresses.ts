@@ -12,8 +12,8 @@ import { restoreWatchSeconds } from "./Restores.ts"
 import type { ChainsRepo, WalletAddress } from "./ChainsRepo.ts"
 
 /**
- * Addresses of each wallet that are watched though nobody was given them: fewer may be lost without a word of the
- * operator.
+ * Addresses of each wallet that are watched though nobody was given them: a backup may lose fewer than this without a
+ * call of `chains.restored`.
  */
 export const watchAheadCount = 20
 

@@ -82,7 +82,7 @@ export const encode = (
     const shape = shapes.get(table)
     if (shape === undefined) throw new Error(`Table "${table}" is not on the list of tables that commits write to`)
     if (!Number.isSafeInteger(row.version) || row.version < 1) throw new Error(`"${table}": version ${row.version}`)
-    conflictKeys.push(shape.key.reduce((claim, column) => `${claim}\n${String(row[column])}`, table))
+    conflictKeys.push(shape.key.reduce((key, column) => `${key}\n${String(row[column])}`, table))
     const json = JSON.stringify(row)
     size += json.length
     return { table: shape.place, json }
@@ -114,7 +114,7 @@ export const encode = (
 
 /**
  * Takes the next batch out of `waiting`, oldest first: at most {@link maximumBatch} commits and
- * {@link maximumBatchBytes}, no two with a claim in common; what has to wait keeps its place.
+ * {@link maximumBatchBytes}, no two with a conflict key in common; what has to wait keeps its place.
  */
 export const takeBatch = <A extends { readonly encoded: EncodedCommit }>(waiting: Array<A>): Array<A> => {
   const batch: Array<A> = []
@@ -128,13 +128,13 @@ export const takeBatch = <A extends { readonly encoded: EncodedCommit }>(waiting
     const { conflictKeys } = next.encoded
     size += next.encoded.size
     if (size > maximumBatchBytes && batch.length > 0) break
-    if (conflictKeys.some((claim) => takenKeys.has(claim))) {
+    if (conflictKeys.some((key) => takenKeys.has(key))) {
       size -= next.encoded.size
       remaining.push(next)
     } else {
       batch.push(next)
     }
-    for (const claim of conflictKeys) takenKeys.add(claim)
+    for (const key of conflictKeys) takenKeys.add(key)
   }
   waiting.splice(0, index, ...remaining)
   return batch

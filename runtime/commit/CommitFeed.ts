@@ -3,7 +3,7 @@ import { Context, type Effect, type Scope } from "effect"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 
-/** One merchant's part of a landed flush. */
+/** One merchant's part of a stored flush. */
 export interface CommittedBatch {
   readonly merchantId: number
   /** The stream's position before the flush: whoever knows less has a gap. (0, 0) for a merchant's first event. */

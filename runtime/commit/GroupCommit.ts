@@ -171,10 +171,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         if (batch.length > 1 && monotonicMillis() < lockSearchUntil) {
           return bisect(shard, batch, { ...noTries, lockSearchUntil })
         }
-        const claims = new Set(batch.flatMap(({ encoded }) => encoded.conflictKeys))
+        const keysOfBatch = new Set(batch.flatMap(({ encoded }) => encoded.conflictKeys))
         const latestQueuedAtMillis = monotonicMillis() - maximumQueuedMillis
         const isBlocked = ({ encoded, queuedAtMillis }: PendingCommit) =>
-          queuedAtMillis < latestQueuedAtMillis || encoded.conflictKeys.some((claim) => claims.has(claim))
+          queuedAtMillis < latestQueuedAtMillis || encoded.conflictKeys.some((key) => keysOfBatch.has(key))
         const blockedCommits = shard.queue.filter(isBlocked)
         shard.queue.splice(0, shard.queue.length, ...shard.queue.filter((each) => !blockedCommits.includes(each)))
         const refused = batch.length + blockedCommits.length
@@ -249,7 +249,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
           const batch = takeBatch(shard.queue)
           yield* flushBatch(shard, batch).pipe(
             Effect.catchCause((cause) =>
-              Effect.andThen(Effect.logError("A flush died", cause), failAll(batch, Effect.failCause(cause)))
+              Effect.andThen(
+                Effect.logError("A flush failed with a defect; its commits are refused", cause),
+                failAll(batch, Effect.failCause(cause))
+              )
             )
           )
         }
@@ -277,14 +280,14 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     yield* Effect.addFinalizer(() =>
       Effect.gen(function*() {
         isClosed = true
-        for (const lane of shards) {
-          yield* failAll(lane.queue.splice(0), unavailable)
-          if (lane.writer !== undefined) yield* Fiber.await(lane.writer)
+        for (const shard of shards) {
+          yield* failAll(shard.queue.splice(0), unavailable)
+          if (shard.writer !== undefined) yield* Fiber.await(shard.writer)
         }
       })
     )
 
-    const listen = (listener: (landed: ReadonlyArray<CommittedBatch>) => void) =>
+    const listen = (listener: (batches: ReadonlyArray<CommittedBatch>) => void) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))

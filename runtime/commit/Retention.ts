@@ -1,6 +1,6 @@
 /**
  * Events are kept for 365 days, and their deliveries with them. Of each object the last event that goes is kept as a
- * snapshot, so that sums can still be counted from the events (`Recount.ts`).
+ * snapshot, so that sums can still be counted from the events (`RollupRebuild.ts`).
  *
  * Commits wait for none of it: they only add rows, and the merchant's stream row, which they lock, is written last.
  */
@@ -122,7 +122,7 @@ export const pruneMerchant = (
       return yield* sql.withTransaction(pruneTo(merchantId, cut))
     }).pipe(countPruned("events"))
     const events = yield* inBatches(batch, size)
-    // Whoever sent an event again just before it went left deliveries of nothing.
+    // An event that was sent again just before it was removed leaves deliveries without an event.
     const [stream] = yield* sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
       WHERE merchant_id = ${merchantId}`
     if (stream !== undefined) yield* pruneDeliveries(merchantId, stream)

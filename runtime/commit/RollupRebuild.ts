@@ -3,7 +3,7 @@
  *
  * The events of each merchant are walked in the order of their commits, so what was read needs no second look. Most of
  * it is read while others may still write; the rest, and the sums, under a lock that holds every commit back. What was
- * pruned of a merchant's events (`Retention.ts`) is stood for by the snapshots: as if each told of a creation.
+ * pruned of a merchant's events (`Retention.ts`) is in the snapshots: as if each told of a creation.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
  * The SQL a flush is made of, generated once from the shapes of the tables: one function that writes a batch in one
- * call, and one that names the commits of a batch that can never land. Pure text, no database.
+ * call, and one that names the commits of a batch that can never be stored. Pure text, no database.
  */
 import { createHash } from "node:crypto"
 import type { Rollup } from "../Rollups.ts"

@@ -52,8 +52,8 @@ const environmentOf = (
  * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to
  * pages of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with;
  * `TOKEN_INVALID`, `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended;
- * `SCOPE_MISMATCH` for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by
- * nothing before it.
+ * `SCOPE_MISMATCH` for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. No refusal
+ * before this point uses up the ticket.
  */
 export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
   Effect.gen(function*() {

@@ -1,5 +1,5 @@
 /**
- * What attempts say of an endpoint, beyond their deliveries: how it is, whether it is left in peace for a while, and
+ * What attempts say of an endpoint, beyond their deliveries: its health, whether its breaker opens for a while, and
  * whether it is switched off. Pure; times are epoch milliseconds of the database, which all instances share.
  *
  *   closed --70 % of 10 attempts in 5 min failed, or 5 timeouts in a row--> open for 30 s

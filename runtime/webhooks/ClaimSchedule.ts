@@ -2,7 +2,7 @@
  * When deliveries are claimed next, and whose: those of the merchants whose commits woke this instance, and those of
  * everyone once a second, which finds what a wake-up missed. Pure: time is an argument, `Deliverer.ts` claims.
  *
- * A claim passes over the endpoints of which as much is held as may be, so it may miss what a result frees while it
+ * A claim passes over the endpoints that hold their maximum already, so it may miss what a result frees while it
  * runs: the merchants of such results are claimed for once more.
  */
 

@@ -83,12 +83,12 @@ const claimNext = Effect.fnUntraced(function*(deliverer: DelivererContext) {
   const { merchants } = plan
   reschedule(deliverer, { _tag: "ClaimStarted", merchants, nowMillis })
   const claimStartedAt = yield* monotonicMillis
-  const delivery = yield* Effect.ensuring(
+  const deliveries = yield* Effect.ensuring(
     claim({ holder, merchants, slots, failingSlots: queues.freeFailingSlots(), ...queues.heldDeliveries(merchants) }),
     Effect.sync(() => reschedule(deliverer, { _tag: "ClaimEnded" }))
   )
-  reschedule(deliverer, { _tag: "RowsClaimed", found: delivery.length, slots, isScan: merchants === null })
-  queues.add(delivery, merchants, claimStartedAt + sendWithinMillis)
+  reschedule(deliverer, { _tag: "RowsClaimed", found: deliveries.length, slots, isScan: merchants === null })
+  queues.add(deliveries, merchants, claimStartedAt + sendWithinMillis)
   const { stops } = MutableRef.get(schedule)
   if (stops === 0) sendReady(deliverer)
   return 0
@@ -156,7 +156,7 @@ const make = (drainMillis: number) =>
     const oneClaim = yield* Semaphore.make(1)
     const fibers = yield* FiberSet.make()
     const runFiber = yield* FiberSet.runtime(fibers)()
-    const deliverer = yield* makeContext((delivery) => void runFiber(delivery))
+    const deliverer = yield* makeContext((effect) => void runFiber(effect))
     const { queues, transports, wake } = deliverer
 
     /** What was not sent goes back at once, what is on its way gets its time; then all of it is written. */

@@ -37,7 +37,7 @@ export interface DelivererContext {
   /** Opens when a claim may find something. */
   readonly wake: Latch.Latch
   /** Starts a delivery that a stop waits for. */
-  readonly run: (delivery: Effect.Effect<void>) => void
+  readonly run: (effect: Effect.Effect<void>) => void
 }
 
 /** Takes an event into the schedule of claims. */

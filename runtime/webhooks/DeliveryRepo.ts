@@ -29,7 +29,7 @@ export const maximumFailingInFlight = maximumInFlight / 4
 
 /**
  * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times
- * what an attempt may take, and no longer, because for so long those of an instance that was killed wait.
+ * what an attempt may take, and no longer, because the deliveries of an instance that was killed wait that long.
  */
 export const leaseSeconds = 30
 
@@ -104,7 +104,7 @@ export interface EndpointReport {
 export interface HealthWrite {
   readonly report: EndpointReport
   readonly health: EndpointHealth
-  /** Let go of with this, unless it was claimed of again meanwhile. */
+  /** The lease to release with this write, unless another claim extended it meanwhile. */
   readonly release: EndpointLease | undefined
 }
 

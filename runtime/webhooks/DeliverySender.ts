@@ -9,7 +9,7 @@ import type { Transports } from "./Transports.ts"
 /** An answer counts within 10 s: receivers that need longer answer first and work then. */
 export const attemptTimeoutMillis = 10_000
 
-/** Secrets remembered as they sign, at most. */
+/** Signing keys in the cache, at most. */
 const maximumOpened = 4_096
 
 /** Sealed secrets as they sign: opened once, not for each delivery; undefined where one cannot be opened. */

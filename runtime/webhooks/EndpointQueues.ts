@@ -1,10 +1,10 @@
 /**
  * What this instance has claimed: a queue for each endpoint, rows that wait in it and rows that are on their way.
  * Claiming ahead saves a round trip for each delivery; the limits of sending are kept here, and as one instance leases
- * it at a time, they hold over all of them. No effects.
+ * an endpoint at a time, they hold over all of them. No effects.
  *
- * A row is held from its claim until its result is written; a slot, and a place in its queue, it takes from its sending
- * until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
+ * A row is held from its claim until its result is written; it takes a slot, and a place in its queue, from its
+ * sending until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
  */
 import type { AttemptOutcome } from "./RetryPolicy.ts"
 import {
@@ -61,7 +61,7 @@ export const makeEndpointQueues = () => {
   let sending = 0
   let unwritten = 0
 
-  /** Rows of a queue with which a claim passes it over. */
+  /** Rows of a queue from which on a claim passes over its endpoint. */
   const capacity = ({ single }: EndpointQueue): number => (single ? 1 : maximumHeldPerEndpoint)
 
   const markReady = (queue: EndpointQueue): void => {

@@ -53,7 +53,7 @@ export interface ResultListener {
   readonly onWriteStart: () => void
   /** Leases to release with these results. */
   readonly leasesToRelease: (results: ReadonlyArray<FinishedDelivery>) => ReadonlyArray<EndpointLease>
-  /** They are written, or it was long ago that they could not be. */
+  /** They are written, or could not be, and the time of a lease has passed since. */
   readonly onWritten: (results: ReadonlyArray<FinishedDelivery>) => void
 }
 
@@ -141,7 +141,7 @@ export const makeResultWriter = Effect.fnUntraced(function*(listener: ResultList
     const finished = batch.map(({ result: { delivery }, wasSent }) => ({ delivery, wasSent }))
     const results = batch.map((result) => result.result)
     const released = listener.leasesToRelease(finished)
-    const byId = new Map(released.map((lane) => [lane.endpointId, lane]))
+    const byId = new Map(released.map((lease) => [lease.endpointId, lease]))
     const notify = Effect.sync(() => listener.onWritten(finished))
     return writeResults(results, released).pipe(
       Effect.retry(retrySchedule),

@@ -1,4 +1,4 @@
-/** What ends and what is forgotten of deliveries: those nobody took for 72 hours, and attempts after 30 days. */
+/** What ends and what is forgotten of deliveries: those that waited 72 hours behind an open breaker, and attempts after 30 days. */
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
@@ -17,7 +17,7 @@ const pruningPause = "1 hour"
 /** Endpoints looked at by one statement. */
 const endpointsPage = 1_000
 
-/** Told of a delivery that waited too long: its last answer, if it ever had one, stays beside it. */
+/** `last_error` of a delivery that waited too long: its last answer, if it ever had one, stays beside it. */
 export const expiredError = "not sent within 72 hours: the endpoint failed, and nothing was sent to it meanwhile"
 
 const expiredDeliveries = Metric.counter("webhook_deliveries_expired_total", {
@@ -37,19 +37,21 @@ const forEachEndpointPage = <R>(
   page: (
     after: EndpointKey
   ) => Effect.Effect<
-    { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined },
+    { readonly endpoints: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined },
     SqlError.SqlError,
     R
   >,
-  act: (lanes: ReadonlyArray<EndpointKey>) => Effect.Effect<number, SqlError.SqlError, R>
+  act: (endpoints: ReadonlyArray<EndpointKey>) => Effect.Effect<number, SqlError.SqlError, R>
 ): Effect.Effect<number, SqlError.SqlError, R> =>
   Effect.gen(function*() {
     let after: EndpointKey | undefined = { m: -1, e: "" }
     let all = 0
     while (after !== undefined) {
-      const { lanes, last }: { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined } =
-        yield* page(after)
-      if (lanes.length > 0) all += yield* act(lanes)
+      const { endpoints, last }: {
+        readonly endpoints: ReadonlyArray<EndpointKey>
+        readonly last: EndpointKey | undefined
+      } = yield* page(after)
+      if (endpoints.length > 0) all += yield* act(endpoints)
       after = last
     }
     return all
@@ -66,7 +68,7 @@ export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlC
     sql<EndpointKey>`SELECT merchant_id AS m, endpoint_id AS e FROM webhook_lanes
       WHERE (merchant_id, endpoint_id) > (${m}::integer, ${e}) AND open_until IS NOT NULL
       ORDER BY merchant_id, endpoint_id LIMIT ${endpointsPage}`.pipe(
-      Effect.map((lanes) => ({ lanes, last: lanes.length < endpointsPage ? undefined : lanes.at(-1) }))
+      Effect.map((endpoints) => ({ endpoints, last: endpoints.length < endpointsPage ? undefined : endpoints.at(-1) }))
     )
   const batch = ({ e, m }: EndpointKey) =>
     sql<{ readonly failed: number }>`SELECT webhook_expire_v1(${m}::integer, ${e},
@@ -76,8 +78,11 @@ export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlC
     )
   return yield* forEachEndpointPage(
     openBreakers,
-    (lanes) =>
-      Effect.map(Effect.forEach(lanes, (lane) => inBatches(batch(lane))), (failed) => failed.reduce((a, b) => a + b, 0))
+    (endpoints) =>
+      Effect.map(
+        Effect.forEach(endpoints, (endpoint) => inBatches(batch(endpoint))),
+        (failed) => failed.reduce((a, b) => a + b, 0)
+      )
   )
 })
 
@@ -106,22 +111,24 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
     ).pipe(
       sql.withTransaction,
       Effect.map((rows) => ({
-        lanes: rows.filter(({ is_old }) => is_old),
+        endpoints: rows.filter(({ is_old }) => is_old),
         last: rows.length < endpointsPage ? undefined : rows.at(-1)
       }))
     )
-  const batch = (lanes: ReadonlyArray<EndpointKey>) =>
+  const batch = (endpoints: ReadonlyArray<EndpointKey>) =>
     Effect.andThen(
       preferIndexScans,
       sql`DELETE FROM webhook_attempts WHERE ctid = ANY (ARRAY(
-        SELECT a.ctid FROM unnest(${lanes.map(({ m }) => m)}::integer[], ${lanes.map(({ e }) => e)}::text[]) AS l(m, e)
+        SELECT a.ctid FROM unnest(${endpoints.map(({ m }) => m)}::integer[], ${
+        endpoints.map(({ e }) => e)
+      }::text[]) AS l(m, e)
         CROSS JOIN LATERAL (
           SELECT a.ctid FROM webhook_attempts a
           WHERE a.merchant_id = l.m AND a.endpoint_id = l.e AND a.ended_at < ${old}
           ORDER BY a.ended_at LIMIT ${batchSize}) a
         LIMIT ${batchSize})) RETURNING 1`
     ).pipe(sql.withTransaction, Effect.map((rows) => rows.length), countPruned("webhook_attempts"))
-  return yield* forEachEndpointPage(endpointsWithOld, (lanes) => inBatches(batch(lanes)))
+  return yield* forEachEndpointPage(endpointsWithOld, (endpoints) => inBatches(batch(endpoints)))
 })
 
 /** Both, for as long as the service runs. */

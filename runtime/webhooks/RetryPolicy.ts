@@ -34,7 +34,7 @@ export type Outcome =
   }
   /** Refused, reset, timed out, or an address that is not allowed. */
   | { readonly _tag: "Unanswered"; readonly reason: string; readonly timedOut: boolean }
-  /** Resolver, proxy, shutdown: spends no attempt. */
+  /** Resolver, proxy: spends no attempt. */
   | { readonly _tag: "OwnFault"; readonly reason: string }
 
 /** How an attempt counts that spent one of its delivery's tries. */

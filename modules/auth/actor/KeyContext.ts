@@ -83,7 +83,7 @@ export const requireMerchant = ({ repo }: KeyContext, id: number) =>
       ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
       : Effect.succeed(merchant))
 
-/** Of two commits that carry the merchant's row only one lands, so what was counted of its keys still holds. */
+/** Of two commits that carry the merchant's row only one is stored, so what was counted of its keys still holds. */
 export const touchMerchant = (merchant: MerchantState): Write =>
   Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
 

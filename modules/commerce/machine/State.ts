@@ -99,7 +99,7 @@ export interface OrderState {
   readonly payment: OrderPaymentState
   /** Ids of the payments that must be settled; empty until the invoice is paid. */
   readonly paidBy: ReadonlyArray<string>
-  /** usd_millis that arrived: what counts, and what came too late to. */
+  /** usd_millis that arrived: what counts, and what came too late to count. */
   readonly received: UsdMillis
   /** usd_millis of it that came too late. */
   readonly receivedLate: UsdMillis
@@ -163,7 +163,7 @@ export interface RefundRequest {
   readonly lateOnly: boolean
 }
 
-/** What to commit: the order as it will be, and what must land with it. */
+/** What to commit: the order as it will be, and what must be stored with it. */
 export interface OrderDecision {
   readonly next: OrderState
   /** For the invoice, in the same commit. */

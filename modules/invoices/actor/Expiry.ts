@@ -28,11 +28,11 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
 
   /** What was read of the networks of each invoice, by its id: one query for each environment. */
   const scanProgressOf = Effect.fnUntraced(function*(invoices: ReadonlyArray<Aggregate>) {
-    const sights = yield* Effect.forEach(
+    const coverages = yield* Effect.forEach(
       Map.groupBy(invoices.map(({ invoice }) => invoice), ({ environment }) => environment),
       ([environment, group]) => chains.coverage(environment, group)
     )
-    return new Map(sights.flatMap((each) => [...each]))
+    return new Map(coverages.flatMap((each) => [...each]))
   })
 
   /** Block times follow the system's clock: they are shifted by the seconds that the merchant's clock is ahead. */

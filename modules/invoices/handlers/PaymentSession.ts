@@ -4,7 +4,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { PayorSessions } from "../../auth/plugin.ts"
 import type { InvoiceState } from "../machine.ts"
 
-/** The session a payor opens an invoice with: the same each time, while the master key is. */
+/** The session a payor opens an invoice with: the same each time, as long as the master key stays the same. */
 export const makeSession = Effect.gen(function*() {
   const sessions = yield* PayorSessions
   const { publicUrl } = yield* Settings

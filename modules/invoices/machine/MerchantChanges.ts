@@ -38,7 +38,7 @@ export const amend = (
  * Metadata after a change by key: null removes a key, and in place of the whole all of them; what is absent stays.
  *
  * @example
- * amendedMetadata({ a: 1, b: 2 }, { b: null, c: 3 }) // => { a: 1, c: 3 }
+ * mergeMetadata({ a: 1, b: 2 }, { b: null, c: 3 }) // => { a: 1, c: 3 }
  */
 export const mergeMetadata = (before: Metadata, change: Metadata | null): Metadata =>
   change === null

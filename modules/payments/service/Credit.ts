@@ -17,7 +17,7 @@ import type { Aggregate, Command, IncomingTransfer, Invoices, InvoiceState } fro
 import { PaymentQuotes, valuation } from "../../quotes/plugin.ts"
 import { isDustBeyondLimit, lockedRateAt, needsAgreement, needsPrice, rejectionReason, seenAtOf } from "../rules.ts"
 
-/** Tries to price a confirmed payment before an operator is asked, at pauses that grow to 5 min: about half an hour. */
+/** Tries to price a confirmed payment before an operator is asked, at pauses that grow to 5 min: about 17 minutes. */
 export const pricingTries = 10
 
 /**

@@ -94,7 +94,7 @@ export class PayorApi extends Context.Service<PayorApi, {
       /** Fails unless there is an invoice whose session lives. */
       const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
         if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
-        // A session ends by the system's clock: one that is ahead must not take a payor's way back.
+        // A session ends by the system's clock: a merchant's clock that is ahead must not end it early.
         const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const end = sessionEnd(aggregate.invoice)
         return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
@@ -138,7 +138,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
         const targets = yield* targetsByFamily(invoice)
         const policy = yield* policies.get(merchantId, environment)
-        // By which prices are told to be old: they come by the system's clock.
+        // Prices carry the system's time, so their age is measured by it.
         const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
         const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))

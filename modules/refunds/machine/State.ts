@@ -89,7 +89,7 @@ export interface RefundContext {
 
 export type Fees = Readonly<Record<Network, UsdMillis>>
 
-/** A refund as it will be, and what must land with it. */
+/** A refund as it will be, and what must be stored with it. */
 export interface RefundDecision {
   readonly next: RefundState
   /** For the invoice: which payment gives how much. */

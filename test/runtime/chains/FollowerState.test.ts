@@ -9,6 +9,7 @@ import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import {
   allowsAddresses,
   catchUpLimitMillis,
+  coverageOf,
   cursorOf,
   firstAnswerMillis,
   type FollowerAction,
@@ -17,9 +18,8 @@ import {
   headOf,
   idleCursorMillis,
   initialState,
-  isForgotten,
+  isPruned,
   placeOf,
-  sightOf,
   silenceMillis,
   statusOf,
   step,
@@ -201,9 +201,13 @@ describe("how far a follower has seen", () => {
   it("is nothing while the endpoints are on different branches, and known again when they agree", () => {
     const at = { hasSearch: false, nowMillis, monotonicMillis: 0 }
     const apart = after(started({ answeredAt: nowMillis }), { _tag: "ConditionFound", condition: "disagreement" })
-    assert.deepStrictEqual(sightOf(apart, at), { network: "base", seenUntil: null, isAdvancing: false })
+    assert.deepStrictEqual(coverageOf(apart, at), { network: "base", seenUntil: null, isAdvancing: false })
     const together = after(apart, { _tag: "ConditionFound", condition: "ok" })
-    assert.deepStrictEqual(sightOf(together, at), { network: "base", seenUntil: point(10).time - 1, isAdvancing: true })
+    assert.deepStrictEqual(coverageOf(together, at), {
+      network: "base",
+      seenUntil: point(10).time - 1,
+      isAdvancing: true
+    })
   })
 })
 
@@ -377,16 +381,16 @@ describe("depths are looked at", () => {
 })
 
 describe("a block that every endpoint says it does not have", () => {
-  it("is believed to be forgotten after ten minutes without another word, counted for one block at a time", () => {
+  it("is believed to be prunedBlock after ten minutes without another word, counted for one block at a time", () => {
     const limit = pruningConfirmMillis.mainnet
     const told = (height: bigint, atMillis: number): FollowerEvent => ({
-      _tag: "BlockForgotten",
+      _tag: "BlockPruned",
       height,
       nowMillis: atMillis
     })
     const state = afterAll(fresh, told(5n, 0), told(5n, limit))
-    assert.isTrue(isForgotten(state, limit))
-    assert.isFalse(isForgotten(afterAll(fresh, told(5n, 0), told(6n, limit)), limit))
-    assert.isFalse(isForgotten(afterAll(fresh, told(5n, 0), { _tag: "BlockFound" }, told(5n, limit)), limit))
+    assert.isTrue(isPruned(state, limit))
+    assert.isFalse(isPruned(afterAll(fresh, told(5n, 0), told(6n, limit)), limit))
+    assert.isFalse(isPruned(afterAll(fresh, told(5n, 0), { _tag: "BlockFound" }, told(5n, limit)), limit))
   })
 })

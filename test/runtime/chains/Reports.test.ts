@@ -265,7 +265,7 @@ describe("looks for reported transfers", () => {
     assert.strictEqual(lookupPauseMillis("mainnet", 50), 300_000)
   })
 
-  it("are forgotten once the transfer is found", () => {
+  it("are prunedBlock once the transfer is found", () => {
     const missedOnce = found(noLookups, "missed", 0).lookups
     assert.deepStrictEqual(found(missedOnce, "found", 1), { lookups: noLookups, expiredIds: [] })
   })

@@ -1,5 +1,5 @@
 /**
- * Goal: no payment counts that most endpoints do not show, none is forgotten that most of them do, and a report that is
+ * Goal: no payment counts that most endpoints do not show, none is prunedBlock that most of them do, and a report that is
  * wrong about a transfer stands in nobody's way.
  * Method: any readings of a block by three endpoints, against what each of them really showed.
  */
