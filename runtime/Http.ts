@@ -328,7 +328,8 @@ export class Revocations extends Context.Service<Revocations, {
    * more.
    *
    * @example
-   * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.awaitEnd(key), (how) => end(credentialEnding(key, how))))
+   * const closing = Effect.flatMap(revocations.awaitEnd(key), (how) => end(credentialEnding(key, how)))
+   * yield* Effect.raceFirst(serve(stream), closing)
    */
   readonly awaitEnd: (id: string) => Effect.Effect<"ended" | "unknown">
   /** Whether a key or session is good now: its owner is asked. */

@@ -31,8 +31,8 @@ export class Merchants extends Context.Service<Merchants, {
   /** A merchant that is not there yet, and the row that makes it: for the commit of the caller. */
   readonly draft: (name: string) => Effect.Effect<{ readonly merchant: MerchantState; readonly write: Write }>
   /**
-   * The merchant's row, changed in nothing but its version: of two commits that carry it only one is stored, so what was
-   * counted of the merchant's things before still holds.
+   * The merchant's row, changed in nothing but its version: of two commits that carry it only one is stored, so what
+   * was counted of the merchant's things before still holds.
    */
   readonly touch: (merchant: MerchantState) => Write
 }>()("tillwire/modules/auth/Merchants") {

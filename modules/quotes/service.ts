@@ -47,8 +47,9 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
    * What `amountRemaining` costs in `token` now: a wire object of exactly the contract's fields, for 300 s.
    *
    * A quote of the same route and amount with more than 30 s left is given again, with `write: null`; only a quote that
-   * the payor sees again, after one of another route, is written once more, so that {@link current} finds it. Otherwise `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price, or
-   * while the network cannot be watched, the object says `unavailable`, and `row` and `write` are null. Errors: none.
+   * the payor sees again, after one of another route, is written once more, so that {@link current} finds it. Otherwise
+   * `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price, or while the
+   * network cannot be watched, the object says `unavailable`, and `row` and `write` are null. Errors: none.
    */
   readonly issue: (request: {
     readonly merchantId: number

@@ -9,8 +9,8 @@
  *   pending_approval ─── a cut left no more than the fee ────> awaiting_destination
  *
  * The rules in words: modules/docs/reference/refunds.md#states. What can be given back is a function of (payments,
- * refunds): all refunds together never come to more than was received. Every decision is stored in the commit of a change
- * of its invoice, so that no two can both be made of the same money.
+ * refunds): all refunds together never come to more than was received. Every decision is stored in the commit of a
+ * change of its invoice, so that no two can both be made of the same money.
  */
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { usdDecimal, type UsdMillis, usdMillis } from "../../schemas/Money.ts"

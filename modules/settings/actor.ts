@@ -41,8 +41,8 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
   /** The same, read now. */
   readonly read: (merchantId: number, environment: Environment) => Effect.Effect<MerchantSettingsObject>
   /**
-   * Commits a change and answers what holds then; `reply` is made of it and is stored in the same commit. A lost race is
-   * decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of two changes at once, neither undoes the other. Errors:
+   * Commits a change and answers what holds then; `reply` is made of it and is stored in the same commit. A lost race
+   * is decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of two changes at once, neither undoes the other. Errors:
    * `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED` for a default environment that is not served, `ENVIRONMENT_FORBIDDEN`
    * for another one than it is unless `movesDefault`.
    */

@@ -86,7 +86,9 @@ export const handlers = HttpApiBuilder.group(
       return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, requestedEnvironment))
     })
 
-    /** Changes the policy of `environment` and answers what `body` makes of it; the reply is stored in the same commit. */
+    /**
+     * Changes the policy of `environment` and answers what `body` makes of it; the reply is stored in the same commit.
+     */
     const change = Effect.fnUntraced(function*(
       { environment, merchantId }: Principal,
       decide: PolicyChange["decide"],

@@ -40,8 +40,8 @@ import {
 /** The endpoints a caller manages; one that it does not manage is as unknown (`WEBHOOK_NOT_FOUND`). */
 export class Endpoints extends Context.Service<Endpoints, {
   /**
-   * Makes an endpoint with a new secret; the answer is made of both and is stored in the same commit. The limit of 16 is
-   * exact under any concurrency: one mailbox per merchant here, and a count row with a version over all instances.
+   * Makes an endpoint with a new secret; the answer is made of both and is stored in the same commit. The limit of 16
+   * is exact under any concurrency: one mailbox per merchant here, and a count row with a version over all instances.
    * Errors: `WEBHOOK_URL_INVALID`, `WEBHOOK_LIMIT_REACHED`, `ENVIRONMENT_FORBIDDEN`, `INVALID_ENVIRONMENT`,
    * `*_NOT_ENABLED`, `VALIDATION_ERROR`.
    */

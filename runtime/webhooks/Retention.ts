@@ -1,4 +1,7 @@
-/** What ends and what is forgotten of deliveries: those that waited 72 hours behind an open breaker, and attempts after 30 days. */
+/**
+ * What ends and what is forgotten of deliveries: those that waited 72 hours behind an open breaker, and attempts after
+ * 30 days.
+ */
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"

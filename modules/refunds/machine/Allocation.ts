@@ -1,4 +1,6 @@
-/** Refunds and payments: which payment gives what was paid out, and which refund gives way to a payment that is gone. */
+/**
+ * Refunds and payments: which payment gives what was paid out, and which refund gives way to a payment that is gone.
+ */
 import { usdMillis } from "../../../schemas/Money.ts"
 import { type Aggregate, bySeenAt, type Command, type PaymentState } from "../../invoices/plugin.ts"
 import { balance } from "./Amounts.ts"

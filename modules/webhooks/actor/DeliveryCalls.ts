@@ -1,4 +1,6 @@
-/** Deliveries of the endpoints a caller manages: looked up, and sent by hand as a test, once more, or a range of them. */
+/**
+ * Deliveries of the endpoints a caller manages: looked up, and sent by hand as a test, once more, or a range of them.
+ */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"

@@ -1,4 +1,6 @@
-/** What the calls of {@link Endpoints} in actor.ts share: the ports, the order of changes, and the endpoint of a call. */
+/**
+ * What the calls of {@link Endpoints} in actor.ts share: the ports, the order of changes, and the endpoint of a call.
+ */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
 import { type Commit, type Conflict, retryConflicts, type Write } from "../../../runtime/Commit.ts"

@@ -1,7 +1,7 @@
 /**
- * Goal: no payment counts that most endpoints do not show, none is prunedBlock that most of them do, and a report that is
- * wrong about a transfer stands in nobody's way.
- * Method: any readings of a block by three endpoints, against what each of them really showed.
+ * Goal: no payment counts that most endpoints do not show, none is forgotten that most of them do, and a report that
+ * is wrong about a transfer stands in nobody's way. Method: any readings of a block by three endpoints, against what
+ * each of them really showed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
