@@ -30,7 +30,15 @@ import {
 import { InvoicesRpc } from "./rpc.ts"
 import { checkMetadata, makeDraft } from "./handlers/Creation.ts"
 import { type Extras, makeExpand, readExtras, wirePayments } from "./handlers/Expansions.ts"
-import { checkSpan, pageOfPayments, readFilter, readPage, sharedFilter, totalsBody } from "./handlers/Lists.ts"
+import {
+  checkSpan,
+  pageOfPayments,
+  type PaymentsPage,
+  readFilter,
+  readPage,
+  sharedFilter,
+  totalsBody
+} from "./handlers/Lists.ts"
 
 /** An invoice this key may see, or as unknown as any other. */
 const isVisible = (invoice: InvoiceState, principal: Principal, environment: Environment): boolean =>
@@ -69,70 +77,122 @@ const makeVisible = Effect.gen(function*() {
   }
 })
 
+/** What the routes share. */
+interface InvoiceRoutes {
+  readonly invoices: Invoices["Service"]
+  readonly expand: Effect.Success<typeof makeExpand>
+  readonly visible: Effect.Success<typeof makeVisible>
+  readonly records: PayorRecords["Service"]
+}
+
+/** What payors entered, where `expand` asks for it. */
+const payorsOf = (
+  { records }: InvoiceRoutes,
+  merchantId: number,
+  ids: ReadonlyArray<string>,
+  { names }: Extras
+) =>
+  names.has("payor") && ids.length > 0
+    ? records.read(merchantId, ids)
+    : Effect.succeed<ReadonlyMap<string, PayorRecord>>(new Map())
+
+/** The list of a merchant's invoices, or of one customer's. */
+const list = Effect.fnUntraced(function*(
+  context: InvoiceRoutes,
+  query: ListQuery,
+  customerId: string | undefined
+) {
+  const { expand, invoices } = context
+  const filter = yield* readFilter(query, customerId)
+  const page = yield* readPage(query)
+  const extras = yield* readExtras(query)
+  const [{ invoices: found, hasMore }, total] = yield* Effect.all([
+    invoices.list(filter, page),
+    invoices.count(filter)
+  ], {
+    concurrency: 2
+  })
+  const ids = found.map(({ id }) => id)
+  const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
+  const payments = wantsPayments
+    ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
+    : new Map<string, ReadonlyArray<PaymentState>>()
+  const payors = yield* payorsOf(context, filter.merchantId, ids, extras)
+  return jsonText(JSON.stringify({
+    object: "list",
+    data: yield* Effect.forEach(
+      found,
+      (invoice) => expand(invoice, payments.get(invoice.id) ?? [], extras, payors)
+    ),
+    has_more: hasMore,
+    page: query.page ?? 1,
+    limit: page.limit,
+    total
+  }))
+})
+
+/** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
+const change = Effect.fnUntraced(function*(
+  { invoices, visible }: InvoiceRoutes,
+  id: string,
+  plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
+) {
+  const { invoice } = yield* visible.byId(id)
+  const idempotency = yield* Idempotency
+  const { requestId } = yield* RequestInfo
+  const { aggregate } = yield* invoices.change(
+    invoice.id,
+    { requestId, idempotencyKey: idempotency.key },
+    (current) =>
+      Effect.map(plan(current), (command) => ({
+        commands: [command],
+        reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
+      }))
+  ).pipe(dieOnReplay)
+  return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
+})
+
+/** The payments of an invoice, newest first. */
+const paymentsOf = Effect.fnUntraced(function*(
+  { visible }: InvoiceRoutes,
+  params: { readonly id: string },
+  query: PaymentsPage & { readonly environment?: Environment }
+) {
+  const { invoice, payments } = yield* visible.byId(params.id, query.environment)
+  const page = pageOfPayments(newestFirst(payments), query)
+  if (page === null) {
+    return yield* publicError("INVALID_CURSOR", {
+      message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
+    })
+  }
+  const data = yield* wirePayments(invoice, page.payments)
+  return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
+})
+
+/** One payment, whichever invoice it is of. */
+const paymentOf = Effect.fnUntraced(function*(
+  { invoices, visible }: InvoiceRoutes,
+  params: { readonly payment_id: string },
+  query: { readonly environment?: Environment }
+) {
+  const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
+  const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
+  if (invoiceId === null) return yield* unknown
+  const { invoice, payments } = yield* visible.byId(invoiceId, query.environment).pipe(
+    Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
+  )
+  const [shown] = yield* wirePayments(invoice, payments.filter(({ id }) => id === params.payment_id))
+  return jsonText(JSON.stringify(shown))
+})
+
 export const handlers = HttpApiBuilder.group(
   InvoicesApi,
   "invoices",
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
     const draftOf = yield* makeDraft
-    const expand = yield* makeExpand
     const visible = yield* makeVisible
-    const records = yield* PayorRecords
-
-    /** What payors entered, where `expand` asks for it. */
-    const payorsOf = (merchantId: number, ids: ReadonlyArray<string>, { names }: Extras) =>
-      names.has("payor") && ids.length > 0
-        ? records.read(merchantId, ids)
-        : Effect.succeed<ReadonlyMap<string, PayorRecord>>(new Map())
-
-    const list = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
-      const filter = yield* readFilter(query, customerId)
-      const page = yield* readPage(query)
-      const extras = yield* readExtras(query)
-      const [{ invoices: found, hasMore }, total] = yield* Effect.all([
-        invoices.list(filter, page),
-        invoices.count(filter)
-      ], {
-        concurrency: 2
-      })
-      const ids = found.map(({ id }) => id)
-      const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
-      const payments = wantsPayments
-        ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
-        : new Map<string, ReadonlyArray<PaymentState>>()
-      const payors = yield* payorsOf(filter.merchantId, ids, extras)
-      return jsonText(JSON.stringify({
-        object: "list",
-        data: yield* Effect.forEach(
-          found,
-          (invoice) => expand(invoice, payments.get(invoice.id) ?? [], extras, payors)
-        ),
-        has_more: hasMore,
-        page: query.page ?? 1,
-        limit: page.limit,
-        total
-      }))
-    })
-
-    /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
-    const change = Effect.fnUntraced(function*(
-      id: string,
-      plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
-    ) {
-      const { invoice } = yield* visible.byId(id)
-      const idempotency = yield* Idempotency
-      const { requestId } = yield* RequestInfo
-      const { aggregate } = yield* invoices.change(
-        invoice.id,
-        { requestId, idempotencyKey: idempotency.key },
-        (current) =>
-          Effect.map(plan(current), (command) => ({
-            commands: [command],
-            reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
-          }))
-      ).pipe(dieOnReplay)
-      return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
-    })
+    const context: InvoiceRoutes = { invoices, expand: yield* makeExpand, visible, records: yield* PayorRecords }
 
     return group
       .handle(
@@ -161,8 +221,8 @@ export const handlers = HttpApiBuilder.group(
           return jsonText(text)
         })
       )
-      .handle("list", ({ query }) => list(query, query.customer_id))
-      .handle("listByCustomer", ({ params, query }) => list(query, params.customer_id))
+      .handle("list", ({ query }) => list(context, query, query.customer_id))
+      .handle("listByCustomer", ({ params, query }) => list(context, query, params.customer_id))
       .handle(
         "totals",
         Effect.fnUntraced(function*({ query }) {
@@ -178,8 +238,8 @@ export const handlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ params, query }) {
           const extras = yield* readExtras(query)
           const { invoice, payments } = yield* visible.byIdOrCustomer(params.customer_id, query.environment)
-          const payors = yield* payorsOf(invoice.merchantId, [invoice.id], extras)
-          return jsonText(JSON.stringify(yield* expand(invoice, newestFirst(payments), extras, payors)))
+          const payors = yield* payorsOf(context, invoice.merchantId, [invoice.id], extras)
+          return jsonText(JSON.stringify(yield* context.expand(invoice, newestFirst(payments), extras, payors)))
         })
       )
       .handle(
@@ -194,35 +254,11 @@ export const handlers = HttpApiBuilder.group(
           }))
         })
       )
-      .handle(
-        "payments",
-        Effect.fnUntraced(function*({ params, query }) {
-          const { invoice, payments } = yield* visible.byId(params.id, query.environment)
-          const page = pageOfPayments(newestFirst(payments), query)
-          if (page === null) {
-            return yield* publicError("INVALID_CURSOR", {
-              message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
-            })
-          }
-          const data = yield* wirePayments(invoice, page.payments)
-          return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
-        })
-      )
-      .handle(
-        "payment",
-        Effect.fnUntraced(function*({ params, query }) {
-          const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
-          const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
-          if (invoiceId === null) return yield* unknown
-          const { invoice, payments } = yield* visible.byId(invoiceId, query.environment).pipe(
-            Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
-          )
-          const [shown] = yield* wirePayments(invoice, payments.filter(({ id }) => id === params.payment_id))
-          return jsonText(JSON.stringify(shown))
-        })
-      )
+      .handle("payments", ({ params, query }) => paymentsOf(context, params, query))
+      .handle("payment", ({ params, query }) => paymentOf(context, params, query))
       .handle("amend", ({ params, payload }) =>
         change(
+          context,
           params.customer_id,
           Effect.fnUntraced(function*({ invoice }) {
             const { metadata: metadataChange, ...rest } = payload
@@ -232,7 +268,7 @@ export const handlers = HttpApiBuilder.group(
             return { _tag: "Amend", ...rest, metadata }
           })
         ))
-      .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
+      .handle("cancel", ({ params }) => change(context, params.id, () => Effect.succeed({ _tag: "Cancel" })))
   })
 )
 

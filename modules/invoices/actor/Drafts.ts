@@ -1,12 +1,18 @@
-/** A new invoice before its commit. */
-import type { Write } from "../../../runtime/Commit.ts"
-import type { EventDraft } from "../../../schemas/Event.ts"
+/** A new invoice before its commit, and the commit itself. */
+import { Effect } from "effect"
+import type { Commit, CommitCause, ReplyWrite, Write } from "../../../runtime/Commit.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
+import type { MerchantSettings } from "../../settings/plugin.ts"
+import { creationEvents, type InvoiceDetails, type InvoiceState, policyOf } from "../machine.ts"
+import { invoiceWrite } from "../repo.ts"
+import { count } from "./Metrics.ts"
+import type { InvoiceSettings } from "../../../schemas/MerchantSettings.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import type { InvoiceSettings } from "../../../schemas/MerchantSettings.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
-import { type InvoiceDetails, type InvoiceState, policyOf } from "../machine.ts"
 
 /** What a new invoice is made of; everything is validated by then. */
 export interface NewInvoice {
@@ -44,7 +50,7 @@ export interface ExtraWrites {
 
 export const noExtraWrites: ExtraWrites = { writes: [], events: [] }
 
-export const newInvoice = (
+const newInvoice = (
   input: NewInvoice,
   settings: InvoiceSettings,
   id: InvoiceId,
@@ -80,3 +86,39 @@ export const newInvoice = (
     dueAt: expiresAt
   }
 }
+
+/** The services that a draft takes. */
+export interface DraftContext {
+  readonly clock: MerchantClock["Service"]
+  readonly settings: MerchantSettings["Service"]
+}
+
+/** `Invoices.draft`. */
+export const draftInvoice = Effect.fnUntraced(function*({ clock, settings }: DraftContext, input: NewInvoice) {
+  const { environment, merchantId } = input
+  const nowMillis = yield* clock.nowMillis(merchantId, environment)
+  const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
+  const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
+  const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
+  return { invoice, writes: [invoiceWrite(invoice)], events: creationEvents(invoice) }
+})
+
+/** `Invoices.createWith`. */
+export const commitDraft = (
+  commit: Commit["Service"],
+  { events, invoice, writes }: InvoiceDraft,
+  extra: ExtraWrites,
+  cause: CommitCause,
+  reply: ReplyWrite | undefined
+) =>
+  Effect.andThen(
+    commit.append({
+      merchantId: invoice.merchantId,
+      environment: invoice.environment,
+      cause,
+      writes: [...writes, ...extra.writes],
+      events: [...extra.events, ...events],
+      ...(reply === undefined ? {} : { reply })
+    }),
+    count(null, invoice)
+  )

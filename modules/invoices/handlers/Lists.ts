@@ -83,12 +83,15 @@ export const readPage = (query: {
     }))
 }
 
-/** The page of an invoice's payments, newest first, that a cursor means; null for two cursors or an unknown payment. */
-export const pageOfPayments = (payments: ReadonlyArray<PaymentState>, query: {
+/** Which payments of an invoice are asked for. */
+export interface PaymentsPage {
   readonly limit?: number
   readonly starting_after?: string
   readonly ending_before?: string
-}) => {
+}
+
+/** The page of an invoice's payments, newest first, that a cursor means; null for two cursors or an unknown payment. */
+export const pageOfPayments = (payments: ReadonlyArray<PaymentState>, query: PaymentsPage) => {
   const { ending_before: before, limit = defaultLimit, starting_after: after } = query
   const cursor = after ?? before
   const at = payments.findIndex(({ id }) => id === cursor)

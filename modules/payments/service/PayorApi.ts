@@ -29,6 +29,15 @@ import {
 import { Payments } from "../service.ts"
 import type { Route } from "./Routes.ts"
 
+/** Fails unless there is an invoice whose session lives. */
+const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
+  if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
+  // A session ends by the system's clock: a merchant's clock that is ahead must not end it early.
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const end = sessionEnd(aggregate.invoice)
+  return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
+})
+
 /**
  * What payors read, by the API of a session and on the payment page alike. The bodies
  * are those of api.ts. Who asks has been let in by {@link PayorApi.open}, or by a check of the same pair.
@@ -90,15 +99,6 @@ export class PayorApi extends Context.Service<PayorApi, {
       const secrets = yield* Secrets
       const sessions = yield* PayorSessions
       const settings = yield* Settings
-
-      /** Fails unless there is an invoice whose session lives. */
-      const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
-        if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
-        // A session ends by the system's clock: a merchant's clock that is ahead must not end it early.
-        const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const end = sessionEnd(aggregate.invoice)
-        return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
-      })
 
       const current = (invoiceId: InvoiceId) =>
         Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
