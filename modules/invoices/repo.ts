@@ -6,10 +6,12 @@ import type { EventId } from "../../schemas/Ids.ts"
 import { InvoiceStatus } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Aggregate } from "./machine.ts"
-import { type InvoiceFilter, type InvoicePage, makeStatements } from "./repo/ListStatements.ts"
+import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
+import { makePage } from "./repo/Page.ts"
 import { readAggregate, readInvoice, readPayment, type Row } from "./repo/Rows.ts"
+import { makeTotals } from "./repo/Totals.ts"
 
-export { type InvoiceFilter, type InvoicePage, makeStatements } from "./repo/ListStatements.ts"
+export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
 export { decisionWrites, invoiceWrite, type NewException, type UnmatchedPayment, unmatchedWrite } from "./repo/Rows.ts"
 
 /** What a filter selects of one status, in usd_millis. */
@@ -23,6 +25,12 @@ export interface Total {
 export interface WithLastEvent {
   readonly aggregate: Aggregate
   readonly lastEventId: EventId | null
+}
+
+/** The statements behind the list and its totals, so that a test can ask for their plans. */
+export const makeStatements = (sql: SqlClient.SqlClient) => {
+  const conditions = makeConditions(sql)
+  return { page: makePage(sql, conditions), totals: makeTotals(sql, conditions) }
 }
 
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
