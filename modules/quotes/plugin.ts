@@ -4,13 +4,16 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { layer, renewal } from "./service.ts"
+import { layer } from "./service.ts"
 import { QuotesApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
+import { renewal } from "./service/QuoteRenewal.ts"
 
 export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./rules.ts"
-export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./service.ts"
+export { PaymentQuotes } from "./service.ts"
+export { QuoteRenewal } from "./service/QuoteRenewal.ts"
+export { isRefused, payableToken } from "./service/Routes.ts"
 
 export const plugin = Plugin.make({
   name: "quotes",
