@@ -11,7 +11,8 @@ import { downgrade } from "../../schemas/Version.ts"
 import { type Destination, orderObject } from "../commerce/plugin.ts"
 import { checkMetadata, makeSession } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
-import { type AddressResult, Carts, Checkouts, type EstimateRequest, type PurchaseResult } from "./actor.ts"
+import { Carts } from "./actor.ts"
+import { type AddressResult, Checkouts, type EstimateRequest, type PurchaseResult } from "./service.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
   addItem,

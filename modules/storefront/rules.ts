@@ -20,6 +20,12 @@ export const invoiceTtlMillis = 1_800_000
 /** The most an order may come to, in usd_millis: $2,500 (modules/docs/reference/checkout.md#estimates). */
 export const maximumOrder = usdMillis(2_500_000n)
 
+/** Whose shop it is, and with which money. */
+export interface Shop {
+  readonly merchantId: number
+  readonly environment: Environment
+}
+
 /** Who a cart, an estimate or an address belongs to: the merchant's name for the customer wins over a wallet. */
 export interface Customer {
   readonly id: string | null
@@ -173,6 +179,12 @@ export type SeenPrices = ReadonlyMap<string, UsdMillis>
 export const pricesOf = (
   items: ReadonlyArray<{ readonly productId: string; readonly retailer: string; readonly unitAmount: UsdMillis }>
 ): SeenPrices => new Map(items.map((item) => [itemKey(item), item.unitAmount]))
+
+/** A newer quotation that still says which items an earlier one refused: those were not asked for again. */
+export const withEarlierRefusals = (current: Quotation, earlier: Quotation): Quotation => ({
+  ...current,
+  refused: [...earlier.refused, ...current.refused]
+})
 
 /**
  * Whether an order may still be made of what was shown: everything in it is sold, shipped in the same way, and the

@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { prune } from "../../../modules/storefront/actor.ts"
+import { prune } from "../../../modules/storefront/service/Pruning.ts"
 import {
   assertRefused,
   catalogue,
