@@ -6,7 +6,8 @@ import { dieOnReplay, type IdempotentCall } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { cartWrite, makeRepo } from "./repo.ts"
-import { type CartState, type Customer, customerKey, type Shop } from "./rules.ts"
+import { type Customer, customerKey, type Shop } from "./rules.ts"
+import { type CartState } from "./rules/Carts.ts"
 
 /** How often a lost race for a cart is decided anew before the caller is told to try again. */
 const conflictRetries = 3

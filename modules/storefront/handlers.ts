@@ -15,16 +15,8 @@ import { Carts } from "./actor.ts"
 import { type AddressResult, Checkouts, type EstimateRequest, type PurchaseResult } from "./service.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
-  addItem,
   addressError,
   addressObject,
-  applyOverrides,
-  type CartItem,
-  cartItemObject,
-  cartObject,
-  type CartState,
-  createCart,
-  emptyCart,
   estimateObject,
   type EstimateState,
   itemKey,
@@ -34,9 +26,19 @@ import {
   pricingOf,
   readCustomer,
   readPostalAddress,
-  setQuantity,
   shippingObjects
 } from "./rules.ts"
+import {
+  addItem,
+  applyOverrides,
+  type CartItem,
+  cartItemObject,
+  cartObject,
+  type CartState,
+  createCart,
+  emptyCart,
+  setQuantity
+} from "./rules/Carts.ts"
 
 const successResponse = (data: object) => jsonText(JSON.stringify({ success: true, data }))
 

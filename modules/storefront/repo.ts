@@ -6,7 +6,8 @@ import { batchSize } from "../../runtime/Retention.ts"
 import { UsdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { ItemFault, Retailer } from "../../schemas/Order.ts"
-import { type AddressState, type CartState, type Customer, customerKey, type EstimateState } from "./rules.ts"
+import { type AddressState, type Customer, customerKey, type EstimateState } from "./rules.ts"
+import { type CartState } from "./rules/Carts.ts"
 
 /**
  * Hours for which an estimate and its addresses are kept: time to say what became of it, and no longer

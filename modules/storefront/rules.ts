@@ -1,5 +1,6 @@
 /**
- * The rules of a shop before there is an order: carts, what items cost, addresses, and what an estimate promises. Pure.
+ * The rules of a shop before there is an order: what items cost, addresses, and what an estimate promises. Pure. The
+ * rules of carts are in rules/Carts.ts.
  */
 import { Schema } from "effect"
 import { readAddress } from "../../schemas/Address.ts"
@@ -7,7 +8,7 @@ import { type ErrorCode, meaningOf, type PublicError, publicError } from "../../
 import { cutMessage } from "../../schemas/InvalidInput.ts"
 import { minimumInvoiceAmount, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import { type ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
+import { type ItemFault, maximumQuantity, Retailer } from "../../schemas/Order.ts"
 import { EmailAddress } from "../../schemas/Web.ts"
 import type { Offer, OfferedItem, PostalAddress, RefusedItem, ShippingOption, WantedItem } from "../retail/plugin.ts"
 
@@ -146,10 +147,11 @@ export interface Pricing {
   readonly total: UsdMillis
 }
 
-const amountOf = ({ quantity, unitAmount }: { readonly quantity: number; readonly unitAmount: UsdMillis }): UsdMillis =>
-  usdMillis(unitAmount * BigInt(quantity))
+export const amountOf = (
+  { quantity, unitAmount }: { readonly quantity: number; readonly unitAmount: UsdMillis }
+): UsdMillis => usdMillis(unitAmount * BigInt(quantity))
 
-const sumOf = (items: ReadonlyArray<{ readonly quantity: number; readonly unitAmount: UsdMillis }>): UsdMillis =>
+export const sumOf = (items: ReadonlyArray<{ readonly quantity: number; readonly unitAmount: UsdMillis }>): UsdMillis =>
   usdMillis(items.reduce((sum, item) => sum + amountOf(item), 0n))
 
 /** The way of shipping called `id`, or the cheapest where none is called; undefined where it is not offered. */
@@ -237,105 +239,6 @@ export const consumeEstimate = (estimate: EstimateState, orderId: string): Estim
   orderId
 })
 
-/** One item that a customer put aside; `unitAmount` is what the shop said it costs, a hint and no offer. */
-export interface CartItem {
-  readonly id: string
-  readonly productId: string
-  readonly retailer: Retailer
-  readonly title: string
-  readonly unitAmount: UsdMillis
-  readonly quantity: number
-  readonly imageUrl: string | null
-  readonly productUrl: string | null
-}
-
-/** What a customer put aside. `version` 0 stands for a cart nobody wrote to yet. Times are epoch seconds. */
-export interface CartState {
-  readonly merchantId: number
-  readonly environment: Environment
-  readonly version: number
-  readonly customer: Customer
-  readonly items: ReadonlyArray<CartItem>
-  readonly createdAt: number
-  readonly updatedAt: number
-}
-
-/** A cart after a change of its items. */
-const withItems = (cart: CartState, items: ReadonlyArray<CartItem>, now: number): CartState => ({
-  ...cart,
-  version: cart.version + 1,
-  items,
-  createdAt: cart.version === 0 ? now : cart.createdAt,
-  updatedAt: now
-})
-
-/** A cart that is written down, with nothing changed in it; the same one where it was already. */
-export const createCart = (cart: CartState, now: number): CartState =>
-  cart.version === 0 ? withItems(cart, cart.items, now) : cart
-
-/**
- * Puts an item in. The same product of the same retailer adds its pieces to what is there, and what was said of it last
- * holds. Null beyond {@link maximumItems} items or {@link maximumQuantity} pieces.
- */
-export const addItem = (
-  cart: CartState,
-  item: CartItem,
-  now: number
-): { readonly cart: CartState; readonly item: CartItem; readonly isUpdate: boolean } | null => {
-  const before = cart.items.find((each) => itemKey(each) === itemKey(item))
-  if (before === undefined) {
-    return cart.items.length >= maximumItems
-      ? null
-      : { cart: withItems(cart, [...cart.items, item], now), item, isUpdate: false }
-  }
-  const after = { ...item, id: before.id, quantity: before.quantity + item.quantity }
-  if (after.quantity > maximumQuantity) return null
-  const items = cart.items.map((each) => each.id === before.id ? after : each)
-  return { cart: withItems(cart, items, now), item: after, isUpdate: true }
-}
-
-/** Sets how many pieces of an item there are; 0 takes it out. Null for an item that is not there. */
-export const setQuantity = (
-  cart: CartState,
-  id: string,
-  quantity: number,
-  now: number
-): { readonly cart: CartState; readonly item: CartItem } | null => {
-  const before = cart.items.find((item) => item.id === id)
-  if (before === undefined) return null
-  const item = { ...before, quantity }
-  const items = quantity === 0
-    ? cart.items.filter((each) => each.id !== id)
-    : cart.items.map((each) => each.id === id ? item : each)
-  return { cart: withItems(cart, items, now), item }
-}
-
-/** Takes everything out. */
-export const emptyCart = (cart: CartState, now: number): CartState =>
-  cart.items.length === 0 ? cart : withItems(cart, [], now)
-
-/**
- * How many pieces are wanted instead of what the cart says; 0 leaves the item out. Without a retailer: whosever it is.
- */
-export interface ItemOverride {
-  readonly productId: string
-  readonly retailer: string | null
-  readonly quantity: number
-}
-
-/** The items of a cart under overrides, the last one for each item; null when one names what is not in the cart. */
-export const applyOverrides = (
-  items: ReadonlyArray<CartItem>,
-  overrides: ReadonlyArray<ItemOverride>
-): ReadonlyArray<CartItem> | null => {
-  const isFor = (item: CartItem) => ({ productId, retailer }: ItemOverride) =>
-    productId === item.productId && (retailer === null || retailer === item.retailer)
-  if (!overrides.every((override) => items.some((item) => isFor(item)(override)))) return null
-  return items
-    .map((item) => ({ ...item, quantity: overrides.findLast(isFor(item))?.quantity ?? item.quantity }))
-    .filter(({ quantity }) => quantity > 0)
-}
-
 /**
  * How an address is written: wire name, characters at most, and what else must hold
  * (modules/docs/reference/checkout.md#addresses).
@@ -412,7 +315,7 @@ export const addressError = (fields: Readonly<Record<string, string>>): PublicEr
 export const addressObject = (address: PostalAddress): Readonly<Record<AddressField, string | null>> =>
   Object.fromEntries(addressFields.map(([name, key]) => [name, address[key]])) as Record<AddressField, string | null>
 
-const amountFields = <Name extends string>(name: Name, amount: UsdMillis) =>
+export const amountFields = <Name extends string>(name: Name, amount: UsdMillis) =>
   ({
     [name]: usdWire(amount),
     [`${name}_decimal`]: usdDecimal(amount)
@@ -449,7 +352,7 @@ export const itemsObject = ({ items, refused }: Quotation, seenPrices: SeenPrice
   }))
 })
 
-const customerFields = ({ id, wallet }: Customer) => ({
+export const customerFields = ({ id, wallet }: Customer) => ({
   customer_id: id,
   wallet_address: wallet?.address ?? null,
   wallet_network: wallet?.network ?? null
@@ -475,28 +378,3 @@ export const shippingObjects = ({ shipping }: Quotation) =>
     ...amountFields("amount", amount),
     estimated_days: estimatedDays
   }))
-
-/** An item of a cart on the wire. */
-export const cartItemObject = (item: CartItem) => ({
-  item_id: item.id,
-  product_id: item.productId,
-  retailer: item.retailer,
-  title: item.title,
-  quantity: item.quantity,
-  ...amountFields("unit_amount", item.unitAmount),
-  ...amountFields("amount", amountOf(item)),
-  image_url: item.imageUrl,
-  product_url: item.productUrl
-})
-
-/** A cart on the wire; `item_count` is the number of different items. */
-export const cartObject = (cart: CartState) => ({
-  merchant_id: cart.merchantId,
-  ...customerFields(cart.customer),
-  items: cart.items.map(cartItemObject),
-  ...amountFields("subtotal", sumOf(cart.items)),
-  amount_unit: "usd_millis" as const,
-  item_count: cart.items.length,
-  created_at: cart.createdAt,
-  updated_at: cart.updatedAt
-})

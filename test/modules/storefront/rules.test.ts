@@ -5,12 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
-  addItem,
-  applyOverrides,
-  type CartItem,
-  type CartState,
   customerKey,
-  emptyCart,
   emptyQuotation,
   estimateFault,
   isStillOffered,
@@ -23,10 +18,17 @@ import {
   readCustomer,
   readPostalAddress,
   screenItems,
-  setQuantity,
   shippingOption,
   valueFault
 } from "../../../modules/storefront/rules.ts"
+import {
+  addItem,
+  applyOverrides,
+  type CartItem,
+  type CartState,
+  emptyCart,
+  setQuantity
+} from "../../../modules/storefront/rules/Carts.ts"
 import { withoutAliases } from "../../../schemas/Alias.ts"
 import { readPrice, usdMillis } from "../../../schemas/Money.ts"
 import { ItemFault } from "../../../schemas/Order.ts"
