@@ -21,7 +21,7 @@ import { type Transport, Webhooks } from "../Webhooks.ts"
 import { initialSchedule, pauseMillis, planClaim, scanMillis } from "./ClaimSchedule.ts"
 import { attemptCounts, type DelivererContext, releaseWaiting, reschedule, sendReady } from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
-import { type FinishedDelivery, makeEndpointQueues } from "./EndpointQueues.ts"
+import { EndpointQueues, type FinishedDelivery } from "./EndpointQueues.ts"
 import { claim, extendLeases, markDelivering, sendWithinMillis } from "./DeliveryRepo.ts"
 import { makeResultWriter } from "./ResultWriter.ts"
 import { makeTransports } from "./Transports.ts"
@@ -50,7 +50,7 @@ const onWritten = (deliverer: DelivererContext, finished: ReadonlyArray<Finished
 /** `run` starts what a stop waits for. */
 const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
   const transports = makeTransports()
-  const queues = makeEndpointQueues()
+  const queues = new EndpointQueues()
   const context: DelivererContext = {
     holder: randomUUID(),
     clock: yield* Clock.Clock,
@@ -64,9 +64,9 @@ const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
     wake: yield* Latch.make(),
     run,
     results: yield* makeResultWriter({
-      isIdle: queues.isIdle,
+      isIdle: () => queues.isIdle(),
       onWriteStart: () => reschedule(context, { _tag: "WritingStarted" }),
-      leasesToRelease: queues.leasesToRelease,
+      leasesToRelease: (results) => queues.leasesToRelease(results),
       onWritten: (finished) => onWritten(context, finished)
     })
   }

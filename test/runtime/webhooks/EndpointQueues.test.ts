@@ -7,8 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AttemptOutcome } from "../../../runtime/webhooks/RetryPolicy.ts"
 import {
+  EndpointQueues,
   type FinishedDelivery,
-  makeEndpointQueues,
   maximumHeld,
   maximumUnwritten
 } from "../../../runtime/webhooks/EndpointQueues.ts"
@@ -91,7 +91,7 @@ const leaseMillis = 15_000
 /** An instance as the deliverer drives it, that checks every promise at each step. */
 const makeInstance = (random: (below: number) => number) => {
   const database = makeDatabase()
-  const lanes = makeEndpointQueues()
+  const lanes = new EndpointQueues()
   const woken = new Set<number>()
   const sending: Array<ClaimedDelivery> = []
   const gathered: Array<FinishedDelivery & { readonly done: boolean }> = []
@@ -323,7 +323,7 @@ describe("an instance", () => {
   })
 
   it("sends one at a time after a failure until that is written, and four again to who answers well all the same", () => {
-    const lanes = makeEndpointQueues()
+    const lanes = new EndpointQueues()
     const row = (id: string) =>
       ({
         id,
@@ -354,7 +354,7 @@ describe("an instance", () => {
   })
 
   it("sends nothing of what it held of a lane that was another's meanwhile, though it has the lane again", () => {
-    const lanes = makeEndpointQueues()
+    const lanes = new EndpointQueues()
     const row = (id: string, token: bigint) =>
       ({
         id,

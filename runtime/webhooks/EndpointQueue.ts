@@ -1,0 +1,94 @@
+/**
+ * The queue of one endpoint on this instance: rows that wait in it, rows that are on their way, and what a failure
+ * among them changes. No effects; times are monotonic milliseconds.
+ */
+import type { AttemptOutcome } from "./RetryPolicy.ts"
+import { type ClaimedDelivery, type EndpointLease, maximumHeldPerEndpoint, maximumPerEndpoint } from "./DeliveryRepo.ts"
+
+export interface EndpointQueue {
+  readonly merchantId: number
+  readonly endpointId: string
+  token: bigint
+  claims: bigint
+  /** Until when its rows may be sent. */
+  sendByMillis: number
+  pending: Array<ClaimedDelivery>
+  /** Sent, and not yet answered, each with the time at which it was. */
+  readonly inFlight: Map<ClaimedDelivery, number>
+  /** Failed, and not yet written. */
+  readonly failures: Set<ClaimedDelivery>
+  /** Every row of it that is held, by id. */
+  readonly heldIds: Set<string>
+  /** One is sent at a time, and nothing claimed while one is held. */
+  single: boolean
+  /** A claim may have left rows of it in the database. */
+  hasMore: boolean
+  /** It stands in the row of queues that may send. */
+  isReady: boolean
+}
+
+/** The queue of a row's endpoint, without rows. */
+export const emptyQueue = ({ claims, endpointId, merchantId, single, token }: ClaimedDelivery): EndpointQueue => ({
+  merchantId,
+  endpointId,
+  token,
+  claims,
+  sendByMillis: 0,
+  pending: [],
+  inFlight: new Map(),
+  failures: new Set(),
+  heldIds: new Set(),
+  single,
+  hasMore: false,
+  isReady: false
+})
+
+/** Rows of a queue from which on a claim passes over its endpoint. */
+export const capacityOf = ({ single }: EndpointQueue): number => (single ? 1 : maximumHeldPerEndpoint)
+
+/** Whether the endpoint's limits let one more of its rows be sent. */
+export const canSend = ({ inFlight, pending, single }: EndpointQueue): boolean =>
+  pending.length > 0 && inFlight.size < (single ? 1 : maximumPerEndpoint)
+
+/** A row was claimed; it may be sent until `sendByMillis`. */
+export const addClaimed = (queue: EndpointQueue, delivery: ClaimedDelivery, sendByMillis: number): void => {
+  Object.assign(queue, { token: delivery.token, claims: delivery.claims, sendByMillis })
+  // The database does not know of a failure before it is written.
+  queue.single = delivery.single || queue.failures.size > 0
+  queue.hasMore ||= delivery.hasMore
+  queue.pending.push(delivery)
+  queue.heldIds.add(delivery.id)
+}
+
+/** Takes out what waits: it is given back. */
+export const takePending = (queue: EndpointQueue): ReadonlyArray<ClaimedDelivery> => {
+  queue.hasMore ||= queue.pending.length > 0
+  return queue.pending.splice(0)
+}
+
+/** A row was answered, or given up with null: after a failure one is sent at a time. */
+export const recordOutcome = (
+  queue: EndpointQueue,
+  delivery: ClaimedDelivery,
+  outcome: AttemptOutcome | null
+): void => {
+  if (outcome === null || outcome === "succeeded") return
+  queue.single = true
+  queue.failures.add(delivery)
+}
+
+/** The result of a row was written; whether rows of the queue may wait in the database for a claim. */
+export const removeWritten = (queue: EndpointQueue, delivery: ClaimedDelivery): boolean => {
+  queue.heldIds.delete(delivery.id)
+  queue.failures.delete(delivery)
+  const needsRefill = queue.hasMore && queue.heldIds.size <= capacityOf(queue) / 2
+  if (needsRefill) queue.hasMore = false
+  return needsRefill
+}
+
+export const leaseOf = ({ claims, endpointId, merchantId, token }: EndpointQueue): EndpointLease => ({
+  claims,
+  endpointId,
+  merchantId,
+  token
+})
