@@ -3,23 +3,15 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { EventId } from "../../schemas/Ids.ts"
-import { InvoiceStatus } from "../../schemas/Invoice.ts"
-import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Aggregate } from "./machine.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
-import { makePage } from "./repo/Page.ts"
-import { readAggregate, readInvoice, readPayment, type Row } from "./repo/Rows.ts"
-import { makeTotals } from "./repo/Totals.ts"
+import { makePage, pageOf } from "./repo/Page.ts"
+import { makeColumns, readAggregate, readPayment, type Row } from "./repo/Rows.ts"
+import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
 export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
 export { decisionWrites, invoiceWrite, type NewException, type UnmatchedPayment, unmatchedWrite } from "./repo/Rows.ts"
-
-/** What a filter selects of one status, in usd_millis. */
-export interface Total {
-  readonly count: number
-  readonly amount: UsdMillis
-  readonly amountPaid: UsdMillis
-}
+export { type Total } from "./repo/Totals.ts"
 
 /** An invoice, and the last event of it that its payor may read. */
 export interface WithLastEvent {
@@ -37,18 +29,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  const paymentJson = sql`json_build_object(
-        'id', p.id, 'version', p.version, 'ordinal', p.ordinal, 'status', p.status, 'network', p.network,
-        'token_id', p.token_id, 'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
-        'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
-        'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
-
-  const aggregate = sql`i.*,
-    (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal), '[]')
-      FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
-    (SELECT coalesce(json_agg(e.type || ':' || coalesce(e.invoice_payment_id::text, '')), '[]')
-      FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id AND e.status = 'open'
-    ) AS open_exceptions`
+  const { aggregate, paymentJson } = makeColumns(sql)
 
   const first = (rows: ReadonlyArray<Row>): Aggregate | null => rows[0] === undefined ? null : readAggregate(rows[0])
 
@@ -83,31 +64,11 @@ export const makeRepo = Effect.gen(function*() {
   const list = (filter: InvoiceFilter, page: InvoicePage) =>
     statements.page(filter, page).pipe(
       Effect.orDie,
-      Effect.map((rows) => {
-        const invoices = rows.slice(0, page.limit).map(readInvoice)
-        return {
-          invoices: page._tag === "Newer" ? invoices.toReversed() : invoices,
-          hasMore: rows.length > page.limit
-        }
-      })
+      Effect.map((rows) => pageOf(rows, page))
     )
 
   /** Count and amounts of what a filter selects, by status, as of one moment; a status without any is not there. */
-  const totals = (filter: InvoiceFilter) =>
-    statements.totals(filter).pipe(
-      Effect.orDie,
-      Effect.map((rows) =>
-        new Map(
-          rows.map((
-            { amount, amount_paid, count, status }
-          ): [InvoiceStatus, Total] => [status, {
-            count: Number(count),
-            amount: usdMillis(amount),
-            amountPaid: usdMillis(amount_paid)
-          }])
-        )
-      )
-    )
+  const totals = (filter: InvoiceFilter) => statements.totals(filter).pipe(Effect.orDie, Effect.map(totalsOf))
 
   const count = (filter: InvoiceFilter) =>
     Effect.map(totals(filter), (byStatus) => [...byStatus.values()].reduce((sum, total) => sum + total.count, 0))

@@ -1,7 +1,7 @@
 /** The statement of one page of invoices: a few rows more than it shows, whatever the filter. */
 import { SqlClient } from "effect/sql"
 import { InvoiceStatus, InvoiceType } from "../../../schemas/Invoice.ts"
-import type { Row } from "./Rows.ts"
+import { readInvoice, type Row } from "./Rows.ts"
 import type { Conditions, Fragment, InvoiceFilter, InvoicePage } from "./Filter.ts"
 
 /** States as an index has them side by side: each is in the order of the ids, two of them together are not. */
@@ -80,4 +80,10 @@ export const makePage = (sql: SqlClient.SqlClient, conditions: Conditions) => {
   }
 
   return page
+}
+
+/** The page that the rows of its statement are; `hasMore` is in the direction of paging. */
+export const pageOf = (rows: ReadonlyArray<Row>, { _tag, limit }: InvoicePage) => {
+  const invoices = rows.slice(0, limit).map(readInvoice)
+  return { invoices: _tag === "Newer" ? invoices.toReversed() : invoices, hasMore: rows.length > limit }
 }

@@ -1,4 +1,5 @@
 /** Rows of invoices, payments and exceptions: written for the commit, and read back. */
+import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -90,6 +91,24 @@ const settlementJson = (settlement: PaymentSettlement) => ({
   ...settlement,
   settledAmount: settlement.settledAmount?.toString() ?? null
 })
+
+/** The columns in SQL that {@link readAggregate} and {@link readPayment} read: `i` is the invoice, `p` a payment. */
+export const makeColumns = (sql: SqlClient.SqlClient) => {
+  const paymentJson = sql`json_build_object(
+        'id', p.id, 'version', p.version, 'ordinal', p.ordinal, 'status', p.status, 'network', p.network,
+        'token_id', p.token_id, 'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
+        'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
+        'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
+
+  const aggregate = sql`i.*,
+    (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal), '[]')
+      FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
+    (SELECT coalesce(json_agg(e.type || ':' || coalesce(e.invoice_payment_id::text, '')), '[]')
+      FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id AND e.status = 'open'
+    ) AS open_exceptions`
+
+  return { aggregate, paymentJson }
+}
 
 /**
  * A payment as `json_build_object` gives it: amounts as text, so that no digit is lost. A row older than version

@@ -2,11 +2,19 @@
 import { SqlClient } from "effect/sql"
 import { cover, type Piece, width } from "../../../runtime/Rollups.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { invoiceStates } from "../machine.ts"
 import type { Conditions, Fragment, InvoiceFilter } from "./Filter.ts"
 
 /** The end of time, where a range has none: a bound of whole days that every index and arithmetic holds. */
 const endOfTime = 253_402_300_800
+
+/** What a filter selects of one status, in usd_millis. */
+export interface Total {
+  readonly count: number
+  readonly amount: UsdMillis
+  readonly amountPaid: UsdMillis
+}
 
 interface TotalRow {
   readonly status: InvoiceStatus
@@ -72,3 +80,13 @@ export const makeTotals = (sql: SqlClient.SqlClient, conditions: Conditions) => 
 
   return totals
 }
+
+/** Totals by status. */
+export const totalsOf = (rows: ReadonlyArray<TotalRow>): ReadonlyMap<InvoiceStatus, Total> =>
+  new Map(
+    rows.map(({ amount, amount_paid, count, status }): [InvoiceStatus, Total] => [status, {
+      count: Number(count),
+      amount: usdMillis(amount),
+      amountPaid: usdMillis(amount_paid)
+    }])
+  )
