@@ -206,7 +206,7 @@ const startPayout = (
   const others = refunds.filter(({ id }) => id !== refund.id)
   if (refund.amount > refundableAmount(invoice, others, refund.source, isConfirmed)) {
     return publicError("REFUND_EXCEEDS_RECEIVED", {
-      message: "More than was received, is deep in the chain and not refunded yet"
+      message: "More than the confirmed money that is not refunded yet: lower the amount, or wait for confirmations"
     })
   }
   if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")

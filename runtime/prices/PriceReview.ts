@@ -26,8 +26,8 @@ const updateAgeMetrics = Effect.fnUntraced(function*(oracle: OracleContext, now:
     const last = lastSpot(book, asset, environment)
     if (last !== undefined) ages.set(asset, Math.max(ages.get(asset) ?? 0, now - last.at))
   }
-  for (const [token, age] of [...ages].slice(0, maximumSeries)) {
-    yield* Metric.update(Metric.withAttributes(staleness, { token }), age)
+  for (const [asset, age] of [...ages].slice(0, maximumSeries)) {
+    yield* Metric.update(Metric.withAttributes(staleness, { token: asset }), age)
   }
 })
 

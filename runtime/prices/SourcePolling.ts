@@ -16,9 +16,9 @@ export const sourceTimeoutMillis = 5_000
 
 const logFault = Effect.fnUntraced(function*(oracle: OracleContext, source: PriceSource, fault: string) {
   const nowMillis = yield* Clock.currentTimeMillis
-  const silenced = updateBook(oracle, (book) => recordFault(book, source, nowMillis))
-  if (silenced === null) return
-  yield* Effect.logWarning(fault).pipe(Effect.annotateLogs({ source: source.name, silenced }))
+  const suppressedLogs = updateBook(oracle, (book) => recordFault(book, source, nowMillis))
+  if (suppressedLogs === null) return
+  yield* Effect.logWarning(fault).pipe(Effect.annotateLogs({ source: source.name, suppressedLogs }))
 })
 
 /** What a source that is asked may ask of the others. */

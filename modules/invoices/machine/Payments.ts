@@ -150,8 +150,9 @@ export const confirm = (state: Aggregate, paymentId: string, confirmations: numb
   }
   const isUnconfirmed = payment.status === "pending" || payment.status === "manual_retry"
   if (!isUnconfirmed || payment.metadata.quote === null) return noChange(state)
-  // It was under way when what the invoice stands for ended.
+  // It was under way when the order that the invoice belongs to ended.
   if (state.invoice.status === "canceled") return rejectLate(state, payment, confirmedPayment)
+  // Provisional: `recompute` says what the payment is by what all payments come to.
   return recompute(state, [{ ...confirmedPayment, status: "underpaid" }], "credit", now)
 }
 

@@ -70,6 +70,10 @@ export const recompute = (
   }
 }
 
+/**
+ * Paid once what counts is the amount less the tolerance, `underpaid` with less than that and more than nothing;
+ * without any of it the time decides (modules/docs/reference/invoices.md#states).
+ */
 const statusOf = (
   { invoice, payments }: Aggregate,
   amountPaid: UsdMillis,

@@ -41,7 +41,9 @@ const renewalConcurrency = 8
 /** Invoices whose quotes are read by one statement. */
 const maximumBatch = 1_000
 
-/** An invoice that is watched. Calls that are under way when nobody listens any more keep it, and change nothing else. */
+/**
+ * An invoice that is watched. Calls that are under way when nobody listens any more keep it, and change nothing else.
+ */
 interface WatchCell {
   watch: QuoteWatch
 }

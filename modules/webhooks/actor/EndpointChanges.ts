@@ -112,7 +112,7 @@ export const removeEndpoint = Effect.fnUntraced(
     yield* cancelWaiting(context, endpoint)
     yield* Effect.catch(
       context.repo.purgeDeleted(endpoint.merchantId),
-      (error) => Effect.logWarning("deleted endpoints are forgotten with the next one", error)
+      (error) => Effect.logWarning("old deleted endpoints were not removed; the next deletion removes them", error)
     )
     yield* context.webhooks.wake(endpoint.merchantId)
     return endpoint
