@@ -2,6 +2,7 @@
  * Chains: drivers register, one follower per network keeps a cursor and a journal of transfers to our addresses, and
  * whoever credits payments hears of each transfer until it says, in its own commit, that it has dealt with it.
  */
+// oxlint-disable max-lines -- one port: what drivers and callers promise each other is read in one place
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 import type { Write } from "./Commit.ts"
 import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"

@@ -109,6 +109,29 @@ export class IdempotentReplay extends Schema.TaggedError<IdempotentReplay>()("Id
   sealedBody: Schema.String
 }) {}
 
+/** Why something changes, and the answer to keep for a repeat, made of what the change makes. */
+export interface IdempotentCall<A> {
+  readonly cause: CommitCause
+  readonly reply: (result: A) => ReplyWrite | undefined
+}
+
+/**
+ * For a commit that carries the reply of `Idempotency` (`runtime/Http.ts`): another process that used the same key was
+ * first, so its stored reply is the answer. The failure leaves the handler as a defect, whatever the handler's error
+ * type, and the idempotency middleware answers it; so pipe this last, after anything that catches defects. Nothing of
+ * this request was written.
+ *
+ * @example
+ * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(dieOnReplay)
+ */
+export const dieOnReplay = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, IdempotentReplay>, R> =>
+  Effect.catch(self, (error) =>
+    (error as { readonly _tag?: unknown } | null)?._tag === "IdempotentReplay"
+      ? Effect.die(error)
+      : Effect.fail(error as Exclude<E, IdempotentReplay>))
+
 export class Commit extends Context.Service<Commit, {
   /**
    * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link IdempotentReplay} only with a `reply`;

@@ -8,7 +8,7 @@ import { Context, Effect, Schema, SchemaGetter } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { nowSeconds } from "./Clock.ts"
-import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
+import type { IdempotentCall, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
 import { apiVersion } from "../schemas/Event.ts"
@@ -40,12 +40,6 @@ export interface RequestFacts {
 export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
   defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {} })
 })
-
-/** Why something changes, and the answer to keep for a repeat, made of what the change makes. */
-export interface IdempotentCall<A> {
-  readonly cause: CommitCause
-  readonly reply: (result: A) => ReplyWrite | undefined
-}
 
 /**
  * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with
@@ -297,23 +291,6 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
   requires: CurrentPrincipal
   provides: Idempotency
 }>()("tillwire/runtime/Http/IdempotencyRequired") {}
-
-/**
- * For a commit that carries {@link Idempotency}'s reply: another process that used the same key was first, so its
- * stored reply is the answer. The failure leaves the handler as a defect, whatever the handler's error type, and the
- * idempotency middleware answers it; so pipe this last, after anything that catches defects. Nothing of this request
- * was written.
- *
- * @example
- * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(dieOnReplay)
- */
-export const dieOnReplay = <A, E, R>(
-  self: Effect.Effect<A, E, R>
-): Effect.Effect<A, Exclude<E, IdempotentReplay>, R> =>
-  Effect.catch(self, (error) =>
-    (error as { readonly _tag?: unknown } | null)?._tag === "IdempotentReplay"
-      ? Effect.die(error)
-      : Effect.fail(error as Exclude<E, IdempotentReplay>))
 
 /** Tells that a credential ended, to what was opened by it and is still open. */
 export class Revocations extends Context.Service<Revocations, {

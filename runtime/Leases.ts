@@ -72,6 +72,7 @@ interface LeaseRecord {
   renewedAtMillis: number
 }
 
+// oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const instance = randomUUID()

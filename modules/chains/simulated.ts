@@ -95,6 +95,7 @@ interface SimulatedBlock extends ChainPoint {
 const hashOf = (text: string): string => `0x${bytesToHex(sha256(utf8ToBytes(text)))}`
 
 /** One chain: blocks by height above the adopted history, newest last. */
+// oxlint-disable-next-line max-lines-per-function -- one small chain: blocks, transfers and faults
 const makeChain = Effect.fnUntraced(function*(network: Network) {
   const clock = yield* Clock.Clock
   const seed = yield* Random.nextInt

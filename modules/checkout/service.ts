@@ -71,6 +71,7 @@ export class Checkout extends Context.Service<Checkout, {
 }>()("tillwire/modules/checkout/Checkout") {
   static readonly layer = Layer.effect(
     Checkout,
+    // oxlint-disable-next-line max-lines-per-function -- one page request, from session to answer
     Effect.gen(function*() {
       const catalog = yield* TokenCatalog
       const chains = yield* Chains

@@ -138,6 +138,7 @@ const endOfTime = 253_402_300_800
  * than it shows whatever the filter; a total reads sums, and rows only of one customer or wallet, and where a range of
  * times cuts a quarter of an hour.
  */
+// oxlint-disable-next-line max-lines-per-function -- SQL statements, one after the other
 export const makeStatements = (sql: SqlClient.SqlClient) => {
   const ownerConditions = ({ environment, merchantId }: OrderFilter) => [
     sql`merchant_id = ${merchantId}`,

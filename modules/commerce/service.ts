@@ -7,6 +7,7 @@ import {
   Commit,
   type CommitCause,
   type CommitResult,
+  dieOnReplay,
   type IdempotentReplay,
   noCause,
   type ReplyWrite,
@@ -141,6 +142,7 @@ const factsOf = (invoiceFacts: ReadonlyArray<InvoiceFact>): ReadonlyArray<OrderF
     }
   })
 
+// oxlint-disable-next-line max-lines-per-function -- calls of one service; machine.ts decides
 const make = Effect.gen(function*() {
   const hooks = yield* InvoiceHooks
   const invoices = yield* Invoices
@@ -296,19 +298,11 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** A change that no request asked for has no reply that another could have stored. */
-const dieOnReplay = <A, E>(
-  self: Effect.Effect<A, E | IdempotentReplay>
-): Effect.Effect<A, Exclude<E, IdempotentReplay>> =>
-  Effect.catch(self, (error) =>
-    (error as { readonly _tag?: unknown })._tag === "IdempotentReplay"
-      ? Effect.die(error)
-      : Effect.fail(error as Exclude<E, IdempotentReplay>))
-
 /**
  * Calls the retailer for orders that are due. Before a call that does something, its beginning is committed, and with
  * it when it is repeated if this process ends in between: a retailer takes the same order for the same.
  */
+// oxlint-disable-next-line max-lines-per-function -- calls to retailers; machine.ts decides
 const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service"]["change"]) {
   const clock = yield* MerchantClock
   const commit = yield* Commit

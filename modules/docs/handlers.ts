@@ -52,6 +52,7 @@ const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<strin
 export const handlers = HttpApiBuilder.group(
   DocsApi,
   "docs",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
     const { dataDirectory, environments, publicUrl } = yield* Settings
     const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())

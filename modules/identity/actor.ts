@@ -20,7 +20,7 @@ import {
   type Tokens,
   verifyAccessToken
 } from "./actor/SessionCalls.ts"
-import { linkByName, linkByProof, unlinkWallet } from "./actor/WalletLinks.ts"
+import { linkByName, linkByProof, type NamedAccount, unlinkWallet } from "./actor/WalletLinks.ts"
 import type { WalletState } from "./rules.ts"
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
@@ -81,16 +81,11 @@ export class Wallets extends Context.Service<Wallets, {
   /** Links who signed. Errors: those of a proof, `WALLET_LINKED_ELSEWHERE`, `WALLET_LIMIT_REACHED`. */
   readonly link: (merchantId: number, proof: SignInProof) => Effect.Effect<WalletState, PublicError>
   /**
-   * Links an account on the operator's word. `isContract`: an account that is a contract on that network (EIP-1271).
+   * Links an account on the operator's word.
    * Errors: `NOT_FOUND` without such a merchant, `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`,
    * `WALLET_LINKED_ELSEWHERE`, `WALLET_LIMIT_REACHED`.
    */
-  readonly linkNamed: (request: {
-    readonly merchantId: number
-    readonly network: Network
-    readonly address: string
-    readonly isContract: boolean
-  }) => Effect.Effect<WalletState, PublicError>
+  readonly linkNamed: (account: NamedAccount) => Effect.Effect<WalletState, PublicError>
   /**
    * Ends the wallet's sessions with its link. Errors: `NOT_FOUND`; `INVALID_TRANSITION` for a merchant's last wallet
    * unless `evenLast`: nobody could sign in for it any more.

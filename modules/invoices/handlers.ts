@@ -1,15 +1,8 @@
 /** Invoices between the wire and the actor: reads what was sent, says what was done. No rules of its own. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { noCause } from "../../runtime/Commit.ts"
-import {
-  CurrentPrincipal,
-  dieOnReplay,
-  Idempotency,
-  jsonText,
-  readEnvironment,
-  RequestInfo
-} from "../../runtime/Http.ts"
+import { dieOnReplay, noCause } from "../../runtime/Commit.ts"
+import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"

@@ -1,15 +1,8 @@
 /** Quotes between the wire and the service. */
 import { Effect, Result, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Commit } from "../../runtime/Commit.ts"
-import {
-  CurrentPrincipal,
-  dieOnReplay,
-  Idempotency,
-  jsonText,
-  readEnvironment,
-  RequestInfo
-} from "../../runtime/Http.ts"
+import { Commit, dieOnReplay } from "../../runtime/Commit.ts"
+import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"

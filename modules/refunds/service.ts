@@ -1,60 +1,25 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
 import { Context, Effect, Layer } from "effect"
 import { Chains } from "../../runtime/Chains.ts"
-import type { CommitCause, IdempotentReplay, Write } from "../../runtime/Commit.ts"
+import type { CommitCause, IdempotentReplay } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import type { UsdMillis } from "../../schemas/Money.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
-import type { RefundQuote, RefundReason } from "../../schemas/Refund.ts"
-import { type Aggregate, type Command, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { RefundQuote } from "../../schemas/Refund.ts"
+import { type Aggregate, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
-import type { Destination, Fees, RefundCommand, RefundState } from "./machine.ts"
+import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
-import type { RefundFact } from "./rules.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { quoteRefund } from "./service/Payouts.ts"
+import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
-
-/** A refund to be quoted. */
-export interface RefundQuoteRequest {
-  readonly amount: UsdMillis | "remaining"
-  readonly network: Network
-  readonly feeFree: boolean
-}
-
-/** A refund to be opened. */
-export interface RefundRequest {
-  readonly amount: UsdMillis | "remaining"
-  readonly reason: RefundReason
-  /** Null: where the payor said, or nowhere yet. */
-  readonly destination: Destination | null
-  readonly feeFree: boolean
-  /** Only what came too late to count. */
-  readonly payments?: "late"
-  /** What the payor was told it would cost; the fee of one that has not ended is honoured. */
-  readonly quote?: RefundQuote | null
-}
-
-/** A refund as it will be, and what must be stored in the commit that makes it so. */
-export interface RefundStep {
-  readonly refund: RefundState
-  readonly writes: ReadonlyArray<Write>
-  readonly commands: ReadonlyArray<Command>
-  readonly facts: ReadonlyArray<RefundFact>
-}
-
-export interface RefundOptions {
-  readonly fees: Fees
-  /** Whether a refund may be paid out as soon as it has a destination, or waits for an operator. */
-  readonly autoApprove: boolean
-}
 
 export class Refunds extends Context.Service<Refunds, {
   /** What a refund would come to; null where nothing is left, the fee takes all of it, or the network has no token. */

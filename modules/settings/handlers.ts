@@ -1,14 +1,8 @@
 /** Settings between the wire and the actor. */
+import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import {
-  dieOnReplay,
-  Idempotency,
-  jsonText,
-  readEnvironment,
-  RequestInfo,
-  requireMerchantScope
-} from "../../runtime/Http.ts"
+import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { canMoveDefault } from "./rules.ts"

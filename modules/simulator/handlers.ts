@@ -1,9 +1,9 @@
 /** Simulated payments between the wire and the simulator. */
+import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import {
   CurrentPrincipal,
-  dieOnReplay,
   Idempotency,
   jsonText,
   RequestInfo,

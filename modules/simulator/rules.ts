@@ -14,6 +14,9 @@ import type { OrderState } from "../commerce/plugin.ts"
 import type { Aggregate, Command, InvoiceState } from "../invoices/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "../refunds/plugin.ts"
 
+/** Play money is on devnet only. */
+export const environment: Environment = "devnet"
+
 /** What the simulator can do to an invoice: modules/docs/reference/simulator.md. */
 export const invoiceActions = [
   "pay",

@@ -9,16 +9,15 @@ import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { EventId } from "../../schemas/Ids.ts"
-import { type Destination as RefundDestination, Orders, type OrderState } from "../commerce/plugin.ts"
+import { Orders } from "../commerce/plugin.ts"
 import { type Aggregate, type ChangeResult, Invoices, type PaymentState } from "../invoices/plugin.ts"
 import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Settlements } from "../settlement/plugin.ts"
-import type { OrderTransition } from "./rules.ts"
 import { confirm, drop, reorg } from "./service/ChainActions.ts"
 import { NetworkFaults } from "./service/NetworkFaults.ts"
-import { stepOrder } from "./service/OrderSteps.ts"
+import { type OrderStep, type OrderStepResult, stepOrder } from "./service/OrderSteps.ts"
 import { reportUnsettled, settledReport } from "./service/SettlementReports.ts"
 import { simulatedPayment } from "./service/SimulationFact.ts"
 import { eventIdsOf, type Request, type SimulatorContext } from "./service/SimulatorContext.ts"
@@ -114,20 +113,6 @@ const makeSimulator = Effect.gen(function*() {
   yield* (yield* SimulatedPayments).register((current, action) => Effect.asVoid(simulate(current, { action }, noCause)))
   return Simulator.of({ simulate })
 })
-
-/** A step of an order that a call asks for. */
-export interface OrderStep {
-  readonly transition: OrderTransition
-  readonly tracking: { readonly carrier: string | null; readonly number: string | null } | null
-  /** Where a refund goes from now on; null: where it went. */
-  readonly destination: RefundDestination | null
-}
-
-/** What a step has done. */
-export interface OrderStepResult {
-  readonly order: OrderState
-  readonly eventIds: ReadonlyArray<EventId>
-}
 
 export class OrderSimulator extends Context.Service<OrderSimulator, {
   /**

@@ -1,8 +1,7 @@
 /** Load, decide, commit: how carts change, one change of a cart at a time. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, retryConflicts } from "../../runtime/Commit.ts"
-import { dieOnReplay, type IdempotentCall } from "../../runtime/Http.ts"
+import { Commit, dieOnReplay, type IdempotentCall, retryConflicts } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { cartWrite, makeRepo } from "./repo.ts"

@@ -1,4 +1,5 @@
 /** Checkout and carts: definitions only (modules/docs/reference/checkout.md#estimates). Wrapped family. */
+// oxlint-disable max-lines -- the routes and examples of one API, as the document lists them
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"

@@ -12,7 +12,9 @@ import { type Destination, orderObject } from "../commerce/plugin.ts"
 import { checkMetadata, makeSession } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Carts } from "./actor.ts"
-import { type AddressResult, Checkouts, type EstimateRequest, type PurchaseResult } from "./service.ts"
+import { Checkouts } from "./service.ts"
+import type { AddressResult, EstimateRequest } from "./service/Estimates.ts"
+import type { PurchaseResult } from "./service/Purchases.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
   addressError,
@@ -171,6 +173,7 @@ const itemNotFound = publicError("CART_ITEM_NOT_FOUND", { param: "item_id" })
 export const handlers = HttpApiBuilder.group(
   StorefrontApi,
   "storefront",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
     const carts = yield* Carts
     const checkouts = yield* Checkouts

@@ -1,50 +1,22 @@
 /** From items to an order: what they cost, where they go, and the purchase that makes an order of an estimate. */
 import { Context, Effect, Layer } from "effect"
-import { Commit } from "../../runtime/Commit.ts"
-import type { IdempotentCall } from "../../runtime/Http.ts"
+import { Commit, type IdempotentCall } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import type { Metadata } from "../../schemas/Invoice.ts"
-import { type Destination, Orders, type OrderState } from "../commerce/plugin.ts"
-import { Invoices, type InvoiceState } from "../invoices/plugin.ts"
+import { Orders } from "../commerce/plugin.ts"
+import { Invoices } from "../invoices/plugin.ts"
 import { type PostalAddress, Retailers, type WantedItem } from "../retail/plugin.ts"
 import { makeRepo } from "./repo.ts"
-import type { AddressState, Customer, EstimateState, Quotation, SeenPrices, Shop } from "./rules.ts"
+import type { Customer, EstimateState, Quotation, Shop } from "./rules.ts"
 import type { CheckoutContext } from "./service/CheckoutContext.ts"
-import { checkAddress, makeEstimate, quoteItems } from "./service/Estimates.ts"
-import { purchaseEstimate } from "./service/Purchases.ts"
-
-/** What a customer wants an estimate of, before anyone has priced it. */
-export interface EstimateRequest {
-  readonly customer: Customer
-  readonly items: ReadonlyArray<WantedItem>
-  /** What the shop said the items cost. */
-  readonly seenPrices: SeenPrices
-  readonly zipCode: string | null
-}
-
-/** An estimate after its address: both are what the customer sees next. */
-export interface AddressResult {
-  readonly address: AddressState
-  readonly estimate: EstimateState
-  readonly seenPrices: SeenPrices
-}
-
-/** What an order is made of, beside its estimate. */
-export interface Purchase {
-  readonly estimateId: string
-  readonly addressId: string
-  /** Null: the cheapest. */
-  readonly shippingOptionId: string | null
-  readonly refundDestination: Destination | null
-  readonly metadata: Metadata
-}
-
-/** A new order and the invoice that pays it. */
-export interface PurchaseResult {
-  readonly order: OrderState
-  readonly invoice: InvoiceState
-}
+import {
+  type AddressResult,
+  checkAddress,
+  type EstimateRequest,
+  makeEstimate,
+  quoteItems
+} from "./service/Estimates.ts"
+import { type Purchase, purchaseEstimate, type PurchaseResult } from "./service/Purchases.ts"
 
 export class Checkouts extends Context.Service<Checkouts, {
   /**

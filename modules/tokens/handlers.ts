@@ -1,17 +1,11 @@
 /** Wire <-> catalogue and policy. */
+import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
-import {
-  dieOnReplay,
-  Idempotency,
-  jsonText,
-  readEnvironment,
-  RequestInfo,
-  requireMerchantScope
-} from "../../runtime/Http.ts"
+import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -74,6 +68,7 @@ const flagOf = (text: "true" | "false" | undefined): boolean | null => (text ===
 export const handlers = HttpApiBuilder.group(
   ServedTokensApi,
   "tokens",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(handlers) {
     const catalog = yield* TokenCatalog
     const chains = yield* Chains

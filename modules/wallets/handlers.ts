@@ -1,15 +1,9 @@
 /** Receiving wallets between the wire and the actor. */
+import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { WalletOwner } from "../../runtime/Chains.ts"
-import {
-  dieOnReplay,
-  Idempotency,
-  jsonText,
-  readEnvironment,
-  RequestInfo,
-  requireMerchantScope
-} from "../../runtime/Http.ts"
+import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
 import { Wallets } from "./actor.ts"
 import { WalletsApi } from "./api.ts"

@@ -1,8 +1,8 @@
 /** Load, decide, commit: how a merchant's endpoints change, and how their deliveries are read and repeated. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause } from "../../runtime/Commit.ts"
-import { type IdempotentCall, RateLimiter } from "../../runtime/Http.ts"
+import { Commit, type CommitCause, type IdempotentCall } from "../../runtime/Commit.ts"
+import { RateLimiter } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
@@ -149,7 +149,7 @@ export class Deliveries extends Context.Service<Deliveries, {
       const context: DeliveryContext = {
         actors: yield* Actors,
         commit: yield* Commit,
-        endpoints: yield* Endpoints,
+        endpointOf: (yield* Endpoints).get,
         rateLimiter: yield* RateLimiter,
         webhooks: yield* Webhooks,
         repo: yield* makeRepo

@@ -97,6 +97,7 @@ const changeOf = (change: typeof WebhookEndpointChange.Type): EndpointChange => 
 export const handlers = HttpApiBuilder.group(
   WebhooksApi,
   "webhooks",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
     const endpoints = yield* Endpoints
     const deliveries = yield* Deliveries

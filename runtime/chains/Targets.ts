@@ -67,6 +67,7 @@ const targetExit = (
   return target === undefined ? Exit.fail(walletExhausted) : Exit.succeed(toAllocatedTarget(target))
 }
 
+// oxlint-disable-next-line max-lines-per-function -- one allocation: counter, watch and retry share a queue
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
   const keys = new Map<string, Set<string>>()

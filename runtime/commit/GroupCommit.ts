@@ -107,7 +107,9 @@ const numberEvents = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<E
   }
 }
 
+// oxlint-disable-next-line max-lines-per-function -- the hot path: one closure over its queues
 const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
+  // oxlint-disable-next-line max-lines-per-function -- the same
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // The limit on a real database is in real time, whatever clock the rest of the service runs under.

@@ -41,6 +41,7 @@ const retryForever = <A>(what: string, read: Effect.Effect<A, SqlError.SqlError>
     Effect.orDie
   )
 
+// oxlint-disable-next-line max-lines-per-function -- position, gaps and subscribers change together
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const pg = yield* PgClient.PgClient

@@ -98,6 +98,7 @@ interface Outcome {
 
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Idempotency>
 
+// oxlint-disable-next-line max-lines-per-function -- one protocol: look-up, claim and wait
 const make = Effect.gen(function*() {
   const commit = yield* Commit
   const secrets = yield* Secrets

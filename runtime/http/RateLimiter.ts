@@ -68,6 +68,7 @@ const refusal = (name: string, seconds: number): PublicError =>
     retryAfterSeconds: seconds
   })
 
+// oxlint-disable-next-line max-lines-per-function -- one function for each limit, over the same counters
 const make = Effect.gen(function*() {
   const windows = yield* RateLimits
   const settings = yield* Settings

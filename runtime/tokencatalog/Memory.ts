@@ -105,6 +105,7 @@ const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
   ...new Map(listings.map((listing) => [tokenKey(listing), rowOf(source, listing)])).values()
 ]
 
+// oxlint-disable-next-line max-lines-per-function -- sources and indexes are replaced together
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const writeLock = yield* Semaphore.make(1)

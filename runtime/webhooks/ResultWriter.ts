@@ -58,6 +58,7 @@ export interface ResultListener {
 }
 
 /** The writer of an instance's results. */
+// oxlint-disable-next-line max-lines-per-function -- one writer of gathered results
 export const makeResultWriter = Effect.fnUntraced(function*(listener: ResultListener) {
   const commit = yield* Commit
   const sql = yield* SqlClient.SqlClient

@@ -1,7 +1,7 @@
 /** What becomes of a key: it is changed, replaced by a rotation, or revoked with the keys created with it. */
+import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import type { IdempotentCall } from "../../../runtime/Http.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import * as Repo from "../repo.ts"
 import * as Rules from "../rules.ts"

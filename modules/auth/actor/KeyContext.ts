@@ -7,13 +7,14 @@ import {
   type Commit,
   type CommitCause,
   type Conflict,
+  dieOnReplay,
+  type IdempotentCall,
   noCause,
   type ReplyWrite,
   retryConflicts,
   type Write
 } from "../../../runtime/Commit.ts"
 import { isAddressRange } from "../../../runtime/http/Addresses.ts"
-import { dieOnReplay, type IdempotentCall } from "../../../runtime/Http.ts"
 import type { DerivedKey } from "../../../runtime/Secrets.ts"
 import type { Settings } from "../../../runtime/Settings.ts"
 import { publicError } from "../../../schemas/Errors.ts"

@@ -120,6 +120,7 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse, limit: num
 const noAnswer: Response = { result: "0x" }
 
 /** `urls` may hold keys: no message names more of one than its place in the list. */
+// oxlint-disable-next-line max-lines-per-function -- batches, pauses and failures of one client
 export const make = Effect.fnUntraced(function*(options: {
   readonly network: Network
   readonly urls: ReadonlyArray<Redacted.Redacted>

@@ -4,11 +4,11 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Write } from "../../../runtime/Commit.ts"
 import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { publicError } from "../../../schemas/Errors.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
 import { type Account, end, linkedWallet, markUsed, objectionToLink, objectionToUnlink, unlink } from "../rules.ts"
 import { accountOf, requireChallenge, verifyProof } from "./Challenges.ts"
 import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
-import type { Wallets } from "../actor.ts"
 
 const requireMerchant = ({ merchants }: IdentityContext, id: number) =>
   Effect.flatMap(merchants.read(id), (merchant) =>
@@ -50,10 +50,15 @@ export const linkByProof = Effect.fnUntraced(function*(
   )
 })
 
-export const linkByName = (
-  context: IdentityContext,
-  { address, isContract, merchantId, network }: Parameters<Wallets["Service"]["linkNamed"]>[0]
-) =>
+/** An account that an operator names. `isContract`: it is a contract on that network (EIP-1271). */
+export interface NamedAccount {
+  readonly merchantId: number
+  readonly network: Network
+  readonly address: string
+  readonly isContract: boolean
+}
+
+export const linkByName = (context: IdentityContext, { address, isContract, merchantId, network }: NamedAccount) =>
   Effect.flatMap(
     accountOf(context, network, address, isContract),
     (account) => decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, []))

@@ -15,7 +15,7 @@ import {
   retrySeconds
 } from "../machine.ts"
 import { payoutToken } from "../rules.ts"
-import type { RefundQuoteRequest } from "../service.ts"
+import type { RefundQuoteRequest } from "./RefundCalls.ts"
 import { loadContext, type RefundServices } from "./RefundServices.ts"
 
 export const quoteRefund = (

@@ -11,7 +11,7 @@ import type { PayorDetails } from "../../payments/plugin.ts"
 import type { RefundContext, RefundState } from "../machine.ts"
 import { refundWrite, type Repo } from "../repo.ts"
 import { refundFact, refundsAfter } from "../rules.ts"
-import type { RefundOptions, RefundStep } from "../service.ts"
+import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
 
 export interface RefundServices extends RefundOptions {
   readonly catalog: TokenCatalog["Service"]

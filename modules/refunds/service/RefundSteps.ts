@@ -1,16 +1,23 @@
 /** One step of one refund at a time: opened, decided on, committed with its invoice. */
 import { Effect } from "effect"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
-import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { decide, newRefund, type RefundCommand } from "../machine.ts"
+import type { CommitCause } from "../../../runtime/Commit.ts"
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
+import { decide, newRefund, type RefundCommand, type RefundState } from "../machine.ts"
 import { refundsIn, withPayableDestination } from "../rules.ts"
-import type { Refunds } from "../service.ts"
+import type { RefundRequest, RefundStep } from "./RefundCalls.ts"
 import { checkDestination, parseAddress, payorDestinations } from "./Destinations.ts"
 import { approveIfPossible, payoutOf } from "./Payouts.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 
-export const openRefund = (services: RefundServices): Refunds["Service"]["open"] =>
-  Effect.fnUntraced(function*(current, request, now, facts = []) {
+export const openRefund = (services: RefundServices) =>
+  Effect.fnUntraced(function*(
+    current: Aggregate,
+    request: RefundRequest,
+    now: number,
+    facts: ReadonlyArray<InvoiceFact> = []
+  ): Effect.fn.Return<RefundStep | null, PublicError> {
     const context = yield* loadContext(services, current, now, facts)
     const { environment, merchantId } = current.invoice
     const refund = newRefund(`re_${yield* uuidV7Ahead(services.clock.aheadSeconds(merchantId, environment))}`, {
@@ -30,8 +37,14 @@ export const openRefund = (services: RefundServices): Refunds["Service"]["open"]
     return stepTo(yield* approveIfPossible(services, withDestination, context))
   })
 
-export const decideOnRefund = (services: RefundServices): Refunds["Service"]["decideOn"] =>
-  Effect.fnUntraced(function*(refund, command, current, now, facts = []) {
+export const decideOnRefund = (services: RefundServices) =>
+  Effect.fnUntraced(function*(
+    refund: RefundState,
+    command: RefundCommand,
+    current: Aggregate,
+    now: number,
+    facts: ReadonlyArray<InvoiceFact> = []
+  ): Effect.fn.Return<RefundStep, PublicError> {
     const context = yield* loadContext(services, current, now, facts)
     const checkedCommand: RefundCommand = command._tag === "SetDestination"
       ? { ...command, destination: yield* checkDestination(services, command.destination, refund.environment) }
@@ -47,8 +60,8 @@ export const decideOnRefund = (services: RefundServices): Refunds["Service"]["de
     )
   })
 
-export const changeRefund = (services: RefundServices): Refunds["Service"]["change"] =>
-  Effect.fn("Refunds.change")(function*(refundId, command, cause) {
+export const changeRefund = (services: RefundServices) =>
+  Effect.fn("Refunds.change")(function*(refundId: string, command: RefundCommand, cause: CommitCause) {
     const { invoices, repo } = services
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")

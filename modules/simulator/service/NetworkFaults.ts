@@ -3,8 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { Chains } from "../../../runtime/Chains.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import type { NetworkMode } from "../rules.ts"
-import { environment } from "./SimulatorContext.ts"
+import { environment, type NetworkMode } from "../rules.ts"
 
 /**
  * Networks that are not as they are to a merchant, in the memory of this process: they end with it. A network that is

@@ -2,24 +2,39 @@
 import { Effect } from "effect"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { isUuid } from "../../../schemas/Ids.ts"
+import { type EventId, isUuid } from "../../../schemas/Ids.ts"
 import { usdMillis, usdWire } from "../../../schemas/Money.ts"
-import type { OrderFact, Orders, OrderState } from "../../commerce/plugin.ts"
+import type { Destination as RefundDestination, OrderFact, Orders, OrderState } from "../../commerce/plugin.ts"
 import { type Aggregate, amountRemaining, type ChangePlan } from "../../invoices/plugin.ts"
 import type { Refunds } from "../../refunds/plugin.ts"
 import {
   allowedTransitions,
   confirmedEntry,
+  environment,
   isAwaitingSettlement,
+  type OrderTransition,
   pendingEntries,
   providerOrderIdOf,
   shipmentOf
 } from "../rules.ts"
-import type { OrderStep, OrderStepResult } from "../service.ts"
 import { payOutRefunds } from "./OrderRefunds.ts"
 import { reportSettlements, settledReport, unsettledPayments } from "./SettlementReports.ts"
-import { environment, eventIdsOf, type SimulatorContext } from "./SimulatorContext.ts"
+import { eventIdsOf, type SimulatorContext } from "./SimulatorContext.ts"
 import { paymentEntry, requiredBlocks } from "./Transfers.ts"
+
+/** A step of an order that a call asks for. */
+export interface OrderStep {
+  readonly transition: OrderTransition
+  readonly tracking: { readonly carrier: string | null; readonly number: string | null } | null
+  /** Where a refund goes from now on; null: where it went. */
+  readonly destination: RefundDestination | null
+}
+
+/** What a step has done. */
+export interface OrderStepResult {
+  readonly order: OrderState
+  readonly eventIds: ReadonlyArray<EventId>
+}
 
 export interface OrderSimulatorContext extends SimulatorContext {
   readonly orders: Orders["Service"]

@@ -6,16 +6,13 @@ import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { EventId } from "../../../schemas/Ids.ts"
-import type { Environment } from "../../../schemas/Network.ts"
 import type { Aggregate, ChangePlan, ChangeResult, Invoices, InvoiceState } from "../../invoices/plugin.ts"
 import type { Payments } from "../../payments/plugin.ts"
 import type { PaymentQuotes } from "../../quotes/plugin.ts"
 import type { Settlements } from "../../settlement/plugin.ts"
 import type { SimulateRequest } from "../api.ts"
+import { environment } from "../rules.ts"
 import type { NetworkFaults } from "./NetworkFaults.ts"
-
-/** Play money is on devnet only. */
-export const environment: Environment = "devnet"
 
 export type Request = typeof SimulateRequest.Type
 

@@ -9,8 +9,8 @@ import { familyOf, type Network, requiredDepth } from "../../../schemas/Network.
 import type { Quote } from "../../../schemas/Quote.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
-import { depthFor, entryAtDepth, seenEntry, type SimulatedTransfer, unitsFor } from "../rules.ts"
-import { environment, merchantMillis, type Request, type SimulatorContext } from "./SimulatorContext.ts"
+import { depthFor, entryAtDepth, environment, seenEntry, type SimulatedTransfer, unitsFor } from "../rules.ts"
+import { merchantMillis, type Request, type SimulatorContext } from "./SimulatorContext.ts"
 
 /** The token of a first payment when neither the caller nor an earlier address names one. */
 const defaultSymbol = "USDC"

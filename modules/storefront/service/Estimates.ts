@@ -1,7 +1,6 @@
 /** Estimates: items priced by the retailer, and priced anew once it is known where they go. */
 import { Effect } from "effect"
-import type { Write } from "../../../runtime/Commit.ts"
-import { dieOnReplay, type IdempotentCall } from "../../../runtime/Http.ts"
+import { dieOnReplay, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { PostalAddress, RetailerUnavailable, WantedItem } from "../../retail/plugin.ts"
@@ -17,12 +16,28 @@ import {
   type Quotation,
   quotationOf,
   screenItems,
+  type SeenPrices,
   type Shop,
   unservedQuotation,
   withEarlierRefusals
 } from "../rules.ts"
-import type { AddressResult, EstimateRequest } from "../service.ts"
 import { type CheckoutContext, checkValue, requireEstimate, shopSeconds } from "./CheckoutContext.ts"
+
+/** What a customer wants an estimate of, before anyone has priced it. */
+export interface EstimateRequest {
+  readonly customer: Customer
+  readonly items: ReadonlyArray<WantedItem>
+  /** What the shop said the items cost. */
+  readonly seenPrices: SeenPrices
+  readonly zipCode: string | null
+}
+
+/** An estimate after its address: both are what the customer sees next. */
+export interface AddressResult {
+  readonly address: AddressState
+  readonly estimate: EstimateState
+  readonly seenPrices: SeenPrices
+}
 
 /** Seconds after which a retailer that gave no answer may be asked again: the caller waits for the answer. */
 const retailerRetrySeconds = 5

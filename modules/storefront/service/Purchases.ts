@@ -1,10 +1,11 @@
 /** The purchase: an order and its invoice, made of an estimate in the commit that uses the estimate up. */
+import { dieOnReplay, type IdempotentCall } from "../../../runtime/Commit.ts"
 import { Effect } from "effect"
-import { dieOnReplay, type IdempotentCall } from "../../../runtime/Http.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import type { NewOrder } from "../../commerce/plugin.ts"
-import type { NewInvoice } from "../../invoices/plugin.ts"
+import type { Metadata } from "../../../schemas/Invoice.ts"
+import type { Destination, NewOrder, OrderState } from "../../commerce/plugin.ts"
+import type { InvoiceState, NewInvoice } from "../../invoices/plugin.ts"
 import { estimateTable, estimateWrite } from "../repo.ts"
 import {
   consumeEstimate,
@@ -18,9 +19,24 @@ import {
   type Shop,
   withEarlierRefusals
 } from "../rules.ts"
-import type { Purchase, PurchaseResult } from "../service.ts"
 import { type CheckoutContext, checkValue, requireEstimate } from "./CheckoutContext.ts"
 import { quoteItems } from "./Estimates.ts"
+
+/** What an order is made of, beside its estimate. */
+export interface Purchase {
+  readonly estimateId: string
+  readonly addressId: string
+  /** Null: the cheapest. */
+  readonly shippingOptionId: string | null
+  readonly refundDestination: Destination | null
+  readonly metadata: Metadata
+}
+
+/** A new order and the invoice that pays it. */
+export interface PurchaseResult {
+  readonly order: OrderState
+  readonly invoice: InvoiceState
+}
 
 /** The invoice of a new order: it asks for its total within 1,800 s, and says nothing of who gets what where. */
 const invoiceOf = ({ amounts, customerId, environment, merchantId, metadata, orderId }: NewOrder): NewInvoice => ({

@@ -4,14 +4,13 @@
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import type { Commit, CommitCause } from "../../../runtime/Commit.ts"
-import { dieOnReplay, type IdempotentCall, type RateLimiter } from "../../../runtime/Http.ts"
+import { type Commit, type CommitCause, dieOnReplay, type IdempotentCall } from "../../../runtime/Commit.ts"
+import { type RateLimiter } from "../../../runtime/Http.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { EventId } from "../../../schemas/Ids.ts"
-import type { Endpoints } from "../actor.ts"
 import type { Delivery, ManagedEndpoint, Replay, Repo } from "../repo.ts"
 import {
   cursorParam,
@@ -26,7 +25,8 @@ import {
 export interface DeliveryContext {
   readonly actors: Actors["Service"]
   readonly commit: Commit["Service"]
-  readonly endpoints: Endpoints["Service"]
+  /** An endpoint that the caller manages. Errors: `WEBHOOK_NOT_FOUND`. */
+  readonly endpointOf: (principal: Principal, id: string) => Effect.Effect<ManagedEndpoint, PublicError>
   readonly rateLimiter: RateLimiter["Service"]
   readonly webhooks: Webhooks["Service"]
   readonly repo: Repo
@@ -69,8 +69,8 @@ const requireDelivery = ({ repo }: DeliveryContext, endpoint: ManagedEndpoint, u
   )
 
 export const deliveryPage = Effect.fnUntraced(
-  function*({ endpoints, repo }: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
-    const endpoint = yield* endpoints.get(principal, id)
+  function*({ endpointOf, repo }: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
+    const endpoint = yield* endpointOf(principal, id)
     const pageQuery = readPage(query)
     if (pageQuery instanceof PublicError) return yield* pageQuery
     const page = yield* repo.page(endpoint, pageQuery)
@@ -88,8 +88,8 @@ export const getDelivery = Effect.fnUntraced(function*(context: DeliveryContext,
 
 export const sendTest = Effect.fnUntraced(
   function*(context: DeliveryContext, principal: Principal, id: string, cause: CommitCause) {
-    const { commit, endpoints, repo } = context
-    const endpoint = yield* endpoints.get(principal, id)
+    const { commit, endpointOf, repo } = context
+    const endpoint = yield* endpointOf(principal, id)
     yield* checkManualSend(context, endpoint)
     const ping = {
       object: "test_ping",
@@ -147,8 +147,8 @@ export const replayEvents = Effect.fnUntraced(function*(
   request: ReplayRequest,
   reply: IdempotentCall<Replay>["reply"]
 ) {
-  const { actors, endpoints, repo, webhooks } = context
-  const endpoint = yield* endpoints.get(principal, id)
+  const { actors, endpointOf, repo, webhooks } = context
+  const endpoint = yield* endpointOf(principal, id)
   const range = readReplay(request, endpoint)
   if (range instanceof PublicError) return yield* range
   yield* checkManualSend(context, endpoint)

@@ -1,8 +1,8 @@
 /** What becomes of an endpoint: it is made, changed, deleted, or gets a new secret. */
+import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import type { IdempotentCall } from "../../../runtime/Http.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import { endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { secretBytes, secretOf } from "../../../runtime/webhooks/Signature.ts"

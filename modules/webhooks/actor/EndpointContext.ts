@@ -3,8 +3,14 @@
  */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
-import { type Commit, type Conflict, retryConflicts, type Write } from "../../../runtime/Commit.ts"
-import { dieOnReplay, type IdempotentCall } from "../../../runtime/Http.ts"
+import {
+  type Commit,
+  type Conflict,
+  dieOnReplay,
+  type IdempotentCall,
+  retryConflicts,
+  type Write
+} from "../../../runtime/Commit.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
 import type { Settings } from "../../../runtime/Settings.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"

@@ -2,14 +2,13 @@
 import { Effect, Layer, Schema } from "effect"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { SqlClient } from "effect/sql"
-import { Commit } from "../../../runtime/Commit.ts"
+import { Commit, dieOnReplay } from "../../../runtime/Commit.ts"
 import {
   AddressLimitOf,
   Anonymous,
   AnyOrigin,
   Credentials,
   CurrentPrincipal,
-  dieOnReplay,
   errors,
   FlatErrors,
   Idempotency,
