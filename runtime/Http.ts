@@ -133,9 +133,9 @@ export type RefusedRequest = Pick<HttpServerRequest.HttpServerRequest, "method" 
 export type RenderErrorPage = (error: PublicError, request: RefusedRequest) => ErrorPage
 
 /** How the refusal of a request looks. */
-export interface DrawingChoice {
-  /** Undefined: nobody draws it, its body is JSON. */
-  readonly draw: RenderErrorPage | undefined
+export interface PageChoice {
+  /** Undefined: no page is registered for it, so its body is JSON. */
+  readonly render: RenderErrorPage | undefined
   /** Whether another `Accept` would have been answered in another form. */
   readonly dependsOnAccept: boolean
 }
@@ -152,8 +152,8 @@ export class ErrorPages extends Context.Service<ErrorPages, {
    * `render` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people
    * who mistyped an address. Errors below `/api` and `/ws` are JSON for everybody.
    */
-  readonly registerForBrowsers: (draw: RenderErrorPage) => Effect.Effect<void>
-  readonly choose: (request: Pick<RefusedRequest, "url" | "headers">) => DrawingChoice
+  readonly registerForBrowsers: (render: RenderErrorPage) => Effect.Effect<void>
+  readonly choose: (request: Pick<RefusedRequest, "url" | "headers">) => PageChoice
 }>()("tillwire/runtime/Http/ErrorPages") {}
 
 /** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */

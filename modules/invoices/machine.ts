@@ -9,7 +9,7 @@
  *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
  *   underpaid ── all of it refunded ──> canceled
- *   unpaid | underpaid | expired ── what it stands for ends ──> canceled (payments under way come late)
+ *   unpaid | underpaid | expired ── its order ends ──────────> canceled (payments under way come late)
  *   unpaid | underpaid ── devnet only: its time is over now ──> as if `expires_at` had come; a part keeps its grace
  *
  * The rules in words: modules/docs/reference/invoices.md#states and modules/docs/reference/payments.md#states. State is

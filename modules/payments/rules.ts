@@ -44,8 +44,8 @@ import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetail
 export const sessionGraceSeconds = 2_592_000
 
 /**
- * How long before its first sight a transfer may be dated, in seconds: as long as an expiry waits for a network that is
- * being read, so that no payment it has waited for counts as late.
+ * How many seconds a block's time may lie before the transfer was first observed: as long as an expiry waits for a
+ * network that is being read, so that no payment it has waited for counts as late.
  */
 const maximumTransferAgeSeconds = catchUpSeconds
 

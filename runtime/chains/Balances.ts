@@ -101,7 +101,7 @@ export const readBalances = Effect.fnUntraced(function*(
 /**
  * What one comparison means: nothing, a credit, or an alert that ends the comparison. Pure.
  *
- * An address that has ever sent has no explainable balance; one that holds less than it received neither.
+ * The balance of an address that has sent, or that holds less than it received, cannot be explained: an alert.
  */
 export const compareBalance = (
   balanceBefore: bigint,

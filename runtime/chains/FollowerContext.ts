@@ -81,8 +81,8 @@ export interface FollowerContext extends FollowerServices {
   readonly clock: Clock.Clock
   /** Changed by {@link dispatch} only. */
   readonly state: MutableRef.MutableRef<FollowerState>
-  /** Of the blocks of reported transfers. */
-  readonly looks: Ref.Ref<Lookups>
+  /** Lookups of the blocks of reported transfers. */
+  readonly lookups: Ref.Ref<Lookups>
   readonly checks: Queue.Queue<Check>
   readonly readings: Queue.Queue<FollowerReading>
   /** Has the blocks of reported transfers looked at. */
@@ -131,7 +131,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
       nowMillis: clock.currentTimeMillisUnsafe(),
       monotonicMillis: performance.now()
     })),
-    looks: yield* Ref.make(noLookups),
+    lookups: yield* Ref.make(noLookups),
     checks: yield* Queue.sliding<Check>(1),
     readings: yield* Queue.bounded<FollowerReading>(1),
     lookRequests: yield* Queue.sliding<void>(1),

@@ -18,17 +18,17 @@ import {
   write
 } from "./FollowerContext.ts"
 import { headOf } from "./FollowerState.ts"
-import { pausedIds, step as stepLooks } from "./ReportLookups.ts"
+import { pausedIds, step as stepLookups } from "./ReportLookups.ts"
 import { transferWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 
 /** Reads the blocks of reported entries that are due, once somebody asks for it, and hands them to the follower. */
 export const readReported = Effect.fnUntraced(function*(follower: FollowerContext) {
-  const { driver, environment, lookRequests, looks, network, readings, repo, watch } = follower
+  const { driver, environment, lookRequests, lookups, network, readings, repo, watch } = follower
   yield* Queue.take(lookRequests)
   const head = headOf(stateOf(follower))
   if (head === null) return
-  const paused = pausedIds(yield* Ref.get(looks), nowMillis(follower))
+  const paused = pausedIds(yield* Ref.get(lookups), nowMillis(follower))
   const due = yield* repo.unseenReports(network, environment, head, paused, rowsPerCommit)
   for (const [height, entries] of Map.groupBy(due, (entry) => entry.height)) {
     const { generation, ring } = stateOf(follower)
@@ -41,7 +41,7 @@ export const readReported = Effect.fnUntraced(function*(follower: FollowerContex
   }
 })
 
-/** Ends reports whose looks are over, unless they were found meanwhile. */
+/** Ends reports whose lookups are over, unless they were found meanwhile. */
 const endReports = Effect.fnUntraced(function*(
   follower: FollowerContext,
   fence: Fence,
@@ -68,11 +68,11 @@ const onUnread = Effect.fnUntraced(function*(
   ids: ReadonlyArray<string>,
   fault: unknown
 ) {
-  const before = yield* Ref.get(follower.looks)
-  const next = stepLooks(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
+  const before = yield* Ref.get(follower.lookups)
+  const next = stepLookups(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
   yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, fault)
   yield* endReports(follower, fence, next.expiredIds, "no node gave its block for 24 h")
-  yield* Ref.set(follower.looks, next.lookups)
+  yield* Ref.set(follower.lookups, next.lookups)
 })
 
 /** A reported transfer counts once the driver has seen it itself, and ends when it is not there. */
@@ -99,8 +99,8 @@ export const receiveReported = Effect.fnUntraced(function*(
   const isFound = (entry: JournalEntry) => inBlock.has(transferKey(entry))
   const there = entries.filter(isFound).map(({ id }) => id)
   const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)
-  const found = stepLooks(yield* Ref.get(follower.looks), { _tag: "found", ids: there }, now, follower.environment)
-  const next = stepLooks(found.lookups, { _tag: "missed", ids: missing }, now, follower.environment)
+  const found = stepLookups(yield* Ref.get(follower.lookups), { _tag: "found", ids: there }, now, follower.environment)
+  const next = stepLookups(found.lookups, { _tag: "missed", ids: missing }, now, follower.environment)
   yield* endReports(follower, fence, next.expiredIds, "it is not in its block")
-  yield* Ref.set(follower.looks, next.lookups)
+  yield* Ref.set(follower.lookups, next.lookups)
 })

@@ -1,6 +1,6 @@
 /** Which module renders the refusals of which addresses. */
 import { Effect, Layer } from "effect"
-import { type DrawingChoice, ErrorPages, type RenderErrorPage } from "../Http.ts"
+import { ErrorPages, type PageChoice, type RenderErrorPage } from "../Http.ts"
 import { prefersHtml } from "./Accept.ts"
 
 /** A printable character that needs no escape in a path, escaped all the same. */
@@ -16,21 +16,21 @@ const pathOf = (url: string): string =>
 /** Paths whose errors programs read, whatever else they take. */
 const ofPrograms = /^\/(?:api|ws)(?:\/|$)/
 
-const json: DrawingChoice = { draw: undefined, dependsOnAccept: false }
+const json: PageChoice = { render: undefined, dependsOnAccept: false }
 
 /** Kept in memory: modules register when they start. */
 export const layer: Layer.Layer<ErrorPages> = Layer.sync(ErrorPages, () => {
-  const renderers: Array<readonly [above: string, draw: RenderErrorPage]> = []
-  let drawForBrowsers: RenderErrorPage | undefined
+  const renderers: Array<readonly [above: string, render: RenderErrorPage]> = []
+  let renderForBrowsers: RenderErrorPage | undefined
   return ErrorPages.of({
-    register: (path, draw) => Effect.sync(() => void renderers.push([path, draw])),
-    registerForBrowsers: (draw) => Effect.sync(() => void (drawForBrowsers = draw)),
+    register: (path, render) => Effect.sync(() => void renderers.push([path, render])),
+    registerForBrowsers: (render) => Effect.sync(() => void (renderForBrowsers = render)),
     choose: ({ headers, url }) => {
       const path = pathOf(url)
-      const draw = renderers.find(([above]) => path === above || path.startsWith(`${above}/`))?.[1]
-      if (draw !== undefined) return { draw, dependsOnAccept: false }
-      if (drawForBrowsers === undefined || ofPrograms.test(path)) return json
-      return { draw: prefersHtml(headers["accept"]) ? drawForBrowsers : undefined, dependsOnAccept: true }
+      const render = renderers.find(([above]) => path === above || path.startsWith(`${above}/`))?.[1]
+      if (render !== undefined) return { render, dependsOnAccept: false }
+      if (renderForBrowsers === undefined || ofPrograms.test(path)) return json
+      return { render: prefersHtml(headers["accept"]) ? renderForBrowsers : undefined, dependsOnAccept: true }
     }
   })
 })

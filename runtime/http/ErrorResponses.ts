@@ -49,8 +49,8 @@ export const refusalTo = (errorPages: typeof ErrorPages.Service, request: HttpSe
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
   const response = errorResponse(error, family, requestId)
-  const { dependsOnAccept, draw } = errorPages.choose(request)
-  const page = draw?.(error, request)
+  const { dependsOnAccept, render } = errorPages.choose(request)
+  const page = render?.(error, request)
   const answer = page === undefined
     ? response
     : HttpServerResponse.setHeaders(

@@ -39,7 +39,7 @@ const answerOf = (
 ): string => {
   const page = request === undefined
     ? undefined
-    : errorPages.choose(request).draw?.(publicError("VALIDATION_ERROR"), request)
+    : errorPages.choose(request).render?.(publicError("VALIDATION_ERROR"), request)
   const html = page?.html ?? ""
   const headers = {
     connection: "close",

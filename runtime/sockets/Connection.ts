@@ -1,7 +1,7 @@
 /**
  * One open socket, as the hub sees it. The `ws` library makes the handshake, reads, and closes; frames that were
  * rendered once are written to the same TCP socket directly. That is sound because without compression `ws` too writes
- * every frame whole in one turn, and it gives what its wrapper hides: bytes still buffered, bytes read, and pings.
+ * every frame whole in one turn, and the TCP socket shows what `ws` hides: bytes still buffered, bytes read, and pings.
  */
 import type { WebSocket } from "@effect/platform-node/NodeWS"
 import type { Socket as TcpSocket } from "node:net"

@@ -79,7 +79,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
     })
 
     /**
-     * A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long.
+     * A ticket may be older than the end of its key, and a key may come from the cache: a stream lives long.
      */
     const findGrant = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, ticket: string | null) {
       const grant: StreamGrant = yield* ticket === null ? grantByKey(request) : redeem(ticket)

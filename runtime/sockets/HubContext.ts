@@ -11,7 +11,7 @@ export interface HubContext {
   readonly bus: EventBus["Service"]
   readonly revocations: Revocations["Service"]
   readonly clock: Clock.Clock
-  /** Of the hub: openings and watches end with it. */
+  /** Scope of the hub: openings and watches end with it. */
   readonly scope: Scope.Scope
   readonly connections: ConnectionIndex<Connection>
   readonly countsByStream: Readonly<Record<Subject["stream"], ConnectionCounts>>

@@ -1,6 +1,7 @@
 /**
  * The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through
- * commits.
+ * commits. A row of `webhook_lanes` holds an endpoint's lease and health (.adr/0006); its `judged_from` is
+ * `countedFromMillis` of `CircuitBreaker.ts`.
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -10,19 +10,19 @@ import type { Transports } from "./Transports.ts"
 export const attemptTimeoutMillis = 10_000
 
 /** Signing keys in the cache, at most. */
-const maximumOpened = 4_096
+const maximumCachedKeys = 4_096
 
-/** Sealed secrets as they sign: opened once, not for each delivery; undefined where one cannot be opened. */
+/** Signing keys by sealed secret: opened once, not for each delivery; undefined where one cannot be opened. */
 const makeSigningKeys = (secrets: Secrets["Service"]) => {
-  const opened = new Map<string, SigningKey>()
+  const cachedKeys = new Map<string, SigningKey>()
   return (sealed: string): SigningKey | undefined => {
-    const known = opened.get(sealed)
+    const known = cachedKeys.get(sealed)
     if (known !== undefined) return known
     const secret = secrets.open("webhook", sealed)
     if (secret === undefined) return undefined
-    if (opened.size >= maximumOpened) opened.delete(opened.keys().next().value!)
+    if (cachedKeys.size >= maximumCachedKeys) cachedKeys.delete(cachedKeys.keys().next().value!)
     const key = signingKey(secret)
-    opened.set(sealed, key)
+    cachedKeys.set(sealed, key)
     return key
   }
 }

@@ -13,7 +13,7 @@ import { initializeSeries } from "../Telemetry.ts"
 /** How long attempts are kept (modules/docs/reference/webhooks.md#kept). */
 export const attemptRetentionDays = 30
 
-/** So much later than after 72 hours a delivery may fail that nobody took. */
+/** Deliveries are looked through this often, so one fails at most so much after its 72 hours. */
 const expiryPause = "5 minutes"
 const pruningPause = "1 hour"
 

@@ -68,8 +68,9 @@ export interface RetrySettings {
 }
 
 /**
- * Decides after attempt number `attempt` (1 to 4). `random` is in [0, 1); `ageMillis` is how long ago the delivery was
- * queued. Total.
+ * Decides after attempt number `attempt` (1 to 4): on mainnet the retries follow 1, 8 and 64 minutes after the attempt
+ * before, 20 % more or less, so the last one is sent about 73 minutes after the first. `random` is in [0, 1);
+ * `ageMillis` is how long ago the delivery was queued. Total.
  *
  * @example
  * nextAttempt({ attempt: 2, outcome: { _tag: "Unanswered", reason: "", timedOut: true }, random: 0.5, ageMillis: 0,

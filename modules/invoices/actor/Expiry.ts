@@ -17,7 +17,7 @@ export const expiryBatch = 100
 
 /**
  * Expiry and the end of grace, by each merchant's clock: one query reads a batch, each invoice is decided by the same
- * machine as a payment, all commits share flushes. It goes round the mailboxes: the version each row expects makes a
+ * machine as a payment, all commits share flushes. It does not use the mailboxes: the version each row expects makes a
  * race with a payment a conflict, and the row is due again at once.
  */
 export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {

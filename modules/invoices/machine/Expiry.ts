@@ -94,7 +94,7 @@ const mustWaitForNetworks = (
   return now < end + (isCatchingUp ? catchUpSeconds : outageWaitSeconds)
 }
 
-/** Where money is real, only the clock ends an invoice. */
+/** Devnet only: the invoice ends now. On mainnet nothing but the clock ends it. */
 export const end = (state: Aggregate, now: number): Step => {
   const { invoice } = state
   const isOpen = invoice.status === "unpaid" || invoice.status === "underpaid"

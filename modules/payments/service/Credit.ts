@@ -64,7 +64,7 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
 
-  /** A chain's times are the system's: what is seen now was seen now by the merchant's clock too. */
+  /** Block times follow the system's clock: they are shifted to the merchant's, which may be ahead. */
   const seenAtBy = ({ blockTime, observedAt }: JournalEntry, { environment, merchantId }: InvoiceState) =>
     seenAtOf(blockTime, observedAt) + clock.aheadSeconds(merchantId, environment)
 

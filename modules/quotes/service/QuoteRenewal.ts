@@ -156,7 +156,7 @@ const renew = Effect.fnUntraced(function*(
   yield* publish(context, row, before, quote)
 })
 
-/** The row shown last is at hand: tells what another request or instance made of it, and renews what is due. */
+/** Given the row shown last: sends what another request or instance changed of it, and renews what is due. */
 const check = Effect.fnUntraced(
   function*(context: RenewalContext, row: QuoteRow, cell: WatchCell, now: number) {
     const { watch } = cell

@@ -40,7 +40,9 @@ export const balance = (
   return received - (given > succeeded ? given : succeeded) - promised
 }
 
-/** usd_millis that can still be given back: received, less what was, less what other refunds stand for. */
+/**
+ * usd_millis that can still be given back: received, less what was given back, less what other open refunds promise.
+ */
 export const refundableAmount = (
   { payments }: Pick<Aggregate, "payments">,
   refunds: ReadonlyArray<RefundState>,
