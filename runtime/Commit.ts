@@ -6,7 +6,7 @@ import { Context, Effect, Schedule, Schema } from "effect"
 import type { EventDraft, StoredEvent } from "../schemas/Event.ts"
 import type { EventPosition } from "../schemas/Ids.ts"
 import type { Environment } from "../schemas/Network.ts"
-import type { PublicError } from "../schemas/Errors.ts"
+import { type PublicError, publicError } from "../schemas/Errors.ts"
 
 /** Owner of rows and commits that belong to no merchant (chain cursors, wallet counters). Emits no events. */
 export const systemMerchant = 0
@@ -101,6 +101,25 @@ export const retryConflicts =
       times,
       ...(pauseMillis === 0 ? {} : { schedule: Schedule.spaced(pauseMillis) })
     })
+
+/** How often a change that lost a race is decided anew before its caller is told to try again. */
+const conflictRetries = 3
+
+/**
+ * Runs a change that loads and decides, and runs it again while other commits are faster, `times` more often at most
+ * ({@link conflictRetries} where nothing is said). Errors: its own, but `SERVICE_UNAVAILABLE` in place of its last
+ * {@link Conflict}.
+ */
+export const decideAnew =
+  (times = conflictRetries) =>
+  <A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, Conflict> | PublicError, R> =>
+    Effect.mapError(
+      retryConflicts(times)(change),
+      (error) =>
+        error instanceof Conflict
+          ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+          : error as Exclude<E, Conflict>
+    )
 
 /** Another commit holds this idempotency scope already: its reply is the answer. Nothing was written. */
 export class IdempotentReplay extends Schema.TaggedError<IdempotentReplay>()("IdempotentReplay", {

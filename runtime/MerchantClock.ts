@@ -11,7 +11,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
 import { nowSeconds } from "./Clock.ts"
-import { Commit, type IdempotentCall, type IdempotentReplay, noCause, retryConflicts, type Write } from "./Commit.ts"
+import { Commit, decideAnew, type IdempotentCall, type IdempotentReplay, noCause, type Write } from "./Commit.ts"
 import { Settings } from "./Settings.ts"
 import { advanceRetries } from "./webhooks/DeliveryRepo.ts"
 
@@ -60,9 +60,6 @@ export class MerchantClock extends Context.Service<MerchantClock, {
 
 /** Milliseconds between looks for what other instances have moved: with the time of a look it is known within 2 s. */
 export const pollMillis = 1_000
-
-/** How often a step that lost its row to another is made anew before the caller is told to try again. */
-const conflictRetries = 3
 
 interface Row {
   readonly merchant_id: number
@@ -142,9 +139,8 @@ const make = Effect.gen(function*() {
     step(merchantId, seconds, call).pipe(
       // Between the commit and what follows from it nobody goes away.
       Effect.uninterruptible,
-      retryConflicts(conflictRetries),
-      stepLock.withPermits(1),
-      Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+      decideAnew(),
+      stepLock.withPermits(1)
     )
 
   const aheadSeconds = (merchantId: number, environment: Environment): number =>

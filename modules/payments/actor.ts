@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains } from "../../runtime/Chains.ts"
-import { Commit, noCause, retryConflicts, type Write } from "../../runtime/Commit.ts"
+import { Commit, decideAnew, dieOnReplay, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { readAddress } from "../../schemas/Address.ts"
@@ -11,11 +11,6 @@ import type { Network } from "../../schemas/Network.ts"
 import { type InvoiceFact, Invoices, type InvoiceState, type PayorRecord, PayorRecords } from "../invoices/plugin.ts"
 import { isMemo, isNetwork } from "./rules.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
-
-/**
- * How often a payor's entry that lost its row to another call is written anew before the payor is told to try again.
- */
-const conflictRetries = 3
 
 /** For the hooks of an invoice: its payor said where refunds on a network may go. */
 export interface RefundAddressFact extends InvoiceFact {
@@ -71,11 +66,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
           yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
         })
         return actors.send("payor-details", id, once).pipe(
-          retryConflicts(conflictRetries),
-          Effect.catchTags({
-            Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
-            IdempotentReplay: (bug) => Effect.die(bug)
-          })
+          decideAnew(),
+          dieOnReplay
         )
       }
 

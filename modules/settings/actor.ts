@@ -2,13 +2,7 @@
 import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { keepSuccess } from "../../runtime/Cache.ts"
-import {
-  Commit,
-  type CommitCause,
-  type IdempotentReplay,
-  type ReplyWrite,
-  retryConflicts
-} from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, decideAnew, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type {
@@ -26,9 +20,6 @@ const cacheMillis = 2_000
 
 /** Merchants' choices remembered at once of an environment, 16 KiB each with a logo; the least asked for go first. */
 const cacheCapacity = 2_000
-
-/** How often a lost race is decided anew before the caller is told to try again. */
-const conflictRetries = 3
 
 export class MerchantSettings extends Context.Service<MerchantSettings, {
   /**
@@ -144,8 +135,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
       // One mailbox a merchant: its default environment is one row for all its environments.
       const change: MerchantSettings["Service"]["change"] = (merchantId, ...rest) =>
         actors.send("settings", String(merchantId), changeOnce(merchantId, ...rest)).pipe(
-          retryConflicts(conflictRetries),
-          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+          decideAnew()
         )
 
       return MerchantSettings.of({ get, forInvoices, read, change })

@@ -1,15 +1,12 @@
 /** Load, decide, commit: how carts change, one change of a cart at a time. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, dieOnReplay, type IdempotentCall, retryConflicts } from "../../runtime/Commit.ts"
+import { Commit, decideAnew, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { cartWrite, makeRepo } from "./repo.ts"
 import { type Customer, customerKey, type Shop } from "./rules.ts"
 import { type CartState } from "./rules/Carts.ts"
-
-/** How often a lost race for a cart is decided anew before the caller is told to try again. */
-const conflictRetries = 3
 
 /** A cart after a change, and what the caller is told of it; an unchanged cart is not written. */
 export interface CartChange<A> {
@@ -85,8 +82,7 @@ export class Carts extends Context.Service<Carts, {
             `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
             changeOnce(shop, customer, plan, call)
           ).pipe(
-            retryConflicts(conflictRetries),
-            Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+            decideAnew()
           )
       })
     })

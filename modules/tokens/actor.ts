@@ -2,14 +2,8 @@
 import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { keepSuccess } from "../../runtime/Cache.ts"
-import {
-  Commit,
-  type CommitCause,
-  type IdempotentReplay,
-  type ReplyWrite,
-  retryConflicts
-} from "../../runtime/Commit.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { Commit, type CommitCause, decideAnew, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
+import type { PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PolicyState } from "./rules.ts"
 import { makeRepo, policyWrite } from "./repo.ts"
@@ -81,8 +75,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
           return after
         })
         return actors.send("token-policies", `${merchantId}:${environment}`, once).pipe(
-          retryConflicts(conflictRetries),
-          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+          decideAnew(conflictRetries)
         )
       }
 

@@ -6,9 +6,9 @@ import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.t
 import {
   Commit,
   type CommitCause,
+  decideAnew,
   type IdempotentReplay,
   type ReplyWrite,
-  retryConflicts,
   type Write
 } from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
@@ -20,9 +20,6 @@ import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
 import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
-
-/** How often a change that lost a race is decided anew. */
-const conflictRetries = 3
 
 /** A wallet as its owner gives it. */
 export interface NewWallet {
@@ -103,8 +100,7 @@ export class Wallets extends Context.Service<Wallets, {
             return result
           })
         ).pipe(
-          retryConflicts(conflictRetries),
-          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+          decideAnew()
         )
 
       const readNew = Effect.fnUntraced(function*(

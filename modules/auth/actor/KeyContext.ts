@@ -7,11 +7,11 @@ import {
   type Commit,
   type CommitCause,
   type Conflict,
+  decideAnew,
   dieOnReplay,
   type IdempotentCall,
   noCause,
   type ReplyWrite,
-  retryConflicts,
   type Write
 } from "../../../runtime/Commit.ts"
 import { isAddressRange } from "../../../runtime/http/Addresses.ts"
@@ -43,9 +43,6 @@ export interface KeyName {
 /** A call that nobody will repeat. */
 export const callWithoutKey: IdempotentCall<unknown> = { cause: noCause, reply: () => undefined }
 
-/** How often a decision is made anew when another commit was faster. */
-const conflictRetries = 3
-
 export const append = (
   { commit }: KeyContext,
   merchantId: number,
@@ -68,15 +65,7 @@ export const decideInTurn = <A, E>(
   { actors }: KeyContext,
   merchantId: number,
   attempt: Effect.Effect<A, E | Conflict>
-) =>
-  actors.send("api-keys", String(merchantId), attempt).pipe(
-    retryConflicts(conflictRetries),
-    Effect.mapError((error) =>
-      (error as Conflict)._tag === "Conflict"
-        ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
-        : error as Exclude<E, Conflict>
-    )
-  )
+) => decideAnew()(actors.send("api-keys", String(merchantId), attempt))
 
 export const requireMerchant = ({ repo }: KeyContext, id: number) =>
   Effect.flatMap(repo.merchant(id), (merchant) =>

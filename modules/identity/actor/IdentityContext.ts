@@ -1,11 +1,11 @@
 /** What sessions and wallets share: the ports, the commit, and the order of changes. */
 import { Effect } from "effect"
 import { Actors } from "../../../runtime/Actors.ts"
-import { Commit, type Conflict, noCause, retryConflicts, type Write } from "../../../runtime/Commit.ts"
+import { Commit, type Conflict, decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { SignIns } from "../../../runtime/SignIns.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
-import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { publicError } from "../../../schemas/Errors.ts"
 import { Merchants } from "../../auth/plugin.ts"
 import * as Repo from "../repo.ts"
 import { type Account, accountName } from "../rules.ts"
@@ -35,29 +35,17 @@ export const makeContext = Effect.gen(function*() {
   return context
 })
 
-/** How often a decision is made anew when another commit was faster. */
-const conflictRetries = 3
-
 export const walletIdOf = (account: Account): string => `siw_${uuidOf(`sign-in ${accountName(account)}`)}`
 
 export const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
-/** Loads and decides anew while other commits are faster. */
-export const retryOnConflict = <A, E extends { readonly _tag: string }>(
-  attempt: Effect.Effect<A, E | Conflict>
-): Effect.Effect<A, Exclude<E, Conflict> | PublicError> =>
-  attempt.pipe(
-    retryConflicts(conflictRetries),
-    Effect.mapError((error) => error._tag === "Conflict" ? unavailable : error as Exclude<E, Conflict>)
-  )
-
-/** As {@link retryOnConflict}, one change of a wallet or of a merchant's wallets at a time on this instance. */
+/** Decides anew while other commits are faster, one change of a wallet or of a merchant's wallets at a time on this instance. */
 export const decideInTurn = <A, E extends { readonly _tag: string }>(
   { actors }: IdentityContext,
   kind: "wallet" | "merchant",
   id: string | number,
   attempt: Effect.Effect<A, E | Conflict>
-) => retryOnConflict(actors.send(`identity-${kind}`, String(id), attempt))
+) => decideAnew()(actors.send(`identity-${kind}`, String(id), attempt))
 
 export const append = ({ commit, settings }: IdentityContext, merchantId: number, writes: ReadonlyArray<Write>) =>
   Effect.catchTag(

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { createHmac, randomBytes } from "node:crypto"
 import { nowSeconds } from "../../../runtime/Clock.ts"
+import { decideAnew } from "../../../runtime/Commit.ts"
 import { accessSeconds, type AccessTokens } from "../../../runtime/http/AccessToken.ts"
 import type { Grant } from "../../../runtime/Http.ts"
 import type { DerivedKey } from "../../../runtime/Secrets.ts"
@@ -28,7 +29,7 @@ import {
   withSignIn
 } from "../rules.ts"
 import { requireChallenge, verifyProof } from "./Challenges.ts"
-import { append, decideInTurn, type IdentityContext, retryOnConflict, walletIdOf } from "./IdentityContext.ts"
+import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
 
 /** Whether a wallet that belongs to no merchant may sign in, and so make one. */
 export type Signup = "open" | "closed"
@@ -146,7 +147,7 @@ const rotateTokens = Effect.fnUntraced(function*(context: SessionContext, sessio
 })
 
 export const refreshSession = (context: SessionContext, refreshToken: string) =>
-  retryOnConflict(Effect.gen(function*() {
+  decideAnew()(Effect.gen(function*() {
     const found = yield* findByToken(context, refreshToken)
     if (found === undefined) return yield* publicError("TOKEN_INVALID")
     const now = yield* nowSeconds
@@ -159,7 +160,7 @@ export const refreshSession = (context: SessionContext, refreshToken: string) =>
 
 /** Ends what is still active of what `find` finds. */
 const endFound = (context: SessionContext, find: Effect.Effect<SessionState | undefined>) =>
-  retryOnConflict(
+  decideAnew()(
     Effect.flatMap(find, (session) =>
       session?.status === "active" ? Effect.asVoid(endSession(context, session, "logout")) : Effect.void)
   )

@@ -5,10 +5,9 @@ import {
   type Commit,
   type CommitCause,
   type CommitResult,
-  Conflict,
+  decideAnew,
   type IdempotentReplay,
   type ReplyWrite,
-  retryConflicts,
   type Write
 } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -35,9 +34,6 @@ export interface ChangeResult {
   readonly committed: CommitResult | null
   readonly facts: ReadonlyArray<InvoiceFact>
 }
-
-/** How often a lost race is decided anew before the caller is told to try again. */
-const conflictRetries = 3
 
 /** The services that a change takes. */
 export interface ChangeContext {
@@ -92,9 +88,5 @@ export const changeInvoice = <E, R>(
       return { aggregate: decision.next, committed, facts }
     })
   ).pipe(
-    retryConflicts(conflictRetries),
-    Effect.catchIf(
-      (error): error is Conflict & typeof error => error instanceof Conflict,
-      () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
-    )
+    decideAnew()
   ) as Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>

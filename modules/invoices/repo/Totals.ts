@@ -16,7 +16,7 @@ export interface Total {
   readonly amountPaid: UsdMillis
 }
 
-interface TotalRow {
+export interface TotalRow {
   readonly status: InvoiceStatus
   readonly count: bigint
   readonly amount: bigint

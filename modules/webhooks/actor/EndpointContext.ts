@@ -6,9 +6,9 @@ import type { Actors } from "../../../runtime/Actors.ts"
 import {
   type Commit,
   type Conflict,
+  decideAnew,
   dieOnReplay,
   type IdempotentCall,
-  retryConflicts,
   type Write
 } from "../../../runtime/Commit.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
@@ -40,15 +40,7 @@ export const decideInTurn = <A, E>(
   { actors }: EndpointContext,
   merchantId: number,
   attempt: Effect.Effect<A, E | Conflict>
-) =>
-  actors.send("webhooks", String(merchantId), attempt).pipe(
-    retryConflicts(conflictRetries),
-    Effect.mapError((error) =>
-      (error as Conflict)._tag === "Conflict"
-        ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
-        : error as Exclude<E, Conflict>
-    )
-  )
+) => decideAnew(conflictRetries)(actors.send("webhooks", String(merchantId), attempt))
 
 export const append = <A>(
   { commit }: EndpointContext,
