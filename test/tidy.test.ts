@@ -428,6 +428,7 @@ const moduleFiles = new Set([
   "migrations.ts",
   "pages.ts",
   "island.ts",
+  "build.ts",
   "client.ts"
 ])
 

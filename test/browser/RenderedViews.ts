@@ -1,12 +1,11 @@
 /** Pages of made views, drawn by the page itself and shown by a browser with their script, without a service. */
-import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import type { View } from "../../modules/checkout/rules.ts"
 import { css, page as draw, type Texts } from "../../modules/checkout/pages.ts"
 import { languages } from "../../modules/checkout/pages/Languages.ts"
-import { island } from "../../modules/checkout/repo.ts"
+import { buildIsland } from "../../modules/checkout/build.ts"
 
-const script = await Effect.runPromise(island)
+const script = buildIsland()
 
 /** What a page is sent with. */
 export const assets = { script: "/assets/pay.js", style: { css }, languages }

@@ -12,11 +12,11 @@ import type { Page } from "playwright-core"
 import { PNG } from "pngjs"
 import { type WebSocket, WebSocketServer } from "ws"
 import { accentCss, css } from "../../modules/checkout/pages.ts"
-import { island } from "../../modules/checkout/repo.ts"
+import { buildIsland } from "../../modules/checkout/build.ts"
 import { defaultAccent } from "../../schemas/Colour.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
-const script = await Effect.runPromise(island)
+const script = buildIsland()
 
 declare const getComputedStyle: any
 

@@ -39,7 +39,10 @@ export const walletIdOf = (account: Account): string => `siw_${uuidOf(`sign-in $
 
 export const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
-/** Decides anew while other commits are faster, one change of a wallet or of a merchant's wallets at a time on this instance. */
+/**
+ * Decides anew while other commits are faster, one change of a wallet or of a merchant's wallets at a time on this
+ * instance.
+ */
 export const decideInTurn = <A, E extends { readonly _tag: string }>(
   { actors }: IdentityContext,
   kind: "wallet" | "merchant",
