@@ -60,7 +60,7 @@ export interface Append {
   readonly writes: ReadonlyArray<Write>
   /** Told in this order, adjacent in the merchant's stream. */
   readonly events: ReadonlyArray<EventDraft>
-  readonly reply?: ReplyWrite
+  readonly reply?: ReplyWrite | undefined
   readonly fence?: Fence
   /**
    * Id of the one endpoint these events are delivered to, whatever its filters, environment and scope, if it is enabled

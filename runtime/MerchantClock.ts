@@ -124,7 +124,7 @@ const make = Effect.gen(function*() {
         cause,
         writes: [write],
         events: [],
-        ...(replyWrite === undefined ? {} : { reply: replyWrite })
+        reply: replyWrite
       })
       yield* advanceRetries(merchantId, seconds).pipe(
         Effect.provideService(SqlClient.SqlClient, sql),

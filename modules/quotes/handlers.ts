@@ -80,7 +80,7 @@ const makeCommitReply = Effect.gen(function*() {
         cause: { requestId, idempotencyKey: idempotency.key },
         writes,
         events: [],
-        ...(reply === undefined ? {} : { reply })
+        reply
       }).pipe(Effect.catchTag("Conflict", (bug) => Effect.die(bug)), dieOnReplay)
     }
     return jsonText(body)

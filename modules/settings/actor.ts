@@ -126,7 +126,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
               : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
           ],
           events: [],
-          ...(replyWrite === undefined ? {} : { reply: replyWrite })
+          reply: replyWrite
         })
         yield* Cache.invalidate(caches[environment], merchantId)
         return settings

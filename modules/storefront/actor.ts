@@ -69,7 +69,7 @@ export class Carts extends Context.Service<Carts, {
           cause: call.cause,
           writes: [cartWrite(change.cart)],
           events: [],
-          ...(reply === undefined ? {} : { reply })
+          reply
         }).pipe(dieOnReplay)
         return change.result
       })

@@ -68,7 +68,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
             cause,
             writes: [policyWrite(after)],
             events: [],
-            ...(replyWrite === undefined ? {} : { reply: replyWrite })
+            reply: replyWrite
           })
           // Also where a look-up under way read the policy before it changed: the cache drops that one.
           yield* Cache.set(caches[environment], merchantId, after)

@@ -2,8 +2,9 @@
  * Token lists that others publish, in the form of tokenlists.org (Uniswap's): fetched at the start and every interval,
  * and believed as little as possible. Tokens of EVM networks only: the form names chains by EIP-155 ids.
  */
-import { Effect, Layer, Ref, Result, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Effect, Layer, Ref, Result, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../../runtime/http/ResponseText.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { TokenCatalog, type TokenListing } from "../../runtime/TokenCatalog.ts"
 import { readAddress } from "../../schemas/Address.ts"
@@ -168,22 +169,6 @@ class ListError extends Schema.TaggedError<ListError>()("ListError", { reason: S
 
 const listError = (reason: string) => new ListError({ reason })
 
-/** The body as text; fails when it is larger than {@link maximumListBytes} instead of reading on. */
-const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
-  response.stream.pipe(
-    Stream.runFoldEffect(
-      () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
-      ({ bytes, chunks }, chunk) =>
-        bytes + chunk.length > maximumListBytes
-          ? Effect.fail(listError(`it has more than ${maximumListBytes} bytes`))
-          : Effect.sync(() => {
-            chunks.push(chunk)
-            return { chunks, bytes: bytes + chunk.length }
-          })
-    ),
-    Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
-  )
-
 const follow = Effect.fnUntraced(function*(options: typeof ListOptions.Type) {
   const catalog = yield* TokenCatalog
   const client = yield* HttpClient.HttpClient
@@ -201,7 +186,14 @@ const follow = Effect.fnUntraced(function*(options: typeof ListOptions.Type) {
     }))
     if (response.status === 304 && known !== undefined) return null
     if (response.status !== 200) return yield* listError(`HTTP status ${response.status}`)
-    return { text: yield* boundedText(response), etag: response.headers["etag"] }
+    return {
+      text: yield* readText(
+        response,
+        maximumListBytes,
+        () => listError(`it has more than ${maximumListBytes} bytes`)
+      ),
+      etag: response.headers["etag"]
+    }
   }).pipe(
     Effect.catchTag("HttpClientError", (error) => Effect.fail(listError(error.message))),
     Effect.timeoutOrElse({

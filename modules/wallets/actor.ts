@@ -94,7 +94,7 @@ export class Wallets extends Context.Service<Wallets, {
               cause,
               writes: [walletWrite(owner, { version: row.version + 1, wallet }), ...writes],
               events: [],
-              ...(reply === undefined ? {} : { reply })
+              reply
             })
             yield* activeWallets.evict(owner)
             return result

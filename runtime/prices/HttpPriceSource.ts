@@ -2,8 +2,9 @@
  * The part of a price driver that is the same whoever is asked: one bounded GET, a pause where the provider asks for
  * one, and numbers read as the text they were sent as, so that no float ever stands between a provider and a price.
  */
-import { Clock, DateTime, Effect, Option, Result, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Clock, DateTime, Effect, Option, Result, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../http/ResponseText.ts"
 import { PriceSourceError } from "../Prices.ts"
 import { compareRates, isWithin, midpoint, plainDecimal, type Rate, readRate } from "../../schemas/Money.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -108,22 +109,6 @@ export const makePriceClient = Effect.fnUntraced(function*(name: string) {
   const failure = (reason: string) => new PriceSourceError({ source: name, reason })
   let pausedUntil = 0
 
-  /** The body as text; fails when it is too large instead of reading on. */
-  const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
-    response.stream.pipe(
-      Stream.runFoldEffect(
-        () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
-        ({ bytes, chunks }, chunk) =>
-          bytes + chunk.length > maximumAnswerBytes
-            ? Effect.fail(failure(`answer of more than ${maximumAnswerBytes} bytes`))
-            : Effect.sync(() => {
-              chunks.push(chunk)
-              return { chunks, bytes: bytes + chunk.length }
-            })
-      ),
-      Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
-    )
-
   const get = Effect.fnUntraced(
     function*(
       { headers = {}, params = [], readable = [], url }: PriceRequest
@@ -143,7 +128,11 @@ export const makePriceClient = Effect.fnUntraced(function*(name: string) {
         return yield* failure(`HTTP status ${status}: left alone for ${seconds} s`)
       }
       if (status !== 200 && !readable.includes(status)) return yield* failure(`HTTP status ${status}`)
-      const text = yield* boundedText(response).pipe(
+      const text = yield* readText(
+        response,
+        maximumAnswerBytes,
+        () => failure(`answer of more than ${maximumAnswerBytes} bytes`)
+      ).pipe(
         Effect.catchTag("HttpClientError", (error) => Effect.fail(failure(error.message)))
       )
       const json = exactJson(text)

@@ -57,7 +57,7 @@ export const append = (
     cause,
     writes,
     events: [],
-    ...(reply === undefined ? {} : { reply })
+    reply
   }))
 
 /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */

@@ -1,6 +1,7 @@
 /** JSON-RPC to the nodes of one EVM network: ordered endpoints, failover, and proof of the chain before any trust. */
-import { Clock, Effect, Redacted, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Clock, Effect, Redacted, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../../../runtime/http/ResponseText.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
 import {
@@ -100,22 +101,6 @@ const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Response))
 /** An answer that was larger than its method's answers may be: reading it stopped there. */
 class AnswerTooLarge extends Schema.TaggedError<AnswerTooLarge>()("AnswerTooLarge", { limit: Schema.Int }) {}
 
-/** The body as text, read no further than `limit` bytes. */
-const boundedText = (response: HttpClientResponse.HttpClientResponse, limit: number) =>
-  response.stream.pipe(
-    Stream.runFoldEffect(
-      () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
-      ({ bytes, chunks }, chunk) =>
-        bytes + chunk.length > limit
-          ? Effect.fail(new AnswerTooLarge({ limit }))
-          : Effect.sync(() => {
-            chunks.push(chunk)
-            return { chunks, bytes: bytes + chunk.length }
-          })
-    ),
-    Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
-  )
-
 /** A contract that returns more than anybody asks for has not answered the question. */
 const noAnswer: Response = { result: "0x" }
 
@@ -155,7 +140,7 @@ export const make = Effect.fnUntraced(function*(options: {
       const isHeader = method === "eth_getBlockByNumber" && params[1] === false
       const millis = blockMethods.has(method) && !isHeader ? blockTimeoutMillis : callTimeoutMillis
       const text = yield* client.execute(request).pipe(
-        Effect.flatMap((response) => boundedText(response, limit)),
+        Effect.flatMap((response) => readText(response, limit, () => new AnswerTooLarge({ limit }))),
         Effect.timeout(millis),
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
         Effect.mapError((error) => {

@@ -81,7 +81,7 @@ export const changeInvoice = <E, R>(
         cause,
         writes: [...yield* writesOf(decision, now), ...changePlan.writes ?? [], ...writes],
         events: [...decision.events, ...events],
-        ...(reply === undefined ? {} : { reply })
+        reply
       })
       yield* count(current.invoice, decision.next.invoice)
       yield* Effect.all(afterCommit, { discard: true })

@@ -118,7 +118,7 @@ export const commitDraft = (
       cause,
       writes: [...writes, ...extra.writes],
       events: [...extra.events, ...events],
-      ...(reply === undefined ? {} : { reply })
+      reply
     }),
     count(null, invoice)
   )

@@ -79,7 +79,7 @@ const append = <A>(
     cause: call.cause,
     writes,
     events: [],
-    ...(reply === undefined ? {} : { reply })
+    reply
   }).pipe(
     Effect.catchTag("Conflict", (bug) => Effect.die(bug)),
     dieOnReplay

@@ -56,7 +56,7 @@ export const append = <A>(
     cause: call.cause,
     writes,
     events: [],
-    ...(reply === undefined ? {} : { reply })
+    reply
   }))
 }
 

@@ -1,7 +1,8 @@
 /** One call of the fulfilment service: signed, bounded in time and size, tried again only where that may help. */
-import { Clock, Effect, Metric, Random, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Clock, Effect, Metric, Random, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
 import type { KeyObject } from "node:crypto"
+import { readText } from "../../../../runtime/http/ResponseText.ts"
 import { retryAfterMillis } from "../../../../runtime/webhooks/RetryPolicy.ts"
 import type { Environment } from "../../../../schemas/Network.ts"
 import { RetailerUnavailable } from "../../plugin.ts"
@@ -67,22 +68,6 @@ const tryFailed = (reason: string, isRetryable: boolean, pauseMillis = 0) =>
 
 const isJson = (type: string | undefined): boolean => /^application\/json\s*(?:;|$)/i.test(type ?? "")
 
-/** The body, as text; never more of it than {@link maximumAnswerBytes}. */
-const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
-  response.stream.pipe(
-    Stream.runFoldEffect(
-      () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
-      ({ bytes, chunks }, chunk) =>
-        bytes + chunk.length > maximumAnswerBytes
-          ? Effect.fail(tryFailed(`its answer has more than ${maximumAnswerBytes} bytes`, false))
-          : Effect.sync(() => {
-            chunks.push(chunk)
-            return { chunks, bytes: bytes + chunk.length }
-          })
-    ),
-    Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
-  )
-
 /** Makes calls; each answers the text of a `200`. */
 export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMillis, tryTimeoutMillis }: CallsOptions) =>
   Effect.map(HttpClient.HttpClient, (client) => {
@@ -109,7 +94,11 @@ export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMill
         return yield* tryFailed(`it answers HTTP ${response.status}`, isRetryable, retryAfter)
       }
       if (!isJson(response.headers["content-type"])) return yield* tryFailed("its answer is not JSON", false)
-      return yield* boundedText(response)
+      return yield* readText(
+        response,
+        maximumAnswerBytes,
+        () => tryFailed(`its answer has more than ${maximumAnswerBytes} bytes`, false)
+      )
     })
 
     const sendWithTimeout = (call: Call, body: string) =>
