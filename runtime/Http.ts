@@ -275,7 +275,8 @@ export class Idempotency extends Context.Service<Idempotency, {
   /**
    * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
    * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410,
-   * 422) is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link dieOnReplay}.
+   * 422) is stored by a commit of its own after the handler. Pipe a commit that carries it through `dieOnReplay`
+   * (`runtime/Commit.ts`).
    */
   readonly reply: (status: number, body: string) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}

@@ -24,8 +24,8 @@ export interface HealthCheck {
   readonly name: CheckName | null
   /**
    * Updates its metrics and answers what is wrong. Runs once a second at most, so it must be cheap: from memory, or one
-   * small query. A check that fails, or takes longer than {@link databaseTimeoutMillis}, counts as passed and is
-   * logged.
+   * small query. A check that fails, or takes longer than `databaseTimeoutMillis` (`telemetry/HealthReport.ts`), counts
+   * as passed and is logged.
    */
   readonly run: Effect.Effect<ReadonlyArray<Finding>>
 }

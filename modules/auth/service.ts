@@ -22,7 +22,7 @@ const merchantCacheCapacity = 10_000
 
 /** Who a merchant is: for payment pages, and for anyone who needs a name to a number. */
 export class Merchants extends Context.Service<Merchants, {
-  /** Undefined when there is none. At most 2 s old. */
+  /** Undefined when there is none. At most 2 s old, and the time of one look-up. */
   readonly get: (id: number) => Effect.Effect<MerchantState | undefined>
   /** The same, read now: for those who write it. */
   readonly read: (id: number) => Effect.Effect<MerchantState | undefined>

@@ -59,7 +59,7 @@ const maximumRetrySeconds = 3_600
 export const retrySeconds = ({ createdAt }: Pick<RefundState, "createdAt">, now: number): number =>
   Math.min(Math.max(now - createdAt, minimumRetrySeconds), maximumRetrySeconds)
 
-/** Refunds of one answer: on one page: the default and the maximum. */
+/** Refunds on one page: the default and the maximum. */
 export const defaultPageSize = 20
 export const maximumPageSize = 100
 

@@ -19,7 +19,7 @@ import { choicesWrite, makeRepo } from "./repo.ts"
 const cacheMillis = 2_000
 
 /** Merchants' choices remembered at once of an environment, 16 KiB each with a logo; the least asked for go first. */
-const cacheCapacity = 2_000
+const cacheCapacity = 1_000
 
 export class MerchantSettings extends Context.Service<MerchantSettings, {
   /**

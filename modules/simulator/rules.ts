@@ -175,7 +175,7 @@ export const confirmedEntry = (entry: JournalEntry, confirmations: number): Jour
   confirmations
 })
 
-/** As deep as it is, it is confirmed once it is deep enough. */
+/** The entry at this depth: confirmed from the required depth on, else as it was seen. */
 export const entryAtDepth = (entry: JournalEntry, depth: number, required: number): JournalEntry =>
   depth < required ? entry : confirmedEntry(entry, depth)
 

@@ -12,7 +12,7 @@ import { makeRepo, policyWrite } from "./repo.ts"
 export const policyCacheMillis = 2_000
 
 /** Policies remembered at once of an environment; the one that was not asked for the longest is forgotten first. */
-const policyCacheCapacity = 10_000
+const policyCacheCapacity = 5_000
 
 /** How often a change that lost its row to another instance is decided anew before the caller is told to try again. */
 const conflictRetries = 5
@@ -70,8 +70,8 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
             events: [],
             reply: replyWrite
           })
-          // Also where a look-up under way read the policy before it changed: the cache drops that one.
-          yield* Cache.set(caches[environment], merchantId, after)
+          // A look-up under way may have read the policy before it changed: the cache drops that one too.
+          yield* Cache.invalidate(caches[environment], merchantId)
           return after
         })
         return actors.send("token-policies", `${merchantId}:${environment}`, once).pipe(

@@ -25,7 +25,7 @@ const waitingForAgreement = Metric.gauge("chain_payments_waiting_for_agreement",
 const attributesOf = ({ driver: { environment, network } }: VerificationContext) => ({ network, environment })
 
 /** A follower without blocks that wait shows 0. */
-export const waitingGaugeFromZero = (context: VerificationContext) =>
+export const initializeWaitingGauge = (context: VerificationContext) =>
   initializeSeries(waitingForAgreement, [attributesOf(context)])
 
 /** The readings of a block, and what they make of its entries. */

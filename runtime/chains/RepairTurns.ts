@@ -44,8 +44,8 @@ export const applyRepairTurn = Effect.fnUntraced(function*(
   if (stored !== undefined && stored.version !== next.version - 1) return
   const finalBefore = next.finalBefore ?? finalHeightOf(stateOf(follower))
   const orphanedEntries = yield* stillOrphaned(follower, turn.orphanedEntries)
-  const gone = orphanedEntries.filter((entry) => canRevert(entry, finalBefore))
-  if (gone.length > 0) yield* revertEntries(follower, fence, gone)
+  const revertible = orphanedEntries.filter((entry) => canRevert(entry, finalBefore))
+  if (revertible.length > 0) yield* revertEntries(follower, fence, revertible)
   yield* keepFinal(follower, fence, orphanedEntries.filter((entry) => !canRevert(entry, finalBefore)))
   let changes = 0
   for (const { point, time, transfers } of turn.blocks) {

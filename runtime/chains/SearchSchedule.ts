@@ -2,8 +2,8 @@
  * Which blocks are searched next for transfers that nobody was shown at first, and which of them once more because only
  * one endpoint could be asked. Pure.
  *
- *   new blocks: 8 at a time up to the last but one; after a failure one by one; one that fails 60 times is passed
- *   with an alarm
+ *   new blocks: 8 at a time up to the last but one; where a range failed its first block alone, and then 8 again; a
+ *   block that fails once more after 60 failures is passed with an alarm
  *   blocks that only one endpoint was asked about: again, 8 at a time, once another endpoint is back
  */
 import type { DriverError } from "../Chains.ts"
@@ -90,7 +90,7 @@ export const nextRepeatedSearch = (
 
 export const failedAgain = ({ failures, from }: SearchRange): SearchFailure => ({ from, times: failures + 1 })
 
-/** Whether a block that could not be searched is passed now. */
+/** Whether a block that failed now had failed {@link searchTries} times before: it is passed. */
 export const isGivenUp = ({ failures }: SearchRange): boolean => failures >= searchTries
 
 /** An outage ends: who could not be asked is asked later. */

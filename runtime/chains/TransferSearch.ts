@@ -70,7 +70,9 @@ const reportUnsearchable = Effect.fnUntraced(function*(context: VerificationCont
   })
 })
 
-/** A range that cannot be searched is tried block by block; a block that cannot for long is passed with an alarm. */
+/**
+ * Where a range cannot be searched its first block is tried alone; one that cannot be for long is passed with an alarm.
+ */
 export const searchNew = Effect.fnUntraced(function*(context: VerificationContext) {
   const { driver, position, searchFailure } = context
   for (let count = 0; count < searchesPerPass; count++) {

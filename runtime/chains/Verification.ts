@@ -3,7 +3,7 @@
  * another endpoint, and every block is searched once more. What comes of it is written by the follower.
  */
 import { Effect, Ref } from "effect"
-import { verify, waitingGaugeFromZero } from "./BlockVerifier.ts"
+import { initializeWaitingGauge, verify } from "./BlockVerifier.ts"
 import { noFailure } from "./SearchSchedule.ts"
 import { searchAgain, searchNew } from "./TransferSearch.ts"
 import type { VerificationContext, VerificationServices } from "./VerificationContext.ts"
@@ -16,6 +16,6 @@ export const makeVerification = Effect.fnUntraced(function*(services: Verificati
     searchFailure: yield* Ref.make(noFailure),
     repeatSearchFailure: yield* Ref.make(noFailure)
   }
-  yield* waitingGaugeFromZero(context)
+  yield* initializeWaitingGauge(context)
   return { verify: verify(context), search: Effect.andThen(searchNew(context), searchAgain(context)) }
 })

@@ -2,7 +2,7 @@
  * Who is calling: credentials of headers, checked by whoever owns them
  * (modules/docs/reference/authentication.md#which-credential-counts).
  */
-import { Cache, Clock, Effect, Layer } from "effect"
+import { Clock, Deferred, Effect, Layer, Scope } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
@@ -17,7 +17,7 @@ import { versionOf } from "./Versions.ts"
 /** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
 const cacheMillis = 2_000
 
-/** Credentials of a kind cached at once; the one that was not used for the longest is forgotten first. */
+/** Credentials of a kind cached at once; the oldest is forgotten first. */
 const cacheCapacity = 10_000
 
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
@@ -31,44 +31,52 @@ const standingCapacity = 50_000
 type Verify = (key: string) => Effect.Effect<Grant | null>
 type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
 
-/** What a look-up found, and for how many milliseconds more it may be believed. */
-interface LookedUpGrant {
-  readonly grant: Grant | null
-  readonly keepMillis: number
-}
-
 /**
- * Look-ups of credentials, cached: of callers with the same text one asks and the others wait for its answer. A grant
- * is believed for {@link cacheMillis} from when it was asked for, and never past its end. What is bad is never
- * cached: it could fill the memory. `needsAdmission`: which texts are let through by `admit` before they are looked
- * up.
+ * Look-ups of credentials, cached: one for each text at a time, in a fiber of its own, so that a caller that goes away
+ * takes nobody with it. What is bad is never cached, and takes no place while it is looked up: it could push out what
+ * is good. `effect/Cache` keeps neither promise. `needsAdmission`: which texts are let through by `admit` first.
  */
-const makeCredentialCache = Effect.fnUntraced(function*<E>(
+const makeCredentialCache = <E>(
+  scope: Scope.Scope,
   ask: (text: string) => Effect.Effect<Grant | null, E>,
   needsAdmission: (text: string) => boolean = () => false
-) {
-  const lookUp = Effect.fnUntraced(function*(text: string): Effect.fn.Return<LookedUpGrant, E> {
-    const askedAtMillis = yield* Clock.currentTimeMillis
-    const grant = yield* ask(text)
-    if (grant === null) return { grant, keepMillis: 0 }
+) => {
+  const entries = new Map<string, { readonly grant: Grant; readonly untilMillis: number }>()
+  const pending = new Map<string, Deferred.Deferred<Grant | null, E>>()
+
+  const store = (text: string, grant: Grant, askedAtMillis: number): void => {
+    entries.delete(text)
+    if (entries.size >= cacheCapacity) entries.delete(entries.keys().next().value!)
     const untilMillis = Math.min(askedAtMillis + cacheMillis, grant.endsAtMillis ?? Infinity)
-    return { grant, keepMillis: Math.max(0, untilMillis - (yield* Clock.currentTimeMillis)) }
-  })
-  const cache = yield* Cache.makeWith(lookUp, {
-    capacity: cacheCapacity,
-    timeToLive: (exit) => exit._tag === "Success" ? exit.value.keepMillis : 0
-  })
-  const get = (text: string) => Effect.map(Cache.get(cache, text), ({ grant }) => grant)
+    entries.set(text, { grant, untilMillis })
+  }
+
+  const lookUp = (text: string, nowMillis: number): Effect.Effect<Grant | null, E> => {
+    const running = pending.get(text)
+    if (running !== undefined) return Deferred.await(running)
+    const answer = Deferred.makeUnsafe<Grant | null, E>()
+    pending.set(text, answer)
+    return ask(text).pipe(
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          pending.delete(text)
+          if (exit._tag === "Success" && exit.value !== null) store(text, exit.value, nowMillis)
+          Deferred.doneUnsafe(answer, exit)
+        })
+      ),
+      Effect.forkIn(scope),
+      Effect.andThen(Deferred.await(answer))
+    )
+  }
 
   return <E2 = never>(text: string, admit?: Effect.Effect<void, E2>): Effect.Effect<Grant | null, E | E2> =>
-    admit === undefined || !needsAdmission(text)
-      ? get(text)
-      : Effect.flatMap(
-        Cache.getSuccess(cache, text),
-        (hit): Effect.Effect<Grant | null, E | E2> =>
-          hit._tag === "Some" ? Effect.succeed(hit.value.grant) : Effect.andThen(admit, get(text))
-      )
-})
+    Effect.flatMap(Clock.currentTimeMillis, (nowMillis): Effect.Effect<Grant | null, E | E2> => {
+      const hit = entries.get(text)
+      if (hit !== undefined && nowMillis < hit.untilMillis) return Effect.succeed(hit.grant)
+      const grant = Effect.suspend(() => lookUp(text, nowMillis))
+      return admit !== undefined && needsAdmission(text) ? Effect.andThen(admit, grant) : grant
+    })
+}
 
 /** Whether a key was good when it was last looked up, of as many as {@link standingCapacity}. */
 const makeStandings = () => {
@@ -90,6 +98,7 @@ const refuseToken = publicError("TOKEN_INVALID")
 export const credentials: Layer.Layer<Credentials> = Layer.effect(
   Credentials,
   Effect.gen(function*() {
+    const scope = yield* Scope.Scope
     const owners: Array<{ readonly verify: Verify; readonly isOurs: (key: string) => boolean }> = []
     const standings = makeStandings()
     let issuer: VerifyBearer = () => Effect.fail(refuseToken)
@@ -108,8 +117,8 @@ export const credentials: Layer.Layer<Credentials> = Layer.effect(
       if (standings.of(key) !== undefined || isOurs(key)) standings.note(key, false)
       return null
     })
-    const key = yield* makeCredentialCache(askOwners, (text) => !(standings.of(text) ?? isOurs(text)))
-    const token = yield* makeCredentialCache((text) => issuer(text))
+    const key = makeCredentialCache(scope, askOwners, (text) => !(standings.of(text) ?? isOurs(text)))
+    const token = makeCredentialCache(scope, (text) => issuer(text))
 
     return Credentials.of({
       register: (verify, isOurs = () => false) => Effect.sync(() => void owners.push({ verify, isOurs })),

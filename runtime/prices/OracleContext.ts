@@ -1,6 +1,6 @@
 /** What the parts of the oracle share: the book of prices, the catalogue's assets, and the settings. */
 import { type Deferred, MutableRef, type Scope } from "effect"
-import type { Environment } from "../../schemas/Network.ts"
+import { Environment } from "../../schemas/Network.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type { PriceBook } from "./PriceBook.ts"
 import { defaultQuorum } from "./PriceRules.ts"
@@ -28,7 +28,7 @@ export interface OracleContext {
   readonly startedAt: number
 }
 
-export const environments: ReadonlyArray<Environment> = ["devnet", "mainnet"]
+export const environments: ReadonlyArray<Environment> = Environment.literals
 
 export const quorumOf = ({ quorum }: Pricing, environment: Environment): number => quorum ?? defaultQuorum[environment]
 

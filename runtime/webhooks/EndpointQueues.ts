@@ -107,7 +107,8 @@ export class EndpointQueues {
   }
 
   /**
-   * A row was answered, or given up with null; but after a success the rest of its queue is given back here, not sent.
+   * A row was answered, or given up with null. Unless it succeeded, the rest of its queue is taken out and returned, to
+   * be released unsent.
    */
   finish(delivery: ClaimedDelivery, outcome: AttemptOutcome | null): ReadonlyArray<ClaimedDelivery> {
     const queue = this.queueOf(delivery)

@@ -74,7 +74,7 @@ export const onHead = (
   const next: FollowState = { ...state, shorterPolls: 0 }
   if (top === undefined || head.height > top.height) return [next, "read"]
   if (head.height === top.height && head.hash === top.hash) return [next, "unchanged"]
-  // Neither with us nor against us.
+  // Below all points of the ring: whether it is on our branch cannot be compared.
   if (hasOthers && head.height < state.ring[state.ring.length - 1]!.height) return [state, "below"]
   const isLagging = state.ring.some((point) => point.height === head.height && point.hash === head.hash)
   const shorterPolls = state.shorterPolls + 1

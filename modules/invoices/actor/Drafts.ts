@@ -103,7 +103,7 @@ export const draftInvoice = Effect.fnUntraced(function*({ clock, settings }: Dra
   return { invoice, writes: [invoiceWrite(invoice)], events: creationEvents(invoice) }
 })
 
-/** `Invoices.createWith`. */
+/** Commits a draft: `Invoices.create` and `Invoices.createWith`. */
 export const commitDraft = (
   commit: Commit["Service"],
   { events, invoice, writes }: InvoiceDraft,

@@ -10,7 +10,7 @@ import type { WalletReader } from "./WalletReader.ts"
 const cacheMillis = 2_000
 
 /** Wallets remembered at once of an environment and family; the one that was not asked for the longest goes first. */
-const cacheCapacity = 10_000
+const cacheCapacity = 1_000
 
 /** The wallets that receive now, remembered for {@link cacheMillis}. */
 export const makeActiveWallets = Effect.fnUntraced(function*(reader: WalletReader) {

@@ -36,7 +36,6 @@ export interface Allocation {
   >
 }
 
-/** The primary key makes a match key unique in its family. */
 /** A row of `receive_targets`; numbers are plain where it comes as JSON. */
 interface TargetColumns {
   readonly address: string
@@ -64,6 +63,7 @@ interface AllocationColumns {
   readonly ahead: bigint
 }
 
+/** The primary key of `receive_targets`: it makes a match key unique in its family. */
 export const targetId = (family: Family, matchKey: string): string => `${family}:${matchKey}`
 
 const readTarget = (row: TargetColumns): TargetRow => ({

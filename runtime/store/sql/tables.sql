@@ -281,7 +281,7 @@ CREATE TABLE chain_cursors (
   stored_at bigint NOT NULL DEFAULT 0,
   seen_until bigint,
   caught_up_token bigint,
-  -- Blocks searched at a second node for what the first left out: runtime/chains/Verification.ts.
+  -- Blocks searched at a second node for what the first left out: runtime/chains/TransferSearch.ts.
   searched bigint,
   searched_alone bigint
 );
