@@ -172,30 +172,42 @@ const payorTypes: ReadonlySet<string> = new Set<EventType>([
 /** Whether events of a type have a payor rendering. */
 export const hasPayorRendering = (type: string): boolean => payorTypes.has(type)
 
-/** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
-const payorReplacements: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
-  invoice: new Map<string, unknown>([["customer_id", null], ["metadata", {}]]),
-  invoice_payment: new Map<string, unknown>([["customer_id", null], ["metadata", {}]])
-}
-
-const noReplacements: ReadonlyMap<string, unknown> = new Map()
+/** Fields of the merchant in invoices and payments, whose values no payor is shown. */
+const merchantFields: ReadonlySet<string> = new Set(["customer_id", "metadata"])
 
 /** Fields that a payor's payment does not have at all. */
 const payorOmittedFields: ReadonlySet<string> = new Set(settlementFields)
+
+const hasMerchantFields = ({ object }: WireObject): boolean => object === "invoice" || object === "invoice_payment"
+
+/** An invoice or payment without the merchant's values. A literal, because every event of an invoice is copied here. */
+const withoutMerchantValues = (object: WireObject): WireObject => ({ ...object, customer_id: null, metadata: {} })
 
 /**
  * The object as a payor sees it: invoices and payments with empty metadata and no customer, payments without the six
  * settlement fields; key order kept.
  */
 export const payorObject = (object: WireObject): WireObject => {
-  const replacements = payorReplacements[object.object] ?? noReplacements
-  const isPayment = object.object === "invoice_payment"
+  if (!hasMerchantFields(object)) return object
+  if (object.object === "invoice") return withoutMerchantValues(object)
   const fields: Record<string, unknown> = {}
   for (const key of Object.keys(object)) {
-    if (isPayment && payorOmittedFields.has(key)) continue
-    fields[key] = replacements.has(key) ? replacements.get(key) : object[key]
+    if (!payorOmittedFields.has(key)) fields[key] = object[key]
   }
-  return fields as WireObject
+  return withoutMerchantValues(fields as WireObject)
+}
+
+/** The previous attributes that a payor may see; null where something changed and a payor sees nothing of it. */
+const payorPreviousAttributes = (
+  object: WireObject,
+  previous: Readonly<Record<string, unknown>>
+): Readonly<Record<string, unknown>> | null => {
+  const keys = Object.keys(previous)
+  const isHidden = (key: string) =>
+    payorOmittedFields.has(key) || (hasMerchantFields(object) && merchantFields.has(key))
+  const shownKeys = keys.filter((key) => !isHidden(key))
+  if (shownKeys.length === keys.length) return previous
+  return shownKeys.length === 0 ? null : Object.fromEntries(shownKeys.map((key) => [key, previous[key]]))
 }
 
 /**
@@ -204,13 +216,8 @@ export const payorObject = (object: WireObject): WireObject => {
  */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
   if (!hasPayorRendering(type)) return null
-  const replacements = payorReplacements[object.object] ?? noReplacements
-  const previousFields: Record<string, unknown> = {}
-  for (const key of Object.keys(previous)) {
-    if (!replacements.has(key) && !payorOmittedFields.has(key)) previousFields[key] = previous[key]
-  }
-  const isHidden = Object.keys(previous).length > 0 && Object.keys(previousFields).length === 0
-  return isHidden ? null : dataText(payorObject(object), previousFields)
+  const shownPrevious = payorPreviousAttributes(object, previous)
+  return shownPrevious === null ? null : dataText(payorObject(object), shownPrevious)
 }
 
 /** An event as stored: the numbers and texts that every rendering splices. */

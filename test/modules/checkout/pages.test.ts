@@ -6,6 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import jsqr from "jsqr"
+import { createHash } from "node:crypto"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import type { Screen, View } from "../../../modules/checkout/rules.ts"
 import { backgrounds } from "../../../modules/checkout/pages/Accent.ts"
@@ -438,6 +439,16 @@ describe("QR codes", () => {
     for (const text of texts) {
       assert.strictEqual(scanned(qr(text, "L", "").toString()), text)
       assert.strictEqual(scanned(qr(text, "M", "").toString()), text)
+    }
+  })
+
+  it("of every address can be read, whatever its digits are", () => {
+    for (let n = 0; n < 24; n++) {
+      const digits = createHash("sha256").update(String(n)).digest("hex")
+      const address = `0x${digits.slice(0, 40)}`
+      const link = `ethereum:${address}@8453/transfer?address=0x${digits.slice(24)}&uint256=${n}0000000`
+      assert.strictEqual(scanned(qr(address, "M", "").toString()), address)
+      assert.strictEqual(scanned(qr(link, "L", "").toString()), link)
     }
   })
 
