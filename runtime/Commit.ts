@@ -30,8 +30,11 @@ export interface CommitCause {
 /** Background work: no request caused it. */
 export const noCause: CommitCause = { requestId: null, idempotencyKey: null }
 
-/** The answer to keep for an idempotency key: first writer wins, every later one gets {@link IdempotentReplay}. */
-export interface ReplyWrite {
+/**
+ * The answer to keep for an idempotency key: first writer wins, every later one gets {@link IdempotentReplay}. Its body
+ * is kept as {@link ReplyBody}.
+ */
+export type ReplyWrite = ReplyBody & {
   /** The caller's, in which a repeat looks for it: a wallet's call may act in the other one. */
   readonly environment: Environment
   /** `<METHOD> <concrete path> <key>`: unique within (merchant, environment). */
@@ -42,9 +45,16 @@ export interface ReplyWrite {
    */
   readonly fingerprint: string
   readonly status: number
-  /** Sealed by `Secrets.seal("reply", …)`. */
-  readonly sealedBody: string
 }
+
+/**
+ * The body of a kept answer: whole and sealed by `Secrets.seal("reply", …)`, or, where what the commit stores is enough
+ * to make the same bytes again, the few words that `ReplyRenderers` (`runtime/Http.ts`) makes them from. A reference is
+ * kept readable, so it holds no secret.
+ */
+export type ReplyBody =
+  | { readonly sealedBody: string; readonly reference?: undefined }
+  | { readonly reference: string; readonly sealedBody?: undefined }
 
 /** Proof of a held lease: the commit fails with {@link Conflict} if the lease has passed to another holder. */
 export interface Fence {
@@ -125,7 +135,9 @@ export const decideAnew =
 export class IdempotentReplay extends Schema.TaggedError<IdempotentReplay>()("IdempotentReplay", {
   fingerprint: Schema.String,
   status: Schema.Int,
-  sealedBody: Schema.String
+  /** One of the two, as in {@link ReplyBody}. */
+  sealedBody: Schema.NullOr(Schema.String),
+  reference: Schema.NullOr(Schema.String)
 }) {}
 
 /** Why something changes, and the answer to keep for a repeat, made of what the change makes. */

@@ -276,10 +276,27 @@ export class Idempotency extends Context.Service<Idempotency, {
    * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
    * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410,
    * 422) is stored by a commit of its own after the handler. Pipe a commit that carries it through `dieOnReplay`
-   * (`runtime/Commit.ts`).
+   * (`runtime/Commit.ts`). Where the commit stores what the body is made of, `reference` is kept in the body's place: a
+   * kind of {@link ReplyRenderers}, a space, and the renderer's parameters, which hold no secret.
    */
-  readonly reply: (status: number, body: string) => ReplyWrite | undefined
+  readonly reply: (status: number, body: string, reference?: ReplyReference) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
+
+/** `<kind> <parameters>`: how a kept answer is made again. */
+export type ReplyReference = `${string} ${string}`
+
+/**
+ * The bytes that a first call was answered with; undefined where the key they need is no longer configured. They must
+ * never change for parameters that were once given out: an answer of another form is another kind.
+ */
+export type RenderReply = (merchantId: number, parameters: string) => Effect.Effect<string | undefined>
+
+/** How modules make kept answers again that are not stored whole: by kind, `<what>_v<form>`. */
+export class ReplyRenderers extends Context.Service<ReplyRenderers, {
+  readonly register: (kind: string, render: RenderReply) => Effect.Effect<void>
+  /** The answer that a {@link ReplyReference} stands for. A kind that no loaded module has is a defect. */
+  readonly render: (merchantId: number, reference: string) => Effect.Effect<string | undefined>
+}>()("tillwire/runtime/Http/ReplyRenderers") {}
 
 /** Accepts `Idempotency-Key` on a write: replays, refuses another body, waits for a first request under way. */
 export class Idempotent extends HttpApiMiddleware.Service<Idempotent, {

@@ -18,6 +18,7 @@ import type {
   Idempotent,
   MerchantAuth,
   RateLimiter,
+  ReplyRenderers,
   Revocations,
   WrappedErrors
 } from "./Http.ts"
@@ -50,6 +51,7 @@ export type Kernel =
   | Leases
   | MerchantClock
   | Prices
+  | ReplyRenderers
   | Revocations
   | Rpc
   | Secrets

@@ -119,6 +119,8 @@ export type Event = typeof Event.Type
 export interface EventDraft {
   readonly type: EventType
   readonly object: WireObject
+  /** `object` as JSON, where whoever made it has that already. */
+  readonly objectText?: string
   readonly previousAttributes: Readonly<Record<string, unknown>>
 }
 
@@ -137,9 +139,16 @@ export const previousAttributes = (before: WireObject, after: WireObject): Reado
 const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b))
 
-/** The text that is frozen at commit and spliced wherever the event is told. */
-export const dataText = (object: WireObject, previous: Readonly<Record<string, unknown>>): string =>
-  JSON.stringify({ object, previous_attributes: previous })
+/** The text that is frozen at commit and spliced wherever the event is told. `objectText`: `object` as JSON. */
+export const dataText = (
+  object: WireObject,
+  previous: Readonly<Record<string, unknown>>,
+  objectText = JSON.stringify(object)
+): string => `{"object":${objectText},"previous_attributes":${JSON.stringify(previous)}}`
+
+/** The object's text within the text of an event without previous attributes: of a creation. */
+export const objectTextOf = (data: string): string =>
+  data.slice("{\"object\":".length, -",\"previous_attributes\":{}}".length)
 
 /**
  * An event's frozen text as `version` tells it. Both snapshots are downgraded and compared again, so that the previous

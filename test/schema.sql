@@ -79,8 +79,10 @@ CREATE TABLE idempotency (
   scope text NOT NULL,
   fingerprint text NOT NULL,
   status integer NOT NULL,
-  sealed_body text NOT NULL,
+  sealed_body text,
+  reference text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_check CHECK (((sealed_body IS NULL) <> (reference IS NULL))),
   CONSTRAINT idempotency_pkey PRIMARY KEY (merchant_id, environment, scope)
 );
 

@@ -67,6 +67,10 @@ export class Merchants extends Context.Service<Merchants, {
 export class PayorSessions extends Context.Service<PayorSessions, {
   /** The pair for an invoice. Pure but for the key: the same arguments give the same pair. */
   readonly mint: (invoiceId: string, nowMillis: number) => PayorSession
+  /** Which key {@link mint} takes. */
+  readonly keyId: number
+  /** The pair that {@link mint} gave while it took the key of this id; undefined once that is not configured. */
+  readonly mintAgain: (keyId: number, invoiceId: string, nowMillis: number) => PayorSession | undefined
   /** The invoice a pair opens. Fails with `SESSION_INVALID`; when a session ends is for the caller to say. */
   readonly check: (sessionToken: string, signature: string) => Effect.Effect<InvoiceId, PublicError>
 }>()("tillwire/modules/auth/PayorSessions") {
@@ -77,6 +81,11 @@ export class PayorSessions extends Context.Service<PayorSessions, {
       const newest = keys[0]!
       return PayorSessions.of({
         mint: (invoiceId, nowMillis) => mintSession(newest, invoiceId, nowMillis),
+        keyId: newest.id,
+        mintAgain: (keyId, invoiceId, nowMillis) => {
+          const key = keys.find(({ id }) => id === keyId)
+          return key && mintSession(key, invoiceId, nowMillis)
+        },
         check: (sessionToken, signature) => {
           const invoiceId = readSession(keys, { sessionToken, signature })
           return invoiceId === undefined ? Effect.fail(publicError("SESSION_INVALID")) : Effect.succeed(invoiceId)

@@ -269,7 +269,7 @@ const makeRestart = Effect.gen(function*() {
     }).pipe(
       Effect.as(newId),
       Effect.catchTag("IdempotentReplay", ({ sealedBody }) => {
-        const invoiceId = secrets.open("reply", sealedBody)
+        const invoiceId = sealedBody === null ? undefined : secrets.open("reply", sealedBody)
         return invoiceId === undefined
           ? Effect.die(new Error("A stored reply cannot be opened: is an older master secret missing?"))
           : Effect.succeed(invoiceId)

@@ -69,6 +69,7 @@ export class Invoices extends Context.Service<Invoices, {
   /** The newest payments of each of these invoices of a merchant, newest first. */
   readonly newestPayments: Repo["newestPayments"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
+  readonly createdObjectText: Repo["createdObjectText"]
   /**
    * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, runs the {@link InvoiceHooks}, commits.
    * A lost race loads and plans again, 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`,
@@ -118,7 +119,8 @@ export class Invoices extends Context.Service<Invoices, {
         totals: repo.totals,
         count: repo.count,
         newestPayments: repo.newestPayments,
-        invoiceOfPayment: repo.invoiceOfPayment
+        invoiceOfPayment: repo.invoiceOfPayment,
+        createdObjectText: repo.createdObjectText
       })
     })
   )

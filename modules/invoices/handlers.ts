@@ -201,8 +201,8 @@ export const handlers = HttpApiBuilder.group(
           }
           const cause = { requestId, idempotencyKey: idempotency.key }
           const text = yield* draftOf(payload, owner).pipe(
-            Effect.flatMap(({ draft, text }) =>
-              Effect.as(invoices.create(draft, cause, idempotency.reply(200, text)), text)
+            Effect.flatMap(({ draft, reference, text }) =>
+              Effect.as(invoices.create(draft, cause, idempotency.reply(200, text, reference)), text)
             ),
             Effect.catchDefect((defect) =>
               Effect.logError("invoice creation failed", defect).pipe(

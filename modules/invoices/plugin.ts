@@ -7,6 +7,7 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import { exceptionMetrics, InvoiceHooks, Invoices, PayorRecords } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
+import { registerCreationReply } from "./handlers/CreationReply.ts"
 import { invoiceStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
@@ -66,7 +67,8 @@ export const plugin = Plugin.make({
     Layer.mergeAll(
       HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)),
       rpcHandlers,
-      Layer.effectDiscard(exceptionMetrics)
+      Layer.effectDiscard(exceptionMetrics),
+      Layer.effectDiscard(registerCreationReply)
     ).pipe(
       Layer.provideMerge(Invoices.layer),
       Layer.provideMerge(Layer.merge(InvoiceHooks.layer, PayorRecords.layer))

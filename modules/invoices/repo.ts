@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { objectTextOf } from "../../schemas/Event.ts"
 import type { EventId } from "../../schemas/Ids.ts"
 import type { Aggregate } from "./machine.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
@@ -51,6 +52,15 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map(([row]): WithLastEvent | null =>
         row === undefined ? null : { aggregate: readAggregate(row), lastEventId: row.last_event_id }
       )
+    )
+
+  /** The invoice as JSON, as its first event has it; null once that is not kept any more. */
+  const createdObjectText = (merchantId: number, id: string) =>
+    sql<{ data: string }>`SELECT data FROM events
+      WHERE merchant_id = ${merchantId} AND invoice_id = ${id} AND type = 'invoice.created'
+      ORDER BY ms, seq LIMIT 1`.pipe(
+      Effect.orDie,
+      Effect.map(([event]) => (event === undefined ? null : objectTextOf(event.data)))
     )
 
   /** By id within a merchant: another merchant's invoice is as unknown as none. */
@@ -122,6 +132,7 @@ export const makeRepo = Effect.gen(function*() {
 
   return {
     find,
+    createdObjectText,
     findException,
     findWithLastEvent,
     get,

@@ -58,7 +58,10 @@ const renderer = () => {
       hasPayorRendering(last.event.type) === hasPayorRendering(event.type)
     const texts = same && last !== undefined
       ? last.texts
-      : { data: dataText(event.object, event.previousAttributes), payorData: payorDataText(event) }
+      : {
+        data: dataText(event.object, event.previousAttributes, event.objectText),
+        payorData: payorDataText(event)
+      }
     last = { event, texts }
     return texts
   }
@@ -92,7 +95,7 @@ export const encode = (
   }
   if (append.reply !== undefined) {
     conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
-    size += append.reply.sealedBody.length
+    size += (append.reply.sealedBody ?? append.reply.reference).length
   }
   const render = renderer()
   const drafts = append.events.map((event): Draft => {
@@ -168,7 +171,8 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
       s: reply.scope,
       f: reply.fingerprint,
       a: reply.status,
-      b: reply.sealedBody
+      b: reply.sealedBody,
+      d: reply.reference
     }]
   )
   const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, one: append.deliverOnlyTo })))
@@ -216,7 +220,8 @@ export interface RejectedCommit {
   readonly cause: string
   readonly fingerprint: string
   readonly status: number
-  readonly sealed_body: string
+  readonly sealed_body: string | null
+  readonly reference: string | null
 }
 
 /** A row the write function answers with: one for each event, in order. */

@@ -198,9 +198,9 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         Effect.matchEffect({
           onSuccess: (rejected) => {
             const reasons = new Map<number, Failure>()
-            for (const { cause, fingerprint, n, sealed_body, status } of rejected) {
+            for (const { cause, fingerprint, n, reference, sealed_body, status } of rejected) {
               if (cause === "idempotency") {
-                reasons.set(n, new IdempotentReplay({ fingerprint, status, sealedBody: sealed_body }))
+                reasons.set(n, new IdempotentReplay({ fingerprint, status, sealedBody: sealed_body, reference }))
               } else if (!reasons.has(n)) {
                 reasons.set(n, new Conflict({ table: cause }))
               }

@@ -2,12 +2,16 @@
  * Events are kept for 365 days, and their deliveries with them. Of each object the last event that goes is kept as a
  * snapshot, so that sums can still be counted from the events (`RollupRebuild.ts`).
  *
+ * Kept replies are made again from events (`ReplyBody` of `Commit.ts`), so a reply goes before its event: each round
+ * begins with the replies, which are kept for 7 days, and the reply of an event is no younger than the event.
+ *
  * Commits wait for none of it: they only add rows, and the merchant's stream row, which they lock, is written last.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
 import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
+import { pruneOnce as pruneReplies } from "../http/Replies.ts"
 import { preferIndexScans } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 import type { EventType } from "../../schemas/Event.ts"
@@ -137,6 +141,7 @@ interface Stream {
 /** Removes what is older than {@link eventRetentionDays}, merchant by merchant; answers how many events went. */
 export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
+  yield* pruneReplies
   const [now] = yield* sql<{ readonly before: bigint }>`
     SELECT floor(extract(epoch FROM now()) * 1000)::bigint - ${String(retentionMillis)}::bigint AS before`
   const page = (after: number) =>

@@ -95,9 +95,9 @@ begin
     end if;
   end if;
   if p_keys is not null then
-    insert into idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body)
-    select k.m, k.e, k.s, k.f, k.a, k.b
-      from json_to_recordset(p_keys) as k(m integer, e text, s text, f text, a integer, b text)
+    insert into idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body, reference)
+    select k.m, k.e, k.s, k.f, k.a, k.b, k.d
+      from json_to_recordset(p_keys) as k(m integer, e text, s text, f text, a integer, b text, d text)
       order by k.m, k.e, k.s
     on conflict do nothing;
     get diagnostics v_count = row_count;
@@ -163,15 +163,15 @@ end`
  */
 const rejectionsBody = (tables: ReadonlyArray<TableShape>): string => `
 begin
-  return query select k.n, 'idempotency', i.fingerprint, i.status, i.sealed_body
+  return query select k.n, 'idempotency', i.fingerprint, i.status, i.sealed_body, i.reference
     from json_to_recordset(p_keys) as k(n integer, m integer, e text, s text)
     join idempotency i on i.merchant_id = k.m and i.environment = k.e and i.scope = k.s;
-  return query select f.n, 'leases', null::text, null::integer, null::text
+  return query select f.n, 'leases', null::text, null::integer, null::text, null::text
     from json_to_recordset(p_fences) as f(n integer, name text, token bigint)
     left join leases l on l.name = f.name where l.token is distinct from f.token;${
   tables.map(({ key, name }, index) => `
   if p_rows[${index + 1}] <> '' then
-    return query select r.unnest, ${literal(name)}, null::text, null::integer, null::text from rows from (
+    return query select r.unnest, ${literal(name)}, null::text, null::integer, null::text, null::text from rows from (
         json_populate_recordset(null::${quote(name)}, p_rows[${index + 1}]::json),
         unnest(p_owners[${index + 1}]::integer[])
       ) r left join ${quote(name)} t on ${key.map((column) => `t.${quote(column)} = r.${quote(column)}`).join(" and ")}
@@ -218,7 +218,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
       define(
         names[1],
         "p_fences json, p_keys json, p_rows text[], p_owners text[]",
-        "n integer, cause text, fingerprint text, status integer, sealed_body text",
+        "n integer, cause text, fingerprint text, status integer, sealed_body text, reference text",
         losers
       )
     ],

@@ -6,14 +6,22 @@ import type { SqlClient } from "effect/sql"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Commit, IdempotentReplay, type ReplyWrite } from "../Commit.ts"
-import { CurrentPrincipal, Idempotency, IdempotencyRequired, Idempotent, jsonText, RequestInfo } from "../Http.ts"
+import {
+  CurrentPrincipal,
+  Idempotency,
+  IdempotencyRequired,
+  Idempotent,
+  jsonText,
+  ReplyRenderers,
+  RequestInfo
+} from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
 import { jsonBody } from "./Body.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, familyOf, publicErrorOf } from "./ErrorResponses.ts"
 import { boundPath } from "./Paths.ts"
-import { makeFind, open, prunePeriodically, type SealedReply, type StoredReply } from "./Replies.ts"
+import { makeFind, prunePeriodically, readReply, type ReplyRow, type StoredReply } from "./Replies.ts"
 import { initializeSeries } from "../Telemetry.ts"
 
 /**
@@ -102,20 +110,25 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Idempot
 const make = Effect.gen(function*() {
   const commit = yield* Commit
   const secrets = yield* Secrets
+  const context = { secrets, renderers: yield* ReplyRenderers }
   const find = yield* makeFind
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
 
-  const replyWrite = ({ principal, scope }: Keyed, { body, fingerprint, status }: StoredReply): ReplyWrite => ({
+  const replyWrite = (
+    { principal, scope }: Keyed,
+    { body, fingerprint, status }: StoredReply,
+    reference?: string
+  ): ReplyWrite => ({
     environment: principal.environment,
     scope,
     fingerprint,
     status,
-    sealedBody: secrets.seal("reply", body)
+    ...(reference === undefined ? { sealedBody: secrets.seal("reply", body) } : { reference })
   })
 
-  const answerSealed = (sealed: SealedReply, { fingerprint }: Keyed) =>
+  const answerStored = (row: ReplyRow, { fingerprint, principal }: Keyed) =>
     Effect.flatMap(
-      open(secrets, sealed),
+      readReply(context, principal.merchantId, row),
       (kept) => Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept }))
     )
 
@@ -137,7 +150,7 @@ const make = Effect.gen(function*() {
       }).pipe(
         Effect.as<Outcome>({ response, kept }),
         Effect.catchTags({
-          IdempotentReplay: (replayed) => answerSealed(replayed, keyed),
+          IdempotentReplay: (replayed) => answerStored(replayed, keyed),
           Conflict: (conflict) => Effect.die(conflict),
           PublicError: (error) =>
             Effect.as(
@@ -151,9 +164,9 @@ const make = Effect.gen(function*() {
   /** Runs the handler, which may carry the reply in its own commit. */
   const run = (app: App, keyed: Keyed, endpoint: HttpApiEndpoint.Top): Effect.Effect<Outcome, unknown> => {
     let carried: StoredReply | undefined
-    const reply = (status: number, body: string): ReplyWrite => {
+    const reply = (status: number, body: string, reference?: string): ReplyWrite => {
       carried = { fingerprint: keyed.fingerprint, status, body }
-      return replyWrite(keyed, carried)
+      return replyWrite(keyed, carried, reference)
     }
     return app.pipe(
       Effect.provideService(Idempotency, { key: keyed.key, reply }),
@@ -161,7 +174,7 @@ const make = Effect.gen(function*() {
         onSuccess: (response) => keep(keyed, response, carried),
         onFailure: (cause): Effect.Effect<Outcome, unknown> => {
           const replayed = replayedBy(cause)
-          if (replayed !== undefined) return answerSealed(replayed, keyed)
+          if (replayed !== undefined) return answerStored(replayed, keyed)
           const error = publicErrorOf(cause)
           if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
           return Effect.flatMap(
@@ -180,7 +193,7 @@ const make = Effect.gen(function*() {
         environment: keyed.principal.environment,
         scope: keyed.scope
       }),
-      (found) => found === null ? run(app, keyed, endpoint) : answerSealed(found, keyed)
+      (found) => found === null ? run(app, keyed, endpoint) : answerStored(found, keyed)
     )
 
   /** One request per key at a time; the others get its reply, or their turn when it left none. */
@@ -239,7 +252,7 @@ const make = Effect.gen(function*() {
 export const layer: Layer.Layer<
   Idempotent | IdempotencyRequired,
   never,
-  Commit | Secrets | Leases | SqlClient.SqlClient
+  Commit | Secrets | Leases | ReplyRenderers | SqlClient.SqlClient
 > = Layer.effectContext(
   Effect.gen(function*() {
     const middleware = yield* make

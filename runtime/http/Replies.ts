@@ -1,10 +1,11 @@
-/** Replies kept for idempotency keys: found many at a time, opened, and forgotten after 7 days. */
+/** Replies kept for idempotency keys: found many at a time, read, and forgotten after 7 days. */
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Environment } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Leases } from "../Leases.ts"
-import { Secrets } from "../Secrets.ts"
+import type { ReplyRenderers } from "../Http.ts"
+import type { Secrets } from "../Secrets.ts"
 import * as Batch from "./CallBatcher.ts"
 
 /** Where a reply is kept: unique within (merchant, environment). */
@@ -22,11 +23,12 @@ export interface StoredReply {
   readonly body: string
 }
 
-/** A reply as a row or a lost commit holds it. */
-export interface SealedReply {
+/** A reply as a row or a lost commit holds it: with one of `sealedBody` and `reference`. */
+export interface ReplyRow {
   readonly fingerprint: string
   readonly status: number
-  readonly sealedBody: string
+  readonly sealedBody: string | null
+  readonly reference: string | null
 }
 
 /** Look-ups on their way at once. Two, as the commit log has shards: one gathers while the other is answered. */
@@ -37,30 +39,30 @@ const lookUpTimeout = "5 seconds"
 
 /** The nested look-up is a subquery with a limit, so that each key is an index probe whatever the statistics say. */
 const findMany = `
-  SELECT i.fingerprint, i.status, i.sealed_body AS "sealedBody", k.n
+  SELECT i.fingerprint, i.status, i.sealed_body AS "sealedBody", i.reference, k.n
   FROM json_to_recordset($1::json) AS k (n integer, m integer, e text, s text),
     LATERAL (
-      SELECT fingerprint, status, sealed_body FROM idempotency
+      SELECT fingerprint, status, sealed_body, reference FROM idempotency
       WHERE merchant_id = k.m AND environment = k.e AND scope = k.s LIMIT 1
     ) AS i`
 
 /** A function that finds the reply of a slot, or null. All that wait at one moment share one query. */
 export const makeFind: Effect.Effect<
-  (slot: ReplySlot) => Effect.Effect<SealedReply | null, PublicError>,
+  (slot: ReplySlot) => Effect.Effect<ReplyRow | null, PublicError>,
   never,
   SqlClient.SqlClient | Scope.Scope
 > = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   return yield* Batch.make(lookUpLanes, (slots: ReadonlyArray<ReplySlot>) => {
     const keys = slots.map(({ merchantId, environment, scope }, n) => ({ n, m: merchantId, e: environment, s: scope }))
-    return sql.unsafe<SealedReply & { readonly n: number }>(findMany, [JSON.stringify(keys)]).pipe(
+    return sql.unsafe<ReplyRow & { readonly n: number }>(findMany, [JSON.stringify(keys)]).pipe(
       Effect.orDie,
       Effect.timeoutOrElse({
         duration: lookUpTimeout,
         orElse: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
       }),
       Effect.map((rows) => {
-        const found = new Array<SealedReply | null>(slots.length).fill(null)
+        const found = new Array<ReplyRow | null>(slots.length).fill(null)
         for (const row of rows) found[row.n] = row
         return found
       })
@@ -68,19 +70,35 @@ export const makeFind: Effect.Effect<
   })
 })
 
-/** Opens a kept reply. A reply sealed under a master that is no longer configured is a fault of the deployment. */
-export const open = (
-  secrets: typeof Secrets.Service,
-  { fingerprint, status, sealedBody }: SealedReply
-): Effect.Effect<StoredReply> => {
-  const body = secrets.open("reply", sealedBody)
-  return body === undefined
-    ? Effect.die(new Error("A stored reply cannot be opened: is an older master secret missing?"))
-    : Effect.succeed({ fingerprint, status, body })
+/** The services a kept reply is read with. */
+export interface ReplyContext {
+  readonly secrets: Secrets["Service"]
+  readonly renderers: ReplyRenderers["Service"]
 }
 
+/** The body that a row keeps, if its master key is still configured: opened, or made again. */
+const bodyOf = (
+  { renderers, secrets }: ReplyContext,
+  merchantId: number,
+  { reference, sealedBody }: ReplyRow
+): Effect.Effect<string | undefined> => {
+  if (sealedBody !== null) return Effect.sync(() => secrets.open("reply", sealedBody))
+  return reference === null ? Effect.undefined : renderers.render(merchantId, reference)
+}
+
+/** A merchant's kept reply as it was given. That its master key is no longer configured is a fault of the deployment. */
+export const readReply = (
+  context: ReplyContext,
+  merchantId: number,
+  row: ReplyRow
+): Effect.Effect<StoredReply> =>
+  Effect.flatMap(bodyOf(context, merchantId, row), (body) =>
+    body === undefined
+      ? Effect.die(new Error("A stored reply cannot be opened: is an older master secret missing?"))
+      : Effect.succeed({ fingerprint: row.fingerprint, status: row.status, body }))
+
 /** How long a key is remembered, at least (modules/docs/reference/idempotency.md#retention). */
-const keptDays = 7
+export const keptDays = 7
 
 /** Rows deleted by one statement, so that it holds its locks for milliseconds. */
 const pruneBatch = 1_000

@@ -13,6 +13,7 @@ import {
   type Idempotent,
   type MerchantAuth,
   RateLimiter,
+  type ReplyRenderers,
   type Revocations,
   type WrappedErrors
 } from "../Http.ts"
@@ -24,6 +25,7 @@ import { globalMiddleware } from "./GlobalMiddleware.ts"
 import * as ErrorPagesLayer from "./ErrorPages.ts"
 import * as ErrorResponses from "./ErrorResponses.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as ReplyRenderersLayer from "./ReplyRenderers.ts"
 import * as RevocationsLayer from "./Revocations.ts"
 import { fromApis } from "./Routes.ts"
 import * as RateLimiterLayer from "./RateLimiter.ts"
@@ -44,6 +46,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   | MerchantAuth
   | Idempotent
   | IdempotencyRequired
+  | ReplyRenderers
   | Revocations
   | RateLimiter,
   never,
@@ -62,5 +65,5 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
     RevocationsLayer.layer,
     Layer.provideMerge(merchantAuth, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages>
-  ).pipe(Layer.provideMerge(Layer.merge(RateLimiterLayer.layer, ErrorPagesLayer.layer)))
+  ).pipe(Layer.provideMerge(Layer.mergeAll(RateLimiterLayer.layer, ErrorPagesLayer.layer, ReplyRenderersLayer.layer)))
 }

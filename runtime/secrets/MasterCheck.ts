@@ -96,7 +96,8 @@ const sealedSamples = Effect.gen(function*() {
   return yield* sql<{ label: "webhook" | "reply"; sealed: string }>`
     (select 'webhook' as label, sealed_secret as sealed from webhook_endpoints order by updated_at desc limit ${sampleCount})
     union all
-    (select 'reply', sealed_body from idempotency order by created_at desc limit ${sampleCount})`
+    (select 'reply', sealed_body from idempotency where sealed_body is not null
+      order by created_at desc limit ${sampleCount})`
 })
 
 /**

@@ -15,6 +15,7 @@ import {
   eventText,
   type EventType,
   eventTypes,
+  objectTextOf,
   payorDataText,
   payorEventText,
   payorObject,
@@ -186,6 +187,19 @@ describe("the payor's rendering", () => {
 })
 
 describe("event text", () => {
+  it.effect.prop(
+    "has its object's text as it was made, and gives it back where nothing else is in it",
+    [EventObject],
+    ([object]) =>
+      Effect.sync(() => {
+        const whole = wire(EventObject as unknown as Schema.Codec<unknown, unknown>, object)
+        const objectText = JSON.stringify(whole)
+        const data = dataText(whole, {}, objectText)
+        assert.strictEqual(data, JSON.stringify({ object: whole, previous_attributes: {} }))
+        assert.deepStrictEqual([dataText(whole, {}), objectTextOf(data)], [data, objectText])
+      })
+  )
+
   it.effect.prop(
     "is JSON of the envelope in contract order, whatever the texts hold",
     [EventObject, Text, Text, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 16 }))],

@@ -74,6 +74,7 @@ export const settingsLayer = (
   more: {
     readonly environments?: readonly [Environment, ...Array<Environment>]
     readonly dataDirectory?: string
+    readonly publicUrl?: string
     readonly limits?: Partial<SettingsValue["limits"]>
   } = {}
 ): Layer.Layer<Settings> =>

@@ -37,6 +37,8 @@ export interface NewInvoice {
 /** A new invoice and what its commit holds: nothing of it is written yet. */
 export interface InvoiceDraft {
   readonly invoice: InvoiceState
+  /** The invoice as JSON, as its first event has it. */
+  readonly objectText: string
   readonly writes: ReadonlyArray<Write>
   readonly events: ReadonlyArray<EventDraft>
 }
@@ -100,7 +102,8 @@ export const draftInvoice = Effect.fnUntraced(function*({ clock, settings }: Dra
   const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
   const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
   const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
-  return { invoice, writes: [invoiceWrite(invoice)], events: creationEvents(invoice) }
+  const events = creationEvents(invoice)
+  return { invoice, objectText: events[0].objectText, writes: [invoiceWrite(invoice)], events }
 })
 
 /** Commits a draft: `Invoices.create` and `Invoices.createWith`. */

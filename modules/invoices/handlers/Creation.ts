@@ -10,8 +10,7 @@ import { type Environment, familyOf } from "../../../schemas/Network.ts"
 import { isLocalPage } from "../../../schemas/Web.ts"
 import { Invoices, type NewInvoice } from "../actor.ts"
 import { InvoiceFields } from "../api.ts"
-import { invoiceObject, type InvoiceState } from "../machine.ts"
-import { makeSession } from "./PaymentSession.ts"
+import { makeCreationReply } from "./CreationReply.ts"
 
 const decodeFields = Schema.decodeUnknownEffect(InvoiceFields)
 
@@ -101,31 +100,18 @@ const makeNetworksCheck = Effect.gen(function*() {
 })
 
 /**
- * A draft of the invoice that a body asks for, and the text of the answer: the invoice and the session its payor opens
- * it with. Nothing is written yet.
+ * A draft of the invoice that a body asks for, and the text of the answer with the reference it is kept as: the invoice
+ * and the session its payor opens it with. Nothing is written yet.
  */
 export const makeDraft = Effect.gen(function*() {
   const invoices = yield* Invoices
   const checkNetworks = yield* makeNetworksCheck
-  const sessionOf = yield* makeSession
-
-  const render = (invoice: InvoiceState) => {
-    const { sessionToken, signature, url } = sessionOf(invoice)
-    return JSON.stringify({
-      invoice_id: invoice.id,
-      payment_url: url,
-      session_token: sessionToken,
-      signature,
-      expires_at: invoice.expiresAt,
-      payment_session_headers: { "x-session-token": sessionToken, "x-signature": signature },
-      invoice: invoiceObject(invoice)
-    })
-  }
+  const replyTo = yield* makeCreationReply
 
   return Effect.fnUntraced(function*(body: Readonly<Record<string, unknown>>, owner: Owner) {
     const newInvoice = yield* readNewInvoice(body, owner)
     yield* checkNetworks(newInvoice)
     const draft = yield* invoices.draft(newInvoice)
-    return { draft, text: render(draft.invoice) }
+    return { draft, ...replyTo(draft.invoice, draft.objectText) }
   })
 })

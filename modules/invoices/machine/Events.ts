@@ -6,9 +6,10 @@ import type { InvoiceState, PaymentState } from "./State.ts"
 import { invoiceObject, paymentObject } from "./Wire.ts"
 
 /** The events of a new invoice. */
-export const creationEvents = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [
-  { type: "invoice.created", object: invoiceObject(invoice), previousAttributes: {} }
-]
+export const creationEvents = (invoice: InvoiceState): readonly [EventDraft & { readonly objectText: string }] => {
+  const object = invoiceObject(invoice)
+  return [{ type: "invoice.created", object, objectText: JSON.stringify(object), previousAttributes: {} }]
+}
 
 /** `invoice.updated`, then the specific events, all with the same previous attributes; nothing when nothing changed. */
 export const invoiceEvents = (

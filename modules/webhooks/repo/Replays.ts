@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { IdempotentReplay, type ReplyWrite } from "../../../runtime/Commit.ts"
+import type { ReplyRow } from "../../../runtime/http/Replies.ts"
 import { replayLockSpace } from "../../../runtime/store/Locks.ts"
 import type { EventPosition } from "../../../schemas/Ids.ts"
 import { maximumExamined, maximumReplayed, type ReplayRange } from "../rules.ts"
@@ -83,14 +84,14 @@ const withReply = <A>(
     const result = yield* act
     const write = reply(result)
     if (write === undefined) return result
-    const { environment, fingerprint, scope, sealedBody, status } = write
+    const { environment, fingerprint, reference = null, scope, sealedBody = null, status } = write
     const [first] = yield* sql`
-      INSERT INTO idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body)
-      VALUES (${merchantId}, ${environment}, ${scope}, ${fingerprint}, ${status}, ${sealedBody})
+      INSERT INTO idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body, reference)
+      VALUES (${merchantId}, ${environment}, ${scope}, ${fingerprint}, ${status}, ${sealedBody}, ${reference})
       ON CONFLICT DO NOTHING RETURNING 1`
     if (first !== undefined) return result
-    const [winner] = yield* sql<{ fingerprint: string; status: number; sealedBody: string }>`
-      SELECT fingerprint, status, sealed_body AS "sealedBody" FROM idempotency
+    const [winner] = yield* sql<ReplyRow>`
+      SELECT fingerprint, status, sealed_body AS "sealedBody", reference FROM idempotency
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND scope = ${scope}`
     return yield* new IdempotentReplay(winner!)
   })).pipe(Effect.catchTag("SqlError", (error) => Effect.die(error)))

@@ -5,7 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { Keys } from "../../../modules/auth/actor.ts"
 import { Merchants, PayorSessions } from "../../../modules/auth/service.ts"
@@ -43,6 +43,7 @@ import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
+import type { Secrets } from "../../../runtime/Secrets.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
@@ -51,6 +52,7 @@ import { type Environment, Family } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
+import type { databaseLayer } from "../../support/Database.ts"
 
 export const ether = token(2, etherListing)
 export const mainnetUsdc = token(3, usdcListing, { environment: "mainnet" })
@@ -203,9 +205,17 @@ const routes = Layer.mergeAll(
   Layer.provideMerge(settingsPlugin.layer(undefined as never))
 )
 
+/** What an instance of the till does not have of its own. */
+interface Deployment {
+  readonly database?: Layer.Layer<Layer.Success<typeof databaseLayer>, SqlError.SqlError>
+  readonly publicUrl?: string
+  readonly secrets?: Layer.Layer<Secrets>
+}
+
 /** The till over some chains. */
 export const invoiceServiceOn = (
-  chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>
+  chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>,
+  { database, publicUrl, secrets }: Deployment = {}
 ) =>
   apiLayer(
     [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
@@ -222,7 +232,12 @@ export const invoiceServiceOn = (
           { name: "refunds", migrations: refundMigrations, tables: refundTables },
           { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
         ],
-        settingsLayer({ environments: ["devnet", "mainnet"] })
+        settingsLayer({
+          environments: ["devnet", "mainnet"],
+          ...(publicUrl === undefined ? {} : { publicUrl })
+        }),
+        database,
+        secrets
       ))
     )
   ) as unknown as Layer.Layer<
@@ -241,6 +256,9 @@ export const invoiceServiceOn = (
   >
 
 export const invoiceService = invoiceServiceOn(givenChains)
+
+/** An instance of a deployment of several. */
+export const invoiceServiceIn = (deployment: Deployment) => invoiceServiceOn(givenChains, deployment)
 
 /** A merchant that calls the API with one of its keys. */
 export interface Caller {

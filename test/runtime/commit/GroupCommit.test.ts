@@ -115,7 +115,7 @@ describe("a commit", () => {
       for (const answer of answers) {
         assert.deepStrictEqual(
           answer,
-          new IdempotentReplay({ fingerprint: "f", status: 200, sealedBody: `body ${winner}` })
+          new IdempotentReplay({ fingerprint: "f", status: 200, sealedBody: `body ${winner}`, reference: null })
         )
       }
       const rows = yield* logs[0]!.sql<{ id: string }>`select id from things`

@@ -1,0 +1,68 @@
+/**
+ * The answer to a new invoice, and the same bytes again for a repeat: the invoice as its first event stored it, and the
+ * session, which a key and the invoice determine. So an answer is kept as the names of these three.
+ */
+import { Effect } from "effect"
+import { type ReplyReference, ReplyRenderers } from "../../../runtime/Http.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import { PayorSessions } from "../../auth/plugin.ts"
+import { Invoices } from "../actor.ts"
+import type { InvoiceState } from "../machine.ts"
+import { makeSession, type PaymentSession, sessionWith } from "./PaymentSession.ts"
+
+/** Of answers with exactly the fields of {@link replyText}. */
+const kind = "invoice_created_v1"
+
+/** The answer. `objectText`: the invoice as `invoiceObject` renders it, of which the other arguments are fields. */
+const replyText = (
+  objectText: string,
+  { expiresAt, id }: Pick<InvoiceState, "id" | "expiresAt">,
+  { sessionToken, signature, url }: PaymentSession
+): string => {
+  const fields = JSON.stringify({
+    invoice_id: id,
+    payment_url: url,
+    session_token: sessionToken,
+    signature,
+    expires_at: expiresAt,
+    payment_session_headers: { "x-session-token": sessionToken, "x-signature": signature }
+  })
+  return `${fields.slice(0, -1)},"invoice":${objectText}}`
+}
+
+/** Renders the answer to a new invoice, with the reference it is kept as. */
+export const makeCreationReply = Effect.gen(function*() {
+  const { keyId } = yield* PayorSessions
+  const { publicUrl } = yield* Settings
+  const sessionOf = yield* makeSession
+
+  return (
+    invoice: InvoiceState,
+    objectText: string
+  ): { readonly text: string; readonly reference: ReplyReference } => ({
+    text: replyText(objectText, invoice, sessionOf(invoice)),
+    reference: `${kind} ${invoice.id} ${keyId} ${publicUrl}`
+  })
+})
+
+/** Makes kept answers again, also once the key or the public URL is another one. */
+export const registerCreationReply = Effect.gen(function*() {
+  const invoices = yield* Invoices
+  const sessions = yield* PayorSessions
+
+  const render = Effect.fnUntraced(function*(merchantId: number, parameters: string) {
+    const [id = "", keyId = "", publicUrl = ""] = parameters.split(" ")
+    const objectText = yield* invoices.createdObjectText(merchantId, id)
+    // Events are kept far longer than answers: `runtime/commit/Retention.ts`.
+    if (objectText === null) return yield* Effect.die(new Error(`Invoice ${id} has no event of its creation any more`))
+    const invoice = JSON.parse(objectText) as Pick<InvoiceState, "id"> & { created_at: number; expires_at: number }
+    const pair = sessions.mintAgain(Number(keyId), invoice.id, invoice.created_at * 1000)
+    return pair && replyText(
+      objectText,
+      { id: invoice.id, expiresAt: invoice.expires_at },
+      sessionWith(publicUrl, invoice.id, pair)
+    )
+  })
+
+  yield* (yield* ReplyRenderers).register(kind, render)
+})
