@@ -79,7 +79,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   /** The addresses of these invoices' payors, by invoice. */
   emails: (merchantId: number, invoiceIds: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, string>> =>
     sql`SELECT invoice_id, email FROM payor_contacts
-      WHERE merchant_id = ${merchantId} AND invoice_id IN ${sql.in(invoiceIds)}`.pipe(
+      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(EmailRow))),
       Effect.map((rows) => new Map(rows.map((row) => [row.invoice_id, row.email]))),
       Effect.orDie
@@ -88,7 +88,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   /** Where refunds of these invoices may go: at most one for each invoice and network, in no order. */
   destinationsOf: (merchantId: number, invoiceIds: ReadonlyArray<string>) =>
     sql`SELECT invoice_id, network, address, memo FROM refund_destinations
-      WHERE merchant_id = ${merchantId} AND invoice_id IN ${sql.in(invoiceIds)}`.pipe(
+      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(InvoiceDestinationRow))),
       Effect.orDie
     ),

@@ -3,6 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import { planSettings } from "./IndexPlans.ts"
 import { databaseMessage, sqlStateOf, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
@@ -48,11 +49,12 @@ export type PostgresOptions = typeof PostgresOptions.Type
  * Session settings every connection starts with. A statement longer than 30 s or a transaction idle for 10 s is a fault
  * that would hold locks, so the server ends it. Isolation and time zone are fixed because the SQL above relies on them.
  */
-const session = {
+export const sessionSettings = {
   statement_timeout: "30s",
   idle_in_transaction_session_timeout: "10s",
   default_transaction_isolation: "read committed",
-  TimeZone: "UTC"
+  TimeZone: "UTC",
+  ...planSettings
 } as const
 
 /** Where a server is: by URL, or (`host` a directory) by its unix socket. */
@@ -101,7 +103,7 @@ export const pool = (
       connectTimeout,
       keepAlive,
       applicationName: "tillwire",
-      startupParameters: session
+      startupParameters: sessionSettings
     }).pipe(Effect.mapError((error) => explainConnection(error, where)))
   )
 

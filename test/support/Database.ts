@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { inject } from "vitest"
+import { sessionSettings } from "../../runtime/store/Postgres.ts"
 
 /** The run's server; `host` is a directory when it listens on a unix socket only. */
 export interface TestServer {
@@ -55,7 +56,8 @@ export const connect = (
     database: database.database,
     maxConnections: poolSize,
     // A leap of a test's virtual clock would otherwise end a connection that is being opened.
-    connectTimeout: Duration.infinity
+    connectTimeout: Duration.infinity,
+    startupParameters: sessionSettings
   })
 
 const onServer = (

@@ -76,7 +76,7 @@ export const makePage = (sql: SqlClient.SqlClient, conditions: Conditions) => {
     const ids = unionAll(parts.length === 0 ? [sql`SELECT null::uuid AS id WHERE false`] : parts)
     return sql<Row>`SELECT i.* FROM (
         SELECT id FROM (${ids}) run ORDER BY id ${direction} LIMIT ${request.limit + 1} OFFSET ${offset}
-      ) p JOIN invoices i ON i.merchant_id = ${filter.merchantId} AND i.id = p.id ORDER BY i.id ${direction}`
+      ) p JOIN invoices i ON i.id = p.id AND i.merchant_id + 0 = ${filter.merchantId} ORDER BY i.id ${direction}`
   }
 
   return page

@@ -97,9 +97,11 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
   return {
     targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE environment = ${environment}
-        AND id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
+        AND id = ANY(${keys.map((matchKey) => targetId(family, matchKey))}::text[])`),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
-      targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
+      targets(
+        sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id = ANY(${[...invoices]}::text[])`
+      ),
     targetsOfInvoice: (invoiceId: string) =>
       targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
     /** Targets of one wallet in order of allocation, from an index. */

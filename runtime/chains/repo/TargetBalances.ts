@@ -119,7 +119,7 @@ export const makeBalanceQueries = (sql: SqlClient.SqlClient) => {
             JOIN transfers t ON t.network = b.network AND t.environment = b.environment AND t.invoice_id = b.invoice_id
               AND t.match_key = b.match_key AND t.height >= ${height} AND t.status <> 'reverted'
               AND t.tx_hash LIKE 'balance:%'
-            WHERE b.id IN ${sql.in(keys.map((matchKey) => `${network}:${environment}:${matchKey}`))}
+            WHERE b.id = ANY(${keys.map((matchKey) => `${network}:${environment}:${matchKey}`)}::text[])
               AND b.since_height < ${height} AND b.height >= ${height}
             GROUP BY b.match_key`
         ),

@@ -117,7 +117,8 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
   const entries = rows(readEntry)
   return {
     /** Entries by id, at most as many as asked for. */
-    entriesById: (ids: ReadonlyArray<string>) => entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
+    entriesById: (ids: ReadonlyArray<string>) =>
+      entries(sql`SELECT * FROM transfers WHERE id = ANY(${[...ids]}::text[])`),
     transfersOfInvoice: (invoiceId: string) => entries(sql`SELECT * FROM transfers WHERE invoice_id = ${invoiceId}`),
     /**
      * Entries of invoices, whatever their status, with the heights of their network as last stored; null: never
@@ -127,7 +128,7 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
       rows((row: TransferColumns & HeightColumns) => ({ entry: readEntry(row), heights: readHeights(row) }))(
         sql`SELECT t.*, c.recent->0->>'height' AS head, c.finalized FROM transfers t
           LEFT JOIN chain_cursors c ON c.id = t.network || ':' || t.environment
-          WHERE t.invoice_id IN ${sql.in(invoices)}`
+          WHERE t.invoice_id = ANY(${[...invoices]}::text[])`
       ),
     /** Entries still counted that lie above `height`: what a rollback to it undoes. */
     entriesAbove: (network: Network, environment: Environment, height: bigint, limit: number) =>
@@ -154,7 +155,7 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
     /** Entries that still count in blocks at these heights. */
     entriesAtHeights: (network: Network, environment: Environment, heights: ReadonlyArray<bigint>) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
-        AND height IN ${sql.in(heights)} AND status <> 'reverted'`),
+        AND height = ANY(${[...heights]}::bigint[]) AND status <> 'reverted'`),
     hasSeenEntries: (network: Network, environment: Environment) =>
       Effect.map(
         rows(({ found }: { readonly found: boolean }) => found)(

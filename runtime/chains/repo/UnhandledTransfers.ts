@@ -52,7 +52,7 @@ export const makeUnhandledQueries = (sql: SqlClient.SqlClient) => {
           END AS handling
         FROM receive_targets t
         LEFT JOIN transfers j ON j.invoice_id = t.invoice_id AND j.status <> j.handled AND NOT j.unlisted
-        WHERE t.invoice_id IN ${sql.in(invoices)} GROUP BY t.invoice_id`
+        WHERE t.invoice_id = ANY(${[...invoices]}::text[]) GROUP BY t.invoice_id`
       )
   }
 }

@@ -85,7 +85,7 @@ export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
     walletOwners: (fingerprints: ReadonlyArray<string>) =>
       Effect.map(
         rows((row: OwnerColumns) => [row.fingerprint, row.merchant_id] as const)(
-          sql`SELECT fingerprint, merchant_id FROM wallet_owners WHERE fingerprint IN ${sql.in(fingerprints)}`
+          sql`SELECT fingerprint, merchant_id FROM wallet_owners WHERE fingerprint = ANY(${[...fingerprints]}::text[])`
         ),
         (found) => new Map(found)
       ),
@@ -108,7 +108,7 @@ export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
       ),
     /** Addresses of `keys` that are derived and were not given out, of whatever wallet. */
     addressesByKey: (keys: ReadonlyArray<string>) =>
-      addresses(sql`SELECT * FROM wallet_addresses WHERE match_key IN ${sql.in(keys)}`),
+      addresses(sql`SELECT * FROM wallet_addresses WHERE match_key = ANY(${[...keys]}::text[])`),
     /** Addresses of a wallet stored in batches above `batch`. */
     addressesAbove: (fingerprint: string, batch: number) =>
       addresses(sql`SELECT * FROM wallet_addresses WHERE fingerprint = ${fingerprint} AND batch > ${batch}`),

@@ -128,8 +128,12 @@ BEGIN
         e.idempotency_key, e.pending_webhooks, e.data, v_target.url, v_target.sealed_secret,
         v_target.sealed_previous_secret, v_target.previous_secret_expires_at, v_target.api_version
       FROM unnest(v_ids) WITH ORDINALITY AS c(id, place)
-      JOIN webhook_deliveries d ON d.merchant_id = v_merchant AND d.id = c.id
-      JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
+      CROSS JOIN LATERAL (
+        SELECT * FROM webhook_deliveries d WHERE d.merchant_id = v_merchant AND d.id = c.id OFFSET 0
+      ) d
+      CROSS JOIN LATERAL (
+        SELECT * FROM events e WHERE e.merchant_id = v_merchant AND e.ms = d.event_ms AND e.seq = d.event_seq OFFSET 0
+      ) e
       ORDER BY c.place;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     p_slots := p_slots - v_count;
