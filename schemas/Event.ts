@@ -279,6 +279,12 @@ export interface EventIndex {
   readonly commerce: boolean
 }
 
+/** Whether all events of a type are of commerce, or none; undefined: some are. What {@link eventIndex} reads off each. */
+export const isCommerceType = (type: EventType): boolean | undefined => {
+  const object = eventObjects[type]
+  return object === "commerce_order" ? true : object === "test_ping" ? false : undefined
+}
+
 export const eventIndex = (object: WireObject): EventIndex => {
   const text = (value: unknown): string | null => (typeof value === "string" ? value : null)
   switch (object.object) {

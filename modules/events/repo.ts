@@ -1,10 +1,18 @@
 /** The only SQL of the events API: one query a page, in index order. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
+import {
+  type AddParameter,
+  eventRuns,
+  firstPosition,
+  lastPosition,
+  mergedKeys,
+  type PositionRange
+} from "../../runtime/eventbus/EventRuns.ts"
+import { compareEventPositions, eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { EventsPage, TypeFilter } from "./rules.ts"
+import type { EventsPage } from "./rules.ts"
 
 interface Row {
   readonly ms: bigint
@@ -29,42 +37,56 @@ const parameters = () => {
   return { values, put: (value: unknown): string => `$${values.push(value)}` }
 }
 
-type AddParameter = (value: unknown) => string
+const later = (a: EventPosition, b: EventPosition) => compareEventPositions(a, b) > 0 ? a : b
+const earlier = (a: EventPosition, b: EventPosition) => compareEventPositions(a, b) < 0 ? a : b
 
-const typeCondition = ({ exact, prefixes }: TypeFilter, put: AddParameter): string => {
-  const names = exact.map((name) => `e.type = ${put(name)}`)
-  const starts = prefixes.map((prefix) => `starts_with(e.type, ${put(prefix)})`)
-  return `(${[...names, ...starts].join(" OR ")})`
+/** Cursor and times as positions: the order of the ids is that of the times. */
+const rangeOf = ({ cursor, direction, fromMillis, limit, toMillis }: EventsPage): PositionRange => {
+  const after = fromMillis === undefined ? firstPosition : { ms: fromMillis, seq: firstPosition.seq }
+  const before = toMillis === undefined ? lastPosition : { ms: toMillis, seq: firstPosition.seq }
+  const isOlder = direction === "older"
+  return {
+    after: isOlder || cursor === undefined ? after : later(after, cursor),
+    before: isOlder && cursor !== undefined ? earlier(before, cursor) : before,
+    order: isOlder ? "DESC" : "ASC",
+    limit: limit + 1
+  }
 }
+
+/** A page of few events: those of an invoice or an order; or of all events. */
+const walkedPage = (page: EventsPage, { after, before, limit, order }: PositionRange, put: AddParameter): string => {
+  const conditions = [`e.merchant_id = ${put(page.merchantId)}`]
+  const equals = (column: string, value: unknown) => {
+    if (value !== undefined) conditions.push(`e.${column} = ${put(value)}`)
+  }
+  const rowAt = ({ ms, seq }: EventPosition) => `(${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`
+  conditions.push(`(e.ms, e.seq) > ${rowAt(after)}`, `(e.ms, e.seq) < ${rowAt(before)}`)
+  equals("invoice_id", page.invoiceId)
+  equals("order_id", page.orderId)
+  equals("customer_id", page.customerId)
+  equals("environment", page.environment)
+  if (page.commerceOnly) conditions.push("e.commerce")
+  if (page.types !== undefined) conditions.push(`e.type = ANY (${put(page.types)}::text[])`)
+  return `SELECT ${columns} FROM events e WHERE ${conditions.join(" AND ")}
+    ORDER BY e.ms ${order}, e.seq ${order} LIMIT ${put(limit)}`
+}
+
+/** A page of what may be rare among many events. */
+const mergedPage = (page: EventsPage, range: PositionRange, put: AddParameter): string =>
+  `SELECT ${columns} FROM (${mergedKeys(page, eventRuns(page), range, put)}) k
+    JOIN events e USING (merchant_id, ms, seq)
+    ORDER BY e.ms ${range.order}, e.seq ${range.order}`
 
 /**
  * The statement of a page and its values: filters by AND, one row more than the page to know whether there are more.
  */
 export const pageStatement = (page: EventsPage): { readonly text: string; readonly values: ReadonlyArray<unknown> } => {
   const { values, put } = parameters()
-  const conditions = [`e.merchant_id = ${put(page.merchantId)}`]
-  const equals = (column: string, value: unknown) => {
-    if (value !== undefined) conditions.push(`e.${column} = ${put(value)}`)
-  }
-  if (page.cursor !== undefined) {
-    const sign = page.direction === "older" ? "<" : ">"
-    const { ms, seq } = page.cursor
-    conditions.push(`(e.ms, e.seq) ${sign} (${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`)
-  }
-  if (page.fromMillis !== undefined) conditions.push(`e.ms >= ${put(String(page.fromMillis))}::bigint`)
-  if (page.toMillis !== undefined) conditions.push(`e.ms < ${put(String(page.toMillis))}::bigint`)
-  equals("environment", page.environment)
-  equals("invoice_id", page.invoiceId)
-  equals("order_id", page.orderId)
-  equals("customer_id", page.customerId)
-  if (page.commerceOnly) conditions.push("e.commerce")
-  if (page.types !== undefined) conditions.push(typeCondition(page.types, put))
-  const order = page.direction === "older" ? "DESC" : "ASC"
-  return {
-    text: `SELECT ${columns} FROM events e WHERE ${conditions.join(" AND ")}
-      ORDER BY e.ms ${order}, e.seq ${order} LIMIT ${put(page.limit + 1)}`,
-    values
-  }
+  const ofFewEvents = page.invoiceId !== undefined || page.orderId !== undefined
+  const ofAllEvents = page.customerId === undefined && page.environment === undefined && page.types === undefined &&
+    !page.commerceOnly
+  const text = (ofFewEvents || ofAllEvents ? walkedPage : mergedPage)(page, rangeOf(page), put)
+  return { text, values }
 }
 
 const storedEvent = (row: Row): StoredEvent => ({

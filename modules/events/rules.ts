@@ -1,11 +1,12 @@
 /** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
 import type { Principal } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { deliveredTypes, type EventType } from "../../schemas/Event.ts"
 import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
-import { readEventFilters } from "../../schemas/Webhook.ts"
+import { readEventFilters, selects } from "../../schemas/Webhook.ts"
 
 /** Events on a page (modules/docs/reference/events.md#list). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
@@ -24,18 +25,12 @@ export interface EventsQuery {
   readonly environment?: Environment
 }
 
-/** Names and prefixes; an event is selected by any of them. A prefix ends in a dot. */
-export interface TypeFilter {
-  readonly exact: ReadonlyArray<string>
-  readonly prefixes: ReadonlyArray<string>
-}
-
 /** One page to read. Absent filters do not filter; all that are there must hold. */
 export interface EventsPage {
   readonly merchantId: number
   readonly commerceOnly: boolean
   readonly environment: Environment | undefined
-  readonly types: TypeFilter | undefined
+  readonly types: ReadonlyArray<EventType> | undefined
   /** Epoch milliseconds, from inclusive, to exclusive. */
   readonly fromMillis: bigint | undefined
   readonly toMillis: bigint | undefined
@@ -47,16 +42,12 @@ export interface EventsPage {
   readonly limit: number
 }
 
-/** Reads `type`; undefined selects everything, null is malformed. Names nobody knows select nothing. */
-export const readTypes = (type: string | undefined): TypeFilter | undefined | null => {
+/** The types that `type` selects; undefined selects everything, null is malformed. Names nobody knows select nothing. */
+export const readTypes = (type: string | undefined): ReadonlyArray<EventType> | undefined | null => {
   if (type === undefined) return undefined
-  const items = readEventFilters(type)
-  if (items === null) return null
-  if (items.includes("*")) return undefined
-  return {
-    exact: items.filter((item) => !item.endsWith("*")),
-    prefixes: items.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1))
-  }
+  const filters = readEventFilters(type)
+  if (filters === null) return null
+  return filters.includes("*") ? undefined : deliveredTypes.filter((each) => selects(filters, each))
 }
 
 /** `created` is whole seconds, so a bound between two seconds means the next one inwards. */

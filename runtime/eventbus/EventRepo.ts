@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventsAfter } from "../EventBus.ts"
+import { eventRuns, lastPosition, mergedKeys, type PositionRange } from "./EventRuns.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
@@ -63,35 +64,59 @@ export interface StreamPositions {
   readonly horizon: string
 }
 
+const columns = `e.merchant_id, e.ms, e.seq, e.environment, e.type, e.invoice_id, e.order_id, e.customer_id, e.commerce,
+  e.request_id, e.idempotency_key, e.pending_webhooks, e.data, e.payor_data`
+
+interface StatementText {
+  readonly text: string
+  readonly values: ReadonlyArray<unknown>
+}
+
+/**
+ * The statements for {@link EventsAfter}: one that reads the events, and one that counts them. An invoice and an order
+ * have few events, a customer may have most of its merchant's.
+ */
+const statementsAfter = (query: EventsAfter): { readonly read: StatementText; readonly count: StatementText } => {
+  const { customerId, invoiceId, limit, merchantId, orderId, position } = query
+  const values: Array<unknown> = []
+  const put = (value: unknown): string => `$${values.push(value)}`
+  const statements = (read: string, keys: string) => ({
+    read: { text: read, values },
+    count: { text: `select count(*) as n from (${keys}) found`, values }
+  })
+  if (customerId !== undefined && invoiceId === undefined && orderId === undefined) {
+    const range: PositionRange = { after: position, before: lastPosition, order: "ASC", limit }
+    const keys = mergedKeys({ merchantId, customerId }, eventRuns({}), range, put)
+    return statements(
+      `select ${columns} from (${keys}) k join events e using (merchant_id, ms, seq) order by e.ms, e.seq`,
+      keys
+    )
+  }
+  const conditions = [
+    `e.merchant_id = ${put(merchantId)}`,
+    `(e.ms, e.seq) > (${put(String(position.ms))}::bigint, ${put(String(position.seq))}::bigint)`,
+    ...(invoiceId === undefined ? [] : [`e.invoice_id = ${put(invoiceId)}`]),
+    ...(orderId === undefined ? [] : [`e.order_id = ${put(orderId)}`]),
+    ...(customerId === undefined ? [] : [`e.customer_id = ${put(customerId)}`])
+  ]
+  const walk = `from events e where ${conditions.join(" and ")} order by e.ms, e.seq limit ${put(limit)}`
+  return statements(`select ${columns} ${walk}`, `select 1 ${walk}`)
+}
+
 export const makeEventRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  /** What {@link EventsAfter} names; each of its ids has an index in event order. */
-  const conditionOf = ({ customerId, invoiceId, merchantId, orderId, position: { ms, seq } }: EventsAfter) =>
-    sql.and([
-      sql`merchant_id = ${merchantId}`,
-      sql`(ms, seq) > (${ms}, ${seq})`,
-      ...(invoiceId === undefined ? [] : [sql`invoice_id = ${invoiceId}`]),
-      ...(customerId === undefined ? [] : [sql`customer_id = ${customerId}`]),
-      ...(orderId === undefined ? [] : [sql`order_id = ${orderId}`])
-    ])
-
   /** Events after a position, oldest first. */
-  const after = (query: EventsAfter) =>
-    Effect.map(
-      sql<EventRow>`select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce,
-          request_id, idempotency_key, pending_webhooks, data, payor_data
-        from events where ${conditionOf(query)} order by ms, seq limit ${query.limit}`,
-      (rows) => rows.map(eventOf)
-    )
+  const after = (query: EventsAfter) => {
+    const { text, values } = statementsAfter(query).read
+    return Effect.map(sql.unsafe<EventRow>(text, values), (rows) => rows.map(eventOf))
+  }
 
-  /** How many there are after a position: walks an index, to `limit` at most. */
-  const count = (query: EventsAfter) =>
-    Effect.map(
-      sql<{ readonly n: bigint }>`select count(*) as n from (
-        select 1 from events where ${conditionOf(query)} order by ms, seq limit ${query.limit}) found`,
-      (rows) => Number(rows[0]!.n)
-    )
+  /** How many there are after a position: walks indexes, to `limit` at most. */
+  const count = (query: EventsAfter) => {
+    const { text, values } = statementsAfter(query).count
+    return Effect.map(sql.unsafe<{ readonly n: bigint }>(text, values), (rows) => Number(rows[0]!.n))
+  }
 
   /** Up to where a merchant's events have been removed. */
   const prunedTo = (merchantId: number) =>

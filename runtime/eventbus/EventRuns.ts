@@ -1,0 +1,82 @@
+/**
+ * Runs of events: those of one merchant (or one of its customers), environment, kind and type. An index holds each run
+ * side by side in the order of the ids, so a page of any filter is merged from the ends of a few runs, however rare
+ * what it asks for. Pure.
+ */
+import { deliveredTypes, type EventType, isCommerceType } from "../../schemas/Event.ts"
+import type { EventPosition } from "../../schemas/Ids.ts"
+import { Environment } from "../../schemas/Network.ts"
+
+/** What makes up a run, but for the merchant and the customer. */
+export interface EventRun {
+  readonly environment: Environment
+  readonly commerce: boolean
+  readonly type: EventType
+}
+
+/** Which runs are read; absent filters do not filter. */
+export interface RunFilter {
+  readonly environment?: Environment | undefined
+  readonly commerceOnly?: boolean
+  readonly types?: ReadonlyArray<EventType> | undefined
+}
+
+/** The runs that can have events; an event type that is always or never of commerce has one in each environment. */
+export const eventRuns = ({ commerceOnly = false, environment, types = deliveredTypes }: RunFilter) =>
+  Environment.literals.filter((each) => environment === undefined || each === environment).flatMap((each) =>
+    types.flatMap((type): ReadonlyArray<EventRun> =>
+      [true, false].filter((commerce) => (isCommerceType(type) ?? commerce) === commerce && (commerce || !commerceOnly))
+        .map((commerce) => ({ environment: each, commerce, type }))
+    )
+  )
+
+/** Positions between two others, which are left out. */
+export interface PositionRange {
+  readonly after: EventPosition
+  readonly before: EventPosition
+  readonly order: "ASC" | "DESC"
+  readonly limit: number
+}
+
+/** Whose runs are merged. */
+export interface RunOwner {
+  readonly merchantId: number
+  readonly customerId?: string | undefined
+}
+
+/** Before and after every event: ids have a positive number, and no time of theirs comes near the last one. */
+export const firstPosition: EventPosition = { ms: 0n, seq: -1n }
+export const lastPosition: EventPosition = { ms: 2n ** 63n - 1n, seq: 2n ** 63n - 1n }
+
+/** Adds a value to those of a statement and answers its placeholder. */
+export type AddParameter = (value: unknown) => string
+
+/**
+ * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
+ *
+ * A run is bounded by rows of all the columns of its index and ordered by them, which no other index can serve: the
+ * planner knows how common a value is among all merchants only, and would else walk one merchant's events in search of
+ * what it has none of.
+ */
+export const mergedKeys = (
+  { customerId, merchantId }: RunOwner,
+  runs: ReadonlyArray<EventRun>,
+  { after, before, limit, order }: PositionRange,
+  put: AddParameter
+): string => {
+  const isOfCustomer = customerId !== undefined
+  const owner = isOfCustomer ? ["merchant_id", "customer_id"] : ["merchant_id"]
+  const columns = [...owner, "environment", "commerce", "type", "ms", "seq"]
+  const ownerValues = isOfCustomer ? `${put(merchantId)}::integer, ${put(customerId)}` : `${put(merchantId)}::integer`
+  const rowAt = ({ ms, seq }: EventPosition) =>
+    `(${ownerValues}, run.environment, run.commerce, run.type, ${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`
+  const count = put(limit)
+  return `SELECT found.* FROM unnest(${put(runs.map(({ environment }) => environment))}::text[],
+      ${put(runs.map(({ commerce }) => commerce))}::boolean[], ${put(runs.map(({ type }) => type))}::text[])
+      AS run (environment, commerce, type)
+    CROSS JOIN LATERAL (SELECT merchant_id, ms, seq FROM events
+      WHERE (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${rowAt(before)}
+        ${isOfCustomer ? "AND customer_id IS NOT NULL" : ""}
+      ORDER BY ${columns.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
+    ORDER BY found.ms ${order}, found.seq ${order} LIMIT ${count}`
+}
