@@ -26,6 +26,19 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   return { page: makePage(sql, conditions), totals: makeTotals(sql, conditions) }
 }
 
+/** The fields of an exception's row that `unmatchedWrite` needs. */
+const findException = (sql: SqlClient.SqlClient) => (merchantId: number, id: string) =>
+  sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
+    Effect.orDie,
+    Effect.map(([row]) =>
+      row === undefined ? null : {
+        version: Number(row.version),
+        isOpen: row.status === "open",
+        createdAt: Number(row.created_at)
+      }
+    )
+  )
+
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -120,23 +133,10 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  /** The fields of an exception's row that `unmatchedWrite` needs. */
-  const findException = (merchantId: number, id: string) =>
-    sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) =>
-        row === undefined ? null : {
-          version: Number(row.version),
-          isOpen: row.status === "open",
-          createdAt: Number(row.created_at)
-        }
-      )
-    )
-
   return {
     find,
     createdObjectText,
-    findException,
+    findException: findException(sql),
     findWithLastEvent,
     get,
     list,
