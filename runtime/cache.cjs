@@ -23,7 +23,10 @@ var arePackagesInstalled = module.paths.some(function(folder) {
   return fs.existsSync(path.join(folder, "effect"))
 })
 
-if (!arePackagesInstalled) {
+/** A bundle holds its packages. */
+var isBundle = fs.existsSync(path.join(__dirname, "..", "chunks"))
+
+if (!arePackagesInstalled && !isBundle) {
   process.stderr.write("Tillwire's packages are not installed: run `npm ci --omit=dev` in this folder and start again.\n")
   process.exit(1)
 }

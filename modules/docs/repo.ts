@@ -92,13 +92,18 @@ export const make = Effect.gen(function*() {
     rules: (publicUrl: string) => pagesIn("reference", ruleNames, ruleAbouts, (text) => withAddress(text, publicUrl)),
 
     /**
-     * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference
-     * fails if another version of `effect` keeps it elsewhere.
+     * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. A bundle has it in this
+     * folder, the sources take it from the installed `effect`. The test of the reference fails if another version of
+     * `effect` keeps it elsewhere.
      */
     scalar: Effect.suspend(() => {
-      const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
-      const file = path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
-      return Effect.orDie(fs.readFileString(file)).pipe(
+      const inEffect = () => {
+        const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
+        return path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
+      }
+      return fs.readFileString(path.join(folder, "scalar.js")).pipe(
+        Effect.catch(() => fs.readFileString(inEffect())),
+        Effect.orDie,
         Effect.tap(Effect.yieldNow),
         Effect.map((source) => JSON.parse(literalOf(source)) as string)
       )

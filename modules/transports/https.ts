@@ -2,9 +2,9 @@
  * Delivers webhooks over HTTP(S): one undici pool per origin, kept alive, no redirects, TLS always verified. Chosen for
  * its cost: 210 to 250 microseconds of CPU a delivery, against 1,000 and more for `fetch`.
  */
-import { Clock, Effect, Layer, Schedule, Schema } from "effect"
+import { Clock, Effect, Layer, Schedule, Schema, Scope } from "effect"
 import { createSecureContext, rootCertificates } from "node:tls"
-import { buildConnector, Pool } from "undici"
+import type { buildConnector, Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
@@ -53,6 +53,9 @@ const Options = Schema.Struct({
   allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
 
+/** Loaded with the first delivery: an idle service does without its 10 MB. */
+const loadUndici = Effect.promise(() => import("undici"))
+
 interface PoolEntry {
   readonly pool: Pool
   usedAt: number
@@ -74,19 +77,26 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       minVersion: "TLSv1.2",
       ...(options.ca === undefined ? {} : { ca: [options.ca, ...rootCertificates] })
     })
-    const connector = (more: buildConnector.BuildOptions) =>
-      buildConnector({
-        timeout: connectTimeoutMillis,
-        autoSelectFamilyAttemptTimeout: addressTimeoutMillis,
-        allowH2: false,
-        secureContext,
-        rejectUnauthorized: true,
-        ...more
-      })
-    const connectLocal = connector({})
-    const connectPublic = proxy === undefined
-      ? connector({ lookup: names.lookup as never })
-      : yield* throughProxy(proxy, { connectTimeoutMillis, direct: connectLocal, secureContext })
+    const scope = yield* Effect.scope
+    const client = yield* Effect.cached(
+      Effect.gen(function*() {
+        const undici = yield* loadUndici
+        const connector = (more: buildConnector.BuildOptions) =>
+          undici.buildConnector({
+            timeout: connectTimeoutMillis,
+            autoSelectFamilyAttemptTimeout: addressTimeoutMillis,
+            allowH2: false,
+            secureContext,
+            rejectUnauthorized: true,
+            ...more
+          })
+        const connectLocal = connector({})
+        const connectPublic = proxy === undefined
+          ? connector({ lookup: names.lookup as never })
+          : yield* throughProxy(proxy, { connectTimeoutMillis, direct: connectLocal, secureContext })
+        return { Pool: undici.Pool, connectLocal, connectPublic }
+      }).pipe(Scope.provide(scope))
+    )
 
     const pools = yield* Effect.acquireRelease(
       Effect.sync(() => new Map<string, PoolEntry>()),
@@ -102,7 +112,12 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       }
     }
 
-    const poolFor = (url: URL, local: boolean, now: number): PoolEntry => {
+    const poolFor = (
+      { Pool, connectLocal, connectPublic }: Effect.Success<typeof client>,
+      url: URL,
+      local: boolean,
+      now: number
+    ): PoolEntry => {
       const key = `${local ? "local" : "public"} ${url.origin}`
       const known = pools.get(key)
       if (known !== undefined) return known
@@ -146,7 +161,7 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
         }
         const { local, url } = verdict
         const now = yield* Clock.currentTimeMillis
-        const slot = poolFor(url, local, now)
+        const slot = poolFor(yield* client, url, local, now)
         slot.usedAt = now
         slot.activeRequests++
         return yield* Effect.ensuring(

