@@ -3,6 +3,7 @@
  * old, from the future, or unreadable is refused and logged, never used. `PriceRules.ts` has the rules.
  */
 import { Context, Effect, Latch, Layer, MutableRef, Scope } from "effect"
+import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { nowSeconds } from "../Clock.ts"
 import { Prices, type PriceSource, PriceUnavailable, type Spot } from "../Prices.ts"
@@ -15,6 +16,7 @@ import {
   lastSpot,
   marketPrice,
   newestPrices,
+  type PriceBook,
   withLastSpot,
   withoutSource,
   withSource
@@ -70,12 +72,17 @@ const spot = (oracle: OracleContext) =>
     return yield* unavailable((yield* isStale(oracle, token, asset)) ? "Rate data is stale" : second.reason)
   })
 
+/** What was said last of an asset, by whichever source: before its first price is used there is no better. */
+const newestSpot = (book: PriceBook, asset: string, environment: Environment): Spot | Refusal | undefined => {
+  const [newest] = newestPrices(book, asset, environment).toSorted((a, b) => b.at - a.at)
+  return newest === undefined ? undefined : agree([newest], 1)
+}
+
 const latest = ({ book }: OracleContext) => (token: Token): Spot | null => {
   const { asset, environment } = token
   if (asset === null) return null
   const current = MutableRef.get(book)
-  const [newest] = newestPrices(current, asset, environment).toSorted((a, b) => b.at - a.at)
-  const last = lastSpot(current, asset, environment) ?? (newest === undefined ? undefined : agree([newest], 1))
+  const last = lastSpot(current, asset, environment) ?? newestSpot(current, asset, environment)
   if (last === undefined || isRefusal(last)) return null
   const price = applyPeg(token, last, "market")
   return isRefusal(price) ? null : price

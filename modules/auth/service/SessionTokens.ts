@@ -41,7 +41,8 @@ export const mintSession = (key: DerivedKey, invoiceId: string, nowMillis: numbe
 
 /**
  * The invoice that a pair opens under one of `keys`; undefined for any other pair. Costs no look-up and, past the form,
- * the same time whatever differs.
+ * the same time whatever differs. The token's own hash is not computed again: the signature is over the whole token,
+ * and nothing but a token of ours is ever signed.
  */
 export const readSession = (
   keys: ReadonlyArray<DerivedKey>,
@@ -53,9 +54,8 @@ export const readSession = (
   const millis = signature.slice(signature.indexOf(".") + 1)
   const isValid = keys.some((key) => {
     if (key.id !== bytes[0]) return false
-    const tokenFits = equal(Buffer.from(sessionToken), Buffer.from(tokenUnder(key, invoiceId)))
     const expected = signatureUnder(key, sessionToken, invoiceId, millis)
-    return equal(Buffer.from(signature), Buffer.from(expected)) && tokenFits
+    return equal(Buffer.from(signature), Buffer.from(expected))
   })
   return isValid ? InvoiceId.make(invoiceId) : undefined
 }

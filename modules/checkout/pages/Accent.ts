@@ -18,8 +18,22 @@ export const accentOf = (colour: string) => {
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 
-/** The second stylesheet of a page, which only names colours. */
-export const accentCss = (colour: string): string => {
+const cssOf = (colour: string): string => {
   const { dark, light, onDark, onLight } = accentOf(colour)
   return `:root{--accent-light:${light};--on-light:${onLight};--accent-dark:${dark};--on-dark:${onDark}}`
+}
+
+/** Colours whose stylesheets are kept, at most; the oldest is forgotten first. */
+const cacheCapacity = 1_000
+
+const cache = new Map<string, string>()
+
+/** The second stylesheet of a page, which only names colours. Kept: to find a readable colour takes many trials. */
+export const accentCss = (colour: string): string => {
+  const cached = cache.get(colour)
+  if (cached !== undefined) return cached
+  const css = cssOf(colour)
+  if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
+  cache.set(colour, css)
+  return css
 }

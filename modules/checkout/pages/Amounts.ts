@@ -45,6 +45,9 @@ export const dollars = (locale: string, decimal: string): string => {
 /** Fractional digits that are always shown, so that 25 and 25.00 do not stand side by side. */
 const leastFraction = 2
 
+/** Digits from which a language may group them; fewer are written as they are. */
+const groupedDigits = 4
+
 /**
  * A token amount, every digit of it but for zeros at the end past the second place.
  *
@@ -54,7 +57,9 @@ const leastFraction = 2
 export const tokens = (locale: string, decimal: string): string => {
   const { separator, whole } = formatsOf(locale)
   const [integer = "0", fraction = ""] = decimal.split(".")
-  return `${whole.format(BigInt(integer))}${separator}${fraction.replace(/0+$/, "").padEnd(leastFraction, "0")}`
+  return `${integer.length < groupedDigits ? integer : whole.format(BigInt(integer))}${separator}${
+    fraction.replace(/0+$/, "").padEnd(leastFraction, "0")
+  }`
 }
 
 /** Significant digits of an amount that is only about right. */

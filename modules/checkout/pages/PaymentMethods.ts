@@ -40,12 +40,23 @@ const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean
   </label>`
 }
 
-/** The field that narrows the list; the script fills it with life, and speaks what it found by count. */
-const search = (texts: Texts, count: number): Html | false =>
-  count >= searchThreshold &&
+const searchField = (texts: Texts, count: number): Html =>
   html`<input type="search" data-filter data-found="${
     JSON.stringify([texts.nothingFound, ...Array.from({ length: count }, (_, index) => texts.found(index + 1))])
   }" placeholder="${texts.search}" aria-label="${texts.search}" autocomplete="off" hidden>`
+
+/** The search of each language as it was drawn last: most pages list as many ways to pay as the one before. */
+const searches = new WeakMap<Texts, { readonly count: number; readonly field: Html }>()
+
+/** The field that narrows the list; the script fills it with life, and speaks what it found by count. */
+const search = (texts: Texts, count: number): Html | false => {
+  if (count < searchThreshold) return false
+  const last = searches.get(texts)
+  if (last?.count === count) return last.field
+  const field = searchField(texts, count)
+  searches.set(texts, { count, field })
+  return field
+}
 
 /** The list of ways to pay. What was chosen before is chosen again, else the first that can be had. */
 export const paymentMethods = (view: View, texts: Texts): Html => {

