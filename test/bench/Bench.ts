@@ -10,5 +10,7 @@ export interface Bench {
   /** How long the `chaos` section goes on, but for the calm at its end. */
   readonly minutes: number
   readonly seed: number
+  /** Another working copy of the project to compare with in the same run, its dependencies installed. */
+  readonly before: string | undefined
   readonly progress: (line: string) => void
 }

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "pg"
 import { findBinaries, findRunAs } from "../../runtime/store/embedded/Binaries.ts"
+import { cpuMicros } from "../support/Process.ts"
 
 /** As the embedded store runs it, but for room: a checkpoint in the middle of one contestant would judge the disk. */
 const settings = [
@@ -91,3 +92,40 @@ export const createDatabase = (server: DatabaseServer, name: string, template = 
     // What was copied must not be written by the first contestant's checkpoint.
     await client.query("checkpoint")
   })
+
+/** What the server has spent up to a moment. */
+export interface DatabaseUsage {
+  /** Microseconds of CPU, user and system, of each backend of one database, by its process id. */
+  readonly cpuMicros: ReadonlyMap<number, number>
+  /** Bytes of WAL of the whole server since it was made. */
+  readonly walBytes: number
+}
+
+const cpuOfBackend = (pid: number): ReadonlyArray<readonly [number, number]> => {
+  try {
+    return [[pid, cpuMicros(pid)]]
+  } catch {
+    // It ended after it was listed.
+    return []
+  }
+}
+
+/** What has been spent on `database`; the WAL is that of all databases, so nobody else may work meanwhile. */
+export const usageOf = (server: DatabaseServer, database: string): Effect.Effect<DatabaseUsage> =>
+  onDatabase(server, "postgres", async (client) => {
+    const { rows: [wal] } = await client.query("select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes")
+    const { rows: backends } = await client.query(
+      "select pid from pg_stat_activity where datname = $1 and backend_type = 'client backend'",
+      [database]
+    )
+    return {
+      cpuMicros: new Map(backends.flatMap(({ pid }) => cpuOfBackend(pid))),
+      walBytes: wal.bytes
+    }
+  })
+
+/** What was spent between two looks. A backend that ended between them is not counted: pools keep theirs. */
+export const spentBetween = (from: DatabaseUsage, to: DatabaseUsage) => ({
+  cpuMicros: [...to.cpuMicros].reduce((sum, [pid, micros]) => sum + micros - (from.cpuMicros.get(pid) ?? 0), 0),
+  walBytes: to.walBytes - from.walBytes
+})

@@ -13,7 +13,12 @@ export interface Deployment {
   readonly directory: string
   readonly database: string
   readonly config: object
+  /** The entry point; absent: this tree's. */
+  readonly program?: string
 }
+
+/** The entry point of another working copy of the project. */
+export const programOf = (workingCopy: string): string => join(workingCopy, "runtime", "main.ts")
 
 /** Data made by an earlier deployment, to start from. */
 export type Origin = Pick<Deployment, "directory" | "database">
@@ -51,8 +56,10 @@ export const deploy = (
   })
 
 /** A fresh process of a deployment. */
-export const start = ({ config, directory }: Deployment): Effect.Effect<Service, never, Scope.Scope> =>
-  startService({ directory, config })
+export const start = (
+  { config, directory, program }: Deployment
+): Effect.Effect<Service, never, Scope.Scope> =>
+  startService({ directory, config, ...(program === undefined ? {} : { program }) })
 
 /** Starts a deployment once for `use`, and stops it: its tables, its demo merchant and what `use` makes are there. */
 export const prepare = <A>(

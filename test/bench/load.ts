@@ -139,17 +139,36 @@ const generate = (spec: LoadSpec) => {
   }
 }
 
+/** A load, and the microseconds of CPU that the process under it spent for each request. */
+export type Driven = LoadResult & { readonly cpuEach: number }
+
 /** Runs a load and says what it saw, beside the CPU that `pid` spent for each request. */
-export const drive = (
-  pid: number,
-  spec: LoadSpec
-): Effect.Effect<LoadResult & { readonly cpuEach: number }> =>
+export const drive = (pid: number, spec: LoadSpec): Effect.Effect<Driven> =>
   Effect.suspend(() => {
     const before = cpuMicros(pid)
     return Effect.map(runRole<LoadResult>(new URL("load.ts", import.meta.url), spec), (result) => ({
       ...result,
       cpuEach: (cpuMicros(pid) - before) / result.count
     }))
+  })
+
+/** Two windows of a warm-up whose CPU differs by less than this share: the compiler has done its work. */
+const steadyShare = 0.05
+
+/** Windows of a warm-up, at most: where others use the machine, no two need be alike. */
+const maximumWindows = 8
+
+/** Repeats a load until the CPU for each request is steady; answers the windows. */
+export const warmUp = (pid: number, window: LoadSpec): Effect.Effect<ReadonlyArray<Driven>> =>
+  Effect.gen(function*() {
+    const windows: Array<Driven> = []
+    while (windows.length < maximumWindows) {
+      const driven = yield* drive(pid, window)
+      const previous = windows.at(-1)
+      windows.push(driven)
+      if (previous !== undefined && Math.abs(driven.cpuEach / previous.cpuEach - 1) < steadyShare) break
+    }
+    return windows
   })
 
 if (import.meta.main) generate(specification<LoadSpec>())

@@ -1,12 +1,14 @@
 /**
- * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--json file]`: every figure with its
- * goal, both sides measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation,
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
+ * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, with its
+ * dependencies installed, that `create` and `page` compare with. Names: create, events, http, expiry, list, webhook, deliveries, isolation,
  * sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos, flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { writeFileSync } from "node:fs"
-import { cpus } from "node:os"
+import { cpus, loadavg } from "node:os"
+import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
 import { chaos } from "./chaos.ts"
@@ -60,6 +62,7 @@ const { positionals, values } = parseArgs({
     kills: { type: "string", default: "50" },
     minutes: { type: "string", default: "10" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
+    before: { type: "string" },
     json: { type: "string" }
   }
 })
@@ -78,6 +81,7 @@ const main = Effect.gen(function*() {
     kills: Number(values.kills),
     minutes: Number(values.minutes),
     seed: Number(values.seed),
+    before: values.before === undefined ? undefined : resolve(values.before),
     progress: (line) => console.log(line)
   }
   const lines: Array<ReportLine> = []
@@ -90,6 +94,7 @@ const main = Effect.gen(function*() {
     cpu: cpus()[0]?.model,
     cores: cpus().length,
     node: process.version,
+    load: loadavg().map((load) => load.toFixed(1)).join(" "),
     rounds: bench.rounds,
     seed: bench.seed
   }

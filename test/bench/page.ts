@@ -1,14 +1,14 @@
 /**
- * The payment page: pages a second and CPU of the service for each view, beside a bare node:http server that answers
- * the same bytes, compressed already; and how soon an open page shows what was committed. The views are of many
- * invoices in turn, so that nothing drawn for one serves the next.
+ * The payment page: pages a second and CPU of the service for each view, beside another working copy of the project
+ * (`--before`) and a bare node:http server that answers the same bytes, compressed already; and how soon an open page
+ * shows what was committed. The views are of many invoices in turn, so that nothing drawn for one serves the next.
  */
 import { Effect } from "effect"
 import { request } from "node:http"
 import { serveRole } from "../support/Process.ts"
 import type { Service } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
-import { drive, type LoadSpec } from "./load.ts"
+import { drive, type Driven, type LoadSpec, warmUp } from "./load.ts"
 import type { PlainServerSpec } from "./plainServer.ts"
 import { median, type ReportLine } from "./Report.ts"
 import { screen } from "./screen.ts"
@@ -17,7 +17,7 @@ import * as Tillwire from "./Tillwire.ts"
 /** More than the service keeps QR codes of; fewer than make the arguments of a process too long. */
 const invoiceCount = 300
 const callers = 16
-const warmUpRequests = 3_000
+const warmUpRequests = 1_500
 const measuredRequests = 3_000
 /** Longer than any measurement takes. */
 const seconds = 60
@@ -103,15 +103,13 @@ const chooseUsdc = (service: Service, { session }: Visit) =>
     })
   })
 
-type Driven = Effect.Success<ReturnType<typeof drive>>
-
 /** What is asked for, and how. */
 type Load = Pick<LoadSpec, "paths" | "heads" | "status" | "first">
 
 const measure = (pid: number, port: number, load: Load): Effect.Effect<Driven> => {
   const spec = { port, callers, seconds, method: "GET", keys: [], head: accept, ...load } as const
   return Effect.andThen(
-    drive(pid, { ...spec, count: warmUpRequests }),
+    warmUp(pid, { ...spec, count: warmUpRequests }),
     drive(pid, { ...spec, count: measuredRequests })
   )
 }
@@ -126,78 +124,139 @@ const plain = ({ body, headers: { connection: _connection, date: _date, ...heade
 
 const everyNetwork = [{ use: "simulated" }]
 
-const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
+/** Deployed on a database of its own, with every network that can be simulated. */
+const deploy = (server: Bench["server"], database: string, program?: string) =>
+  Effect.gen(function*() {
+    const deployed = yield* Tillwire.deploy(server, database)
+    const deployment: Tillwire.Deployment = {
+      ...deployed,
+      config: { ...deployed.config, chains: everyNetwork },
+      ...(program === undefined ? {} : { program })
+    }
+    return { deployment, key: yield* Tillwire.prepare(deployment, (_, key) => Effect.succeed(key)) }
+  })
+
+type Deployed = Effect.Success<ReturnType<typeof deploy>>
+
+/** A fresh process, with invoices that nobody has looked at. */
+const serve = ({ deployment, key }: Deployed) =>
+  Effect.gen(function*() {
+    const service = yield* Tillwire.start(deployment)
+    const visits = yield* Effect.forEach(
+      Array.from({ length: invoiceCount }),
+      (_, n) => newVisit(service, key, n),
+      { concurrency: 8 }
+    )
+    const paths = visits.map(({ path }) => path)
+    const heads = visits.map(({ head }) => head)
+    return {
+      visits,
+      paths,
+      heads,
+      measure: (load: Load) => measure(service.pid, service.ports.http, { ...load, first: 0 }),
+      sample: (path = paths[0]!) => Effect.flatMap(ask(service, path, heads[0]!), (answer) => expected(200, answer)),
+      chooseRoutes: Effect.forEach(visits, (visit) => chooseUsdc(service, visit), { concurrency: 8, discard: true }),
+      tagOf: ({ head, path }: Visit) =>
+        Effect.map(
+          Effect.flatMap(ask(service, `${path}/state`, head), (answer) => expected(200, answer)),
+          ({ headers }) => `${head}if-none-match: ${String(headers["etag"])}\r\n`
+        )
+    }
+  })
+
+/** The two pages that everybody sees, by the other working copy. */
+const measureBefore = (deployed: Deployed) =>
   Effect.scoped(Effect.gen(function*() {
-    const deployed = yield* Tillwire.deploy(server, "page_till")
-    const config = deployed.config as { readonly modules: ReadonlyArray<{ readonly use: string }> }
-    const deployment: Tillwire.Deployment = { ...deployed, config: { ...config, chains: everyNetwork } }
-    const key = yield* Tillwire.prepare(deployment, (_, key) => Effect.succeed(key))
+    const { chooseRoutes, heads, measure, paths } = yield* serve(deployed)
+    const list = yield* measure({ paths, heads })
+    yield* chooseRoutes
+    return { list, pay: yield* measure({ paths, heads }) }
+  }))
 
-    const seen: Array<
-      Readonly<Record<"link" | "check" | "list" | "pay" | "state" | "plainList" | "plainPay", Driven>>
-    > = []
-    const bytes = { list: 0, pay: 0 }
+const measurePages = (deployed: Deployed) =>
+  Effect.scoped(Effect.gen(function*() {
+    const { chooseRoutes, heads, measure, paths, sample, tagOf, visits } = yield* serve(deployed)
+    const link = yield* measure({ paths: visits.map(({ link }) => link), status: 303 })
+    const check = yield* measure({ paths: visits.map(({ check }) => check), heads, status: 303 })
+    const listSample = yield* sample()
+    const list = yield* measure({ paths, heads })
+    yield* chooseRoutes
+    const paySample = yield* sample()
+    const pay = yield* measure({ paths, heads })
+    const tagged = yield* Effect.forEach(visits, tagOf, { concurrency: 8 })
+    const state = yield* measure({ paths: paths.map((path) => `${path}/state`), heads: tagged, status: 304 })
+    return {
+      link,
+      check,
+      list,
+      pay,
+      state,
+      listBytes: listSample.body.length,
+      payBytes: paySample.body.length,
+      plainList: yield* plain(listSample),
+      plainPay: yield* plain(paySample)
+    }
+  }))
+
+type Pages = Effect.Success<ReturnType<typeof measurePages>>
+type PagesBefore = Effect.Success<ReturnType<typeof measureBefore>>
+
+const pageLine = (what: string, driven: ReadonlyArray<Driven>, note?: string): ReportLine => ({
+  section: "page",
+  what,
+  value: median(driven.map(({ perSecond }) => perSecond)),
+  unit: "/s",
+  cpuEach: median(driven.map(({ cpuEach }) => cpuEach)),
+  note: `p99 ${median(driven.map(({ p99 }) => p99)).toFixed(1)} ms${note === undefined ? "" : `, ${note}`}`
+})
+
+/** CPU of both pages beside the other working copy's, by the rounds they were measured in. */
+const comparison = (after: ReadonlyArray<Pages>, before: ReadonlyArray<PagesBefore>): ReadonlyArray<ReportLine> => {
+  if (before.length === 0) return [{ section: "page", skipped: "CPU of a view / before: not measured: give --before" }]
+  const ratio = (what: string, which: "list" | "pay", atMost: number): ReportLine => ({
+    section: "page",
+    what: `CPU of ${what} / before`,
+    value: median(after.map((round, at) => round[which].cpuEach / before[at]![which].cpuEach)),
+    unit: "x",
+    goal: { atMost }
+  })
+  return [
+    pageLine("before: page with the ways to pay", before.map(({ list }) => list)),
+    pageLine("before: page with address and QR", before.map(({ pay }) => pay)),
+    ratio("a page with the ways to pay", "list", 0.75),
+    ratio("a page with address and QR", "pay", 0.5)
+  ]
+}
+
+const views = ({ before, progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const after = yield* deploy(server, "page_till")
+    const other = before === undefined ? undefined : yield* deploy(server, "page_before", Tillwire.programOf(before))
+    const seen: Array<Pages> = []
+    const seenBefore: Array<PagesBefore> = []
     for (let round = 1; round <= rounds; round++) {
-      seen.push(
-        yield* Effect.scoped(Effect.gen(function*() {
-          const service = yield* Tillwire.start(deployment)
-          const visits = yield* Effect.forEach(
-            Array.from({ length: invoiceCount }),
-            (_, n) => newVisit(service, key, n),
-            { concurrency: 8 }
-          )
-          const paths = visits.map(({ path }) => path)
-          const heads = visits.map(({ head }) => head)
-          const ours = (load: Load) => measure(service.pid, service.ports.http, { ...load, first: 0 })
-          const sample = () => Effect.flatMap(ask(service, paths[0]!, heads[0]!), (answer) => expected(200, answer))
-
-          const link = yield* ours({ paths: visits.map(({ link }) => link), status: 303 })
-          const check = yield* ours({ paths: visits.map(({ check }) => check), heads, status: 303 })
-          const listSample = yield* sample()
-          const list = yield* ours({ paths, heads })
-          yield* Effect.forEach(visits, (visit) => chooseUsdc(service, visit), { concurrency: 8, discard: true })
-          const paySample = yield* sample()
-          const pay = yield* ours({ paths, heads })
-          const tagged = yield* Effect.forEach(visits, ({ head, path }) =>
-            Effect.map(
-              Effect.flatMap(ask(service, `${path}/state`, head), (answer) => expected(200, answer)),
-              ({ headers }) => `${head}if-none-match: ${String(headers["etag"])}\r\n`
-            ), { concurrency: 8 })
-          const state = yield* ours({ paths: paths.map((path) => `${path}/state`), heads: tagged, status: 304 })
-          bytes.list = listSample.body.length
-          bytes.pay = paySample.body.length
-          return {
-            link,
-            check,
-            list,
-            pay,
-            state,
-            plainList: yield* plain(listSample),
-            plainPay: yield* plain(paySample)
-          }
-        }))
-      )
+      if (other !== undefined) seenBefore.push(yield* measureBefore(other))
+      seen.push(yield* measurePages(after))
       const { check, link, list, pay, state } = seen.at(-1)!
       const cpu = [link, check, list, pay, state].map(({ cpuEach }) => cpuEach.toFixed(0)).join(" / ")
-      progress(`page ${round}/${rounds}: link, cookie, list, pay, 304: ${cpu} us CPU`)
+      const old = seenBefore.at(-1)
+      progress(
+        `page ${round}/${rounds}: link, cookie, list, pay, 304: ${cpu} us CPU`
+          + (old === undefined
+            ? ""
+            : `; before: list ${old.list.cpuEach.toFixed(0)}, pay ${old.pay.cpuEach.toFixed(0)}`)
+      )
     }
-
-    const line = (what: string, pick: (round: typeof seen[number]) => Driven, note?: string): ReportLine => ({
-      section: "page",
-      what,
-      value: median(seen.map((round) => pick(round).perSecond)),
-      unit: "/s",
-      cpuEach: median(seen.map((round) => pick(round).cpuEach)),
-      note: `p99 ${median(seen.map((round) => pick(round).p99)).toFixed(1)} ms${note === undefined ? "" : `, ${note}`}`
-    })
+    const all = (which: Exclude<keyof Pages, "listBytes" | "payBytes">) => seen.map((round) => round[which])
     return [
-      line("link hands its session to a cookie (303)", ({ link }) => link),
-      line("cookie came back (303)", ({ check }) => check),
-      line("page with the ways to pay", ({ list }) => list, `${bytes.list} bytes`),
-      line("page with address and QR", ({ pay }) => pay, `${bytes.pay} bytes`),
-      line("state that has not changed (304)", ({ state }) => state),
-      line("bare node:http, the list's bytes", ({ plainList }) => plainList),
-      line("bare node:http, the QR page's bytes", ({ plainPay }) => plainPay),
+      pageLine("link hands its session to a cookie (303)", all("link")),
+      pageLine("cookie came back (303)", all("check")),
+      pageLine("page with the ways to pay", all("list"), `${seen[0]!.listBytes} bytes`),
+      pageLine("page with address and QR", all("pay"), `${seen[0]!.payBytes} bytes`),
+      pageLine("state that has not changed (304)", all("state")),
+      pageLine("bare node:http, the list's bytes", all("plainList")),
+      pageLine("bare node:http, the QR page's bytes", all("plainPay")),
+      ...comparison(seen, seenBefore),
       {
         section: "page",
         what: "CPU of a first view without cache: both redirects and the list",
