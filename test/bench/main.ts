@@ -1,8 +1,9 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
- * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, with its
- * dependencies installed, that `create` and `page` compare with. Names: create, events, http, expiry, list, webhook, deliveries, isolation,
- * sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos, flood; none means all.
+ * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
+ * dependencies installed, that `create` and `page` are compared with. Names: create, events, http, expiry, list,
+ * webhook, deliveries, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos,
+ * flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
