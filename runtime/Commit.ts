@@ -90,8 +90,8 @@ export interface CommittedEvent extends StoredEvent {
   readonly orderId: string | null
   readonly customerId: string | null
   readonly commerce: boolean
-  /** The payor's rendering of `data`; null where the payor is told nothing. */
-  readonly payorData: string | null
+  /** Whether the payor is told of it. */
+  readonly isForPayors: boolean
   /** Deliveries queued with the event. */
   readonly pendingWebhooks: number
 }

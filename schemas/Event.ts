@@ -165,7 +165,7 @@ export const dataTextIn = (version: string, type: string, data: string): string 
   return dataText(after, previousAttributes(before, after))
 }
 
-/** Types that the payor's socket carries as stored events; each has a payor rendering. */
+/** Types that the payor's socket carries as stored events; the others have no payor's rendering. */
 const payorTypes: ReadonlySet<string> = new Set<EventType>([
   "invoice.created",
   "invoice.updated",
@@ -177,9 +177,6 @@ const payorTypes: ReadonlySet<string> = new Set<EventType>([
   "invoice_payment.created",
   "invoice_payment.updated"
 ])
-
-/** Whether events of a type have a payor rendering. */
-export const hasPayorRendering = (type: string): boolean => payorTypes.has(type)
 
 /** Fields of the merchant in invoices and payments, whose values no payor is shown. */
 const merchantFields: ReadonlySet<string> = new Set(["customer_id", "metadata"])
@@ -206,27 +203,31 @@ export const payorObject = (object: WireObject): WireObject => {
   return withoutMerchantValues(fields as WireObject)
 }
 
-/** The previous attributes that a payor may see; null where something changed and a payor sees nothing of it. */
-const payorPreviousAttributes = (
-  object: WireObject,
-  previous: Readonly<Record<string, unknown>>
-): Readonly<Record<string, unknown>> | null => {
-  const keys = Object.keys(previous)
-  const isHidden = (key: string) =>
-    payorOmittedFields.has(key) || (hasMerchantFields(object) && merchantFields.has(key))
-  const shownKeys = keys.filter((key) => !isHidden(key))
-  if (shownKeys.length === keys.length) return previous
-  return shownKeys.length === 0 ? null : Object.fromEntries(shownKeys.map((key) => [key, previous[key]]))
+/** Whether a payor may see what a field of this object was before. */
+const isShownToPayors = (object: WireObject, field: string): boolean =>
+  !payorOmittedFields.has(field) && !(merchantFields.has(field) && hasMerchantFields(object))
+
+/**
+ * Whether a payor is told of an event: not of types without a payor's rendering, nor of a change of which a payor sees
+ * nothing. The mere event would tell when the merchant's money moved.
+ */
+export const isForPayors = ({ object, previousAttributes: previous, type }: EventDraft): boolean => {
+  if (!payorTypes.has(type)) return false
+  const changedFields = Object.keys(previous)
+  return changedFields.length === 0 || changedFields.some((field) => isShownToPayors(object, field))
 }
 
 /**
- * The payor's rendering of an event's data, or `null` where the payor is told nothing of it: also of a change of which
- * a payor sees nothing. The mere event would tell when the merchant's money moved.
+ * The payor's rendering of the frozen text of an event that {@link isForPayors}. It is made when a payor is told, which
+ * is rarer than an event, and not stored: it would be nearly half of the event's bytes.
  */
-export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
-  if (!hasPayorRendering(type)) return null
-  const shownPrevious = payorPreviousAttributes(object, previous)
-  return shownPrevious === null ? null : dataText(payorObject(object), shownPrevious)
+export const payorDataText = (data: string): string => {
+  const { object, previous_attributes: previous } = JSON.parse(data) as {
+    readonly object: WireObject
+    readonly previous_attributes: Readonly<Record<string, unknown>>
+  }
+  const shown = Object.entries(previous).filter(([field]) => isShownToPayors(object, field))
+  return dataText(payorObject(object), Object.fromEntries(shown))
 }
 
 /** An event as stored: the numbers and texts that every rendering splices. */

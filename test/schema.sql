@@ -68,8 +68,8 @@ CREATE TABLE events (
   request_id text,
   idempotency_key text,
   pending_webhooks integer NOT NULL,
+  is_for_payors boolean NOT NULL DEFAULT false,
   data text NOT NULL,
-  payor_data text,
   CONSTRAINT events_pkey PRIMARY KEY (merchant_id, ms, seq)
 );
 

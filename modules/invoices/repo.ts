@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
-import { objectTextOf } from "../../schemas/Event.ts"
 import type { EventId } from "../../schemas/Ids.ts"
 import type { Aggregate } from "./machine.ts"
+import { readCreatedObject } from "./repo/CreatedObject.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
 import { makePage, pageOf } from "./repo/Page.ts"
 import { makeColumns, readAggregate, readPayment, type Row } from "./repo/Rows.ts"
@@ -58,22 +58,13 @@ export const makeRepo = Effect.gen(function*() {
   const findWithLastEvent = (id: string) =>
     sql<Row>`SELECT ${aggregate}, (
         SELECT 'evt_' || e.ms || '-' || e.seq FROM events e
-        WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id::text AND e.payor_data IS NOT NULL
+        WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id::text AND e.is_for_payors
         ORDER BY e.ms DESC, e.seq DESC LIMIT 1
       ) AS last_event_id FROM invoices i WHERE i.id = ${id}::uuid`.pipe(
       Effect.orDie,
       Effect.map(([row]): WithLastEvent | null =>
         row === undefined ? null : { aggregate: readAggregate(row), lastEventId: row.last_event_id }
       )
-    )
-
-  /** The invoice as JSON, as its first event has it; null once that is not kept any more. */
-  const createdObjectText = (merchantId: number, id: string) =>
-    sql<{ data: string }>`SELECT data FROM events
-      WHERE merchant_id = ${merchantId} AND invoice_id = ${id} AND type = 'invoice.created'
-      ORDER BY ms, seq LIMIT 1`.pipe(
-      Effect.orDie,
-      Effect.map(([event]) => (event === undefined ? null : objectTextOf(event.data)))
     )
 
   /**
@@ -135,7 +126,7 @@ export const makeRepo = Effect.gen(function*() {
 
   return {
     find,
-    createdObjectText,
+    createdObjectText: readCreatedObject(sql),
     findException: findException(sql),
     findWithLastEvent,
     get,

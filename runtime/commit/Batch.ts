@@ -1,6 +1,6 @@
 /** Commits on their way to a flush: encoded once, gathered so that no two of a batch want the same row. */
 import type { Append, CommittedEvent } from "../Commit.ts"
-import { dataText, type EventDraft, eventIndex, hasPayorRendering, payorDataText } from "../../schemas/Event.ts"
+import { dataText, type EventDraft, eventIndex, isForPayors } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
@@ -44,26 +44,17 @@ const filterList = (type: string): string => {
   return made
 }
 
-interface Texts {
-  readonly data: string
-  readonly payorData: string | null
-}
-
 /** Renders events; what tells the same as the one before it (`invoice.paid` after `invoice.updated`) only once. */
 const renderer = () => {
-  let last: { readonly event: EventDraft; readonly texts: Texts } | undefined
-  return (event: EventDraft): Texts => {
-    const same = last !== undefined && last.event.object === event.object &&
-      last.event.previousAttributes === event.previousAttributes &&
-      hasPayorRendering(last.event.type) === hasPayorRendering(event.type)
-    const texts = same && last !== undefined
-      ? last.texts
-      : {
-        data: dataText(event.object, event.previousAttributes, event.objectText),
-        payorData: payorDataText(event)
-      }
-    last = { event, texts }
-    return texts
+  let last: { readonly event: EventDraft; readonly data: string } | undefined
+  return (event: EventDraft): string => {
+    const isSame = last !== undefined && last.event.object === event.object &&
+      last.event.previousAttributes === event.previousAttributes
+    const data = isSame && last !== undefined
+      ? last.data
+      : dataText(event.object, event.previousAttributes, event.objectText)
+    last = { event, data }
+    return data
   }
 }
 
@@ -99,8 +90,8 @@ export const encode = (
   }
   const render = renderer()
   const drafts = append.events.map((event): Draft => {
-    const { data, payorData } = render(event)
-    size += data.length + (payorData?.length ?? 0)
+    const data = render(event)
+    size += data.length
     return {
       merchantId: append.merchantId,
       environment: append.environment,
@@ -109,7 +100,7 @@ export const encode = (
       idempotencyKey: append.cause.idempotencyKey,
       ...eventIndex(event.object),
       data,
-      payorData
+      isForPayors: isForPayors(event)
     }
   })
   return { append, rows, conflictKeys, drafts, deltas: deltasOf(rollups, append.events), size }
@@ -187,7 +178,8 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     o: draft.orderId,
     c: draft.customerId,
     r: draft.requestId,
-    k: draft.idempotencyKey
+    k: draft.idempotencyKey,
+    p: draft.isForPayors
   }))
   return [
     [fences.length, keys.length, ...rows.map((table) => table.length)],
@@ -197,7 +189,6 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     [...new Set(drafts.map(({ draft }) => draft.merchantId))],
     jsonOrNull(events),
     drafts.map(({ draft }) => draft.data),
-    drafts.map(({ draft }) => draft.payorData ?? ""),
     jsonOrNull(deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas }))))
   ]
 }

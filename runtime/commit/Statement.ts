@@ -34,7 +34,7 @@ export interface Statements {
   readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: {@link
+   * their data, by how much sums move; milliseconds to wait for a lock, null: {@link
    * lockTimeoutMillis}.
    */
   readonly write: string
@@ -130,10 +130,10 @@ begin
         from rows from (
           json_to_recordset(p_events) as (
             m integer, e text, t text, filters text[], one text, commerce boolean,
-            i text, o text, c text, r text, k text
+            i text, o text, c text, r text, k text, p boolean
           ),
-          unnest(p_data), unnest(p_payor)
-        ) with ordinality as d(m, e, t, filters, one, commerce, i, o, c, r, k, data, payor, place)
+          unnest(p_data)
+        ) with ordinality as d(m, e, t, filters, one, commerce, i, o, c, r, k, p, data, place)
         join merchant_streams s on s.merchant_id = d.m
         order by d.place
       ) e
@@ -144,10 +144,10 @@ begin
     ), told as (
       insert into events (
         merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
-        idempotency_key, pending_webhooks, data, payor_data
+        idempotency_key, pending_webhooks, is_for_payors, data
       )
-      select n.m, n.ms, n.seq, n.e, n.t, n.i, n.o, n.c, n.commerce, n.r, n.k, cardinality(n.targets), n.data,
-        nullif(n.payor, '')
+      select n.m, n.ms, n.seq, n.e, n.t, n.i, n.o, n.c, n.commerce, n.r, n.k, cardinality(n.targets), n.p,
+        n.data
       from numbered n
     ), queued as (
       insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
@@ -211,7 +211,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_payor text[], p_sums json, p_lock_millis integer",
+        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_sums json, p_lock_millis integer",
         "ms bigint, seq bigint, pending integer, previous_ms bigint, previous_seq bigint",
         write
       ),
@@ -222,7 +222,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
         losers
       )
     ],
-    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     rejections: `select * from ${names[1]}($1, $2, $3, $4)`
   }
 }

@@ -21,7 +21,7 @@ interface EventRow {
   readonly idempotency_key: string | null
   readonly pending_webhooks: number
   readonly data: string
-  readonly payor_data: string | null
+  readonly is_for_payors: boolean
 }
 
 /** Milliseconds in a second; an event's `created` is in whole seconds (modules/docs/reference/events.md#envelope). */
@@ -41,7 +41,7 @@ const eventOf = (row: EventRow): CommittedEvent => ({
   orderId: row.order_id,
   customerId: row.customer_id,
   commerce: row.commerce,
-  payorData: row.payor_data,
+  isForPayors: row.is_for_payors,
   pendingWebhooks: row.pending_webhooks
 })
 
@@ -65,7 +65,7 @@ export interface StreamPositions {
 }
 
 const columns = `e.merchant_id, e.ms, e.seq, e.environment, e.type, e.invoice_id, e.order_id, e.customer_id, e.commerce,
-  e.request_id, e.idempotency_key, e.pending_webhooks, e.data, e.payor_data`
+  e.request_id, e.idempotency_key, e.pending_webhooks, e.data, e.is_for_payors`
 
 interface StatementText {
   readonly text: string
@@ -137,7 +137,7 @@ export const makeEventRepo = Effect.gen(function*() {
       }::bigint[]) with ordinality as known(merchant_id, ms, seq, place)
         cross join lateral (
           select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
-            idempotency_key, pending_webhooks, data, payor_data
+            idempotency_key, pending_webhooks, data, is_for_payors
           from events where merchant_id = known.merchant_id and (ms, seq) > (known.ms, known.seq)
           order by ms, seq limit ${limit}
         ) e order by known.place, e.ms, e.seq`,

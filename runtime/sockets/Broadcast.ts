@@ -1,6 +1,6 @@
 /** Sends events and offers to the connections that may see them; each text is rendered and framed once per version. */
 import type { CommittedEvent } from "../Commit.ts"
-import { eventText, payorEventText } from "../../schemas/Event.ts"
+import { eventText, payorDataText, payorEventText } from "../../schemas/Event.ts"
 import type { Connection } from "./Connection.ts"
 import type { ConnectionIndex } from "./ConnectionIndex.ts"
 import { type FilterInput, filterInputOf, isShown } from "./Filters.ts"
@@ -19,9 +19,10 @@ const framesByVersion = (text: (version: string) => string) => {
 
 const sendToPayors = (index: ConnectionIndex<Connection>, input: FilterInput, nowMillis: number): void => {
   const { event } = input
-  const { invoiceId, payorData } = event
+  const { invoiceId, isForPayors } = event
   const listeners = invoiceId === null ? undefined : index.ofInvoice(invoiceId)
-  if (listeners === undefined || payorData === null) return
+  if (listeners === undefined || !isForPayors) return
+  const payorData = payorDataText(event.data)
   const frame = framesByVersion((version) => payorEventText(event, payorData, version))
   const terminal = isTerminal(input)
   for (const connection of listeners) {

@@ -6,7 +6,7 @@ import { HttpServerResponse } from "effect/http"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventStream, InvoiceStream } from "../Sockets.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { eventText, payorEventText } from "../../schemas/Event.ts"
+import { eventText, payorDataText, payorEventText } from "../../schemas/Event.ts"
 import { readEventId } from "../../schemas/Ids.ts"
 import { Connection, type Subscription } from "./Connection.ts"
 import { filterInputOf, isShown } from "./Filters.ts"
@@ -92,7 +92,7 @@ const payorReplay = (
     of: { merchantId, invoiceId },
     maximumEvents: maximumReplay,
     maximumMillis: maximumReplayMillis,
-    textOf: (event) => event.payorData === null ? null : payorEventText(event, event.payorData, apiVersion),
+    textOf: (event) => event.isForPayors ? payorEventText(event, payorDataText(event.data), apiVersion) : null,
     onShown: (event) => {
       const nowMillis = clock.currentTimeMillisUnsafe()
       connection.closeAtMillis = closeTimeAfter(connection.closeAtMillis, isTerminal(filterInputOf(event)), nowMillis)

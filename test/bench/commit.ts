@@ -123,8 +123,8 @@ const oneByOne = (sql: SqlClient.SqlClient, append: Append) =>
         last_seq = nextval('event_seq') where merchant_id = ${merchantId} returning last_ms as ms, last_seq as seq`
     const endpoints = yield* sql<{ id: string }>`select id from webhook_endpoints
       where merchant_id = ${merchantId} and status = 'enabled' and filters && ${["*", "invoice.*", "invoice.created"]}`
-    yield* sql`insert into events (merchant_id, ms, seq, environment, type, commerce, pending_webhooks, data, payor_data)
-      values (${merchantId}, ${stream!.ms}, ${stream!.seq}, 'devnet', 'invoice.created', false, 2, ${data}, ${data})`
+    yield* sql`insert into events (merchant_id, ms, seq, environment, type, commerce, pending_webhooks, data, is_for_payors)
+      values (${merchantId}, ${stream!.ms}, ${stream!.seq}, 'devnet', 'invoice.created', false, 2, ${data}, true)`
     yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
       select ${merchantId}, id, ${stream!.ms}, ${stream!.seq} from unnest(${endpoints.map(({ id }) => id)}::text[]) id`
   }))

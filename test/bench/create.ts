@@ -62,9 +62,9 @@ update merchant_streams set last_ms = greatest(last_ms, floor(extract(epoch from
   last_seq = nextval('event_seq') where merchant_id = :m;
 with told as (
   insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
-      idempotency_key, pending_webhooks, data, payor_data)
+      idempotency_key, pending_webhooks, data, is_for_payors)
     select merchant_id, last_ms, last_seq, 'devnet', 'invoice.created', gen_random_uuid(), 'customer-42', false, 'req', 'key',
-      2, repeat('d', 950), repeat('p', 700) from merchant_streams where merchant_id = :m
+      2, repeat('d', 950), true from merchant_streams where merchant_id = :m
     returning merchant_id, ms, seq
 )
 insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)

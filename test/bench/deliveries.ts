@@ -179,9 +179,9 @@ const startGraphile = (server: DatabaseServer, name: string, spec: RoleSpec) =>
 /** Copies of one real event, enough for the queue, each with the number of its copy. */
 const copies = `
   insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
-      idempotency_key, pending_webhooks, data, payor_data)
+      idempotency_key, pending_webhooks, data, is_for_payors)
     select m, ms + n, nextval('event_seq'), environment, type, invoice_id, customer_id, commerce, 'copy-' || n,
-      idempotency_key, ${endpointsEach}, data, payor_data
+      idempotency_key, ${endpointsEach}, data, is_for_payors
     from (select * from events order by ms limit 1) e, unnest($1::int[]) m, generate_series(1, ${queued / endpoints}) n`
 
 /** A database with endpoints and events, and nothing queued; answers the text of such an event. */

@@ -61,9 +61,9 @@ const bare = async ({ cursors, database, host, merchant }: BareSpec) => {
 /** Copies of one real event, so that every text is as long as it is in service. */
 const copies =
   `insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
-    idempotency_key, pending_webhooks, data, payor_data)
+    idempotency_key, pending_webhooks, data, is_for_payors)
   select merchant_id, ms + n, nextval('event_seq'), environment, type, invoice_id, customer_id, commerce, request_id,
-    idempotency_key, 0, data, payor_data
+    idempotency_key, 0, data, is_for_payors
   from (select * from events order by ms limit 1) e, generate_series(1, ${stored}) n`
 
 export const events = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>

@@ -86,8 +86,8 @@ const moveStream = `update merchant_streams
 const findEndpoints = `select id from webhook_endpoints
   where merchant_id = $1 and status = 'enabled' and environment = 'devnet' and filters && $2`
 const insertEvent = `insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce,
-    request_id, idempotency_key, pending_webhooks, data, payor_data)
-  values ($1, $2, $3, 'devnet', 'invoice.created', $4, $5, false, $6, $7, $8, $9, $10)`
+    request_id, idempotency_key, pending_webhooks, data, is_for_payors)
+  values ($1, $2, $3, 'devnet', 'invoice.created', $4, $5, false, $6, $7, $8, $9, true)`
 const insertDeliveries = `insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
   select $1, id, $2, $3 from unnest($4::text[]) id`
 
@@ -139,7 +139,6 @@ const serve = async ({ database, host }: BaselineSpec) => {
         values: [merchant, filters]
       })
       const data = JSON.stringify({ object: invoice, previous_attributes: {} })
-      const payor = JSON.stringify({ object: { ...invoice, metadata: {}, customer_id: null }, previous_attributes: {} })
       await client.query({
         name: "event",
         text: insertEvent,
@@ -152,8 +151,7 @@ const serve = async ({ database, host }: BaselineSpec) => {
           "req_twin",
           key,
           endpoints.length,
-          data,
-          payor
+          data
         ]
       })
       await client.query({

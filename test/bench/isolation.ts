@@ -28,9 +28,9 @@ const p99Millis = 2_000
 /** Events of the dead merchants' past, and their deliveries, none of them ever tried. */
 const queue = [
   `insert into events (merchant_id, ms, seq, environment, type, invoice_id, customer_id, commerce, request_id,
-      idempotency_key, pending_webhooks, data, payor_data)
+      idempotency_key, pending_webhooks, data, is_for_payors)
     select m, ms - n, nextval('event_seq'), environment, type, invoice_id, customer_id, commerce, request_id,
-      idempotency_key, 1, data, payor_data
+      idempotency_key, 1, data, is_for_payors
     from (select * from events order by ms limit 1) e, unnest($1::int[]) m, generate_series(1, ${queuedEach}) n`,
   `insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
     select e.merchant_id, w.id, e.ms, e.seq from events e join webhook_endpoints w on w.merchant_id = e.merchant_id

@@ -14,7 +14,7 @@ import { EventBus, type EventHandler } from "../../runtime/EventBus.ts"
 import { Revocations } from "../../runtime/Http.ts"
 import * as Hub from "../../runtime/sockets/Hub.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
-import { payorEventText } from "../../schemas/Event.ts"
+import { payorDataText, payorEventText } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { answerQuestions, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import type { Bench } from "./Bench.ts"
@@ -82,14 +82,14 @@ const eventFor = (group: string): CommittedEvent => {
     commerce: false,
     pendingWebhooks: 0,
     data,
-    payorData: data
+    isForPayors: true
   }
 }
 
 /** The text that listeners get. */
 const textOf = (group: string) => {
   const event = eventFor(group)
-  return payorEventText(event, event.payorData!)
+  return payorEventText(event, payorDataText(event.data))
 }
 const frameBytes = Buffer.byteLength(textOf("")) + headBytes
 

@@ -22,7 +22,7 @@ import { cursorWrite, transferWrite } from "../../runtime/chains/ChainsRepo.ts"
 import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { type DueSource, Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import { previousAttributes } from "../../schemas/Event.ts"
+import { payorDataText, previousAttributes } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -218,11 +218,11 @@ export const paymentOf = ({ invoiceId, paymentId }: PaidInvoice) =>
 export const eventsOf = ({ invoiceId, paymentId }: PaidInvoice) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const rows = yield* Effect.orDie(sql<{ type: string; data: string; payor_data: string | null }>`
-      SELECT type, data, payor_data FROM events WHERE invoice_id = ${invoiceId} ORDER BY ms, seq`)
-    return rows.map(({ data, ...rest }) => ({ ...rest, ...JSON.parse(data) })).filter(({ object }) =>
-      object.id === paymentId
-    )
+    const rows = yield* Effect.orDie(sql<{ type: string; data: string; is_for_payors: boolean }>`
+      SELECT type, data, is_for_payors FROM events WHERE invoice_id = ${invoiceId} ORDER BY ms, seq`)
+    return rows.map(({ data, ...rest }) => ({ ...rest, payorText: payorDataText(data), ...JSON.parse(data) })).filter((
+      { object }
+    ) => object.id === paymentId)
   })
 
 export const exceptionsOf = ({ invoiceId }: PaidInvoice) =>
@@ -303,8 +303,9 @@ export const settlementConformance = (
           settlement_status: null,
           settlement: null
         })
-        assert.notMatch(updated.payor_data, /settle/)
-        assert.include(updated.payor_data, "confirmed")
+        assert.isTrue(updated.is_for_payors)
+        assert.notMatch(updated.payorText, /settle/)
+        assert.include(updated.payorText, "confirmed")
       }))
 
     it.effect("nothing is settled before the money is there, however often it is looked at", () =>
@@ -338,7 +339,7 @@ export const settlementConformance = (
         const last = events.at(-1)!
         assert.strictEqual(last.type, "invoice_payment.updated")
         assert.deepStrictEqual(last.object, after)
-        assert.isNull(last.payor_data)
+        assert.isFalse(last.is_for_payors)
         assert.strictEqual(events.filter(({ object }) => object.settlement_status === "settled").length, 1)
         if (events.length === 3) assert.deepStrictEqual(last.previous_attributes, previousAttributes(before, after))
         assert.deepStrictEqual(yield* exceptionsOf(paid), [])

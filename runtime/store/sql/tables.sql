@@ -25,8 +25,8 @@ CREATE TABLE events (
   request_id text,
   idempotency_key text,
   pending_webhooks integer NOT NULL,
+  is_for_payors boolean NOT NULL DEFAULT false,
   data text NOT NULL,
-  payor_data text,
   PRIMARY KEY (merchant_id, ms, seq)
 );
 -- Lists and streams of an invoice or an order, which have few events of any kind, and an invoice's last event.

@@ -66,7 +66,6 @@ describe("a batch", () => {
     ] as const
     const { drafts } = encode(commitOf(1, { events }), shapes)
     assert.deepStrictEqual(drafts.map(({ data }) => JSON.parse(data).object.id), ["i", "i", "i", "j"])
-    assert.deepStrictEqual(drafts.map(({ payorData }) => payorData !== null), [true, true, false, true])
-    assert.isFalse(drafts.some(({ payorData }) => payorData?.includes("secret")))
+    assert.deepStrictEqual(drafts.map(({ isForPayors }) => isForPayors), [true, true, false, true])
   })
 })

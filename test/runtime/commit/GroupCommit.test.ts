@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Result } from "effect"
 import { Conflict, IdempotentReplay } from "../../../runtime/Commit.ts"
-import { dataText, payorDataText } from "../../../schemas/Event.ts"
+import { dataText, isForPayors } from "../../../schemas/Event.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { commitDatabase, commitOf, eventDraft, instance, part, thing } from "./CommitFixture.ts"
 
@@ -44,7 +44,7 @@ describe("a commit", () => {
       assert.deepStrictEqual(kept, { sealed_body: "body ✓", status: 200, fingerprint: "f" })
       const [first, second] = yield* sql<Record<string, unknown>>`select * from events order by ms, seq`
       assert.strictEqual(first!.data, dataText(event.object, {}))
-      assert.strictEqual(first!.payor_data, payorDataText(event))
+      assert.strictEqual(first!.is_for_payors, isForPayors(event))
       assert.strictEqual(first!.idempotency_key, "key \"1\"")
       assert.deepStrictEqual(
         [first!.invoice_id, first!.order_id, first!.customer_id, first!.commerce],
@@ -55,7 +55,7 @@ describe("a commit", () => {
         `evt_${second!.ms}-${second!.seq}`
       ] as never)
       assert.strictEqual(events[0]!.created, Math.floor(Number(first!.ms) / 1000))
-      assert.strictEqual(events[0]!.payorData, first!.payor_data as string)
+      assert.isTrue(events[0]!.isForPayors)
     }))
 
   it.effect("changes a row only from the version before, inserts only what is new, and else leaves nothing", () =>

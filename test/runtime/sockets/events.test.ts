@@ -153,7 +153,7 @@ describe("merchants' streams", () => {
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient
             yield* sql`INSERT INTO events SELECT merchant_id, ms, seq + n, environment, type, invoice_id, order_id, customer_id,
-          commerce, request_id, idempotency_key, pending_webhooks, data, payor_data
+          commerce, request_id, idempotency_key, pending_webhooks, is_for_payors, data
           FROM events, generate_series(1, ${maximumEventReplay}) n`
             yield* sql`SELECT setval('event_seq', 1000000)`
             yield* sql`UPDATE merchant_streams SET last_seq = 100000`
