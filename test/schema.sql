@@ -363,13 +363,13 @@ CREATE TABLE webhook_lanes (
   CONSTRAINT webhook_lanes_pkey PRIMARY KEY (merchant_id, endpoint_id)
 ) WITH (fillfactor=50);
 
-CREATE INDEX events_by_customer ON public.events USING btree (merchant_id, customer_id, environment, commerce, type, ms, seq) WHERE (customer_id IS NOT NULL);
+CREATE INDEX events_by_customer ON public.events USING btree (customer_id, environment, commerce, type, merchant_id, ms, seq) WHERE (customer_id IS NOT NULL);
 
 CREATE INDEX events_by_invoice ON public.events USING btree (merchant_id, invoice_id, ms, seq) WHERE (invoice_id IS NOT NULL);
 
 CREATE INDEX events_by_order ON public.events USING btree (merchant_id, order_id, ms, seq) WHERE (order_id IS NOT NULL);
 
-CREATE INDEX events_by_type ON public.events USING btree (merchant_id, environment, commerce, type, ms, seq);
+CREATE INDEX events_by_type ON public.events USING btree (environment, commerce, type, merchant_id, ms, seq) WHERE (type <> ''::text);
 
 CREATE INDEX idempotency_by_age ON public.idempotency USING btree (created_at);
 

@@ -1,7 +1,7 @@
 /**
  * Runs of events: those of one merchant (or one of its customers), environment, kind and type. An index holds each run
  * side by side in the order of the ids, so a page of any filter is merged from the ends of a few runs, however rare
- * what it asks for. Pure.
+ * what it asks for is. Pure.
  */
 import { deliveredTypes, type EventType, isCommerceType } from "../../schemas/Event.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
@@ -54,9 +54,9 @@ export type AddParameter = (value: unknown) => string
 /**
  * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
  *
- * A run is bounded by rows of all the columns of its index and ordered by them, which no other index can serve: the
- * planner knows how common a value is among all merchants only, and would else walk one merchant's events in search of
- * what it has none of.
+ * A run is bounded by rows of all the columns of its index and ordered by them. No other index begins with the first of
+ * them, so none else serves it, not even where the planner knows nothing of the table: it would else walk all events of a
+ * merchant in search of what it has none of.
  */
 export const mergedKeys = (
   { customerId, merchantId }: RunOwner,
@@ -64,19 +64,20 @@ export const mergedKeys = (
   { after, before, limit, order }: PositionRange,
   put: AddParameter
 ): string => {
-  const isOfCustomer = customerId !== undefined
-  const owner = isOfCustomer ? ["merchant_id", "customer_id"] : ["merchant_id"]
-  const columns = [...owner, "environment", "commerce", "type", "ms", "seq"]
-  const ownerValues = isOfCustomer ? `${put(merchantId)}::integer, ${put(customerId)}` : `${put(merchantId)}::integer`
+  const ofType = ["environment", "commerce", "type", "merchant_id", "ms", "seq"]
+  const columns = customerId === undefined ? ofType : ["customer_id", ...ofType]
+  const hasRun = customerId === undefined ? "type <> ''" : "customer_id IS NOT NULL"
+  const customer = customerId === undefined ? "" : `${put(customerId)}::text, `
+  const merchant = put(merchantId)
   const rowAt = ({ ms, seq }: EventPosition) =>
-    `(${ownerValues}, run.environment, run.commerce, run.type, ${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`
+    `(${customer}run.environment, run.commerce, run.type, ${merchant}::integer,
+      ${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`
   const count = put(limit)
   return `SELECT found.* FROM unnest(${put(runs.map(({ environment }) => environment))}::text[],
       ${put(runs.map(({ commerce }) => commerce))}::boolean[], ${put(runs.map(({ type }) => type))}::text[])
       AS run (environment, commerce, type)
     CROSS JOIN LATERAL (SELECT merchant_id, ms, seq FROM events
-      WHERE (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${rowAt(before)}
-        ${isOfCustomer ? "AND customer_id IS NOT NULL" : ""}
+      WHERE ${hasRun} AND (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${rowAt(before)}
       ORDER BY ${columns.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
     ORDER BY found.ms ${order}, found.seq ${order} LIMIT ${count}`
 }
