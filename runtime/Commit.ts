@@ -94,6 +94,8 @@ export interface CommittedEvent extends StoredEvent {
   readonly isForPayors: boolean
   /** Deliveries queued with the event. */
   readonly pendingWebhooks: number
+  /** Ids of their endpoints; undefined where another instance committed it. */
+  readonly webhookEndpoints?: ReadonlyArray<string>
 }
 
 export interface CommitResult {

@@ -18,13 +18,15 @@ export const runtimeTables: ReadonlyArray<string> = [
   "chain_repairs"
 ]
 
-/** `webhook_mark` calls `webhook_lanes`, which therefore comes before it. */
+/** A function comes after those it calls: `webhook_lanes`, `webhook_mark`, `webhook_exchange`. */
 const functions = [
   "allocate_targets_v1",
   "store_addresses_v1",
+  "webhook_waiting_v1",
   "webhook_claim_v1",
   "webhook_lanes_v1",
   "webhook_mark_v1",
+  "webhook_exchange_v1",
   "webhook_lag_v1",
   "webhook_expire_v1"
 ]

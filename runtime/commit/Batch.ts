@@ -17,7 +17,7 @@ export const maximumBatchBytes = 4 * 1024 * 1024
 const maximumExamined = 4 * maximumBatch
 
 /** An event without its position. */
-type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhooks">
+type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhooks" | "webhookEndpoints">
 
 /** A commit as the flush sends it. */
 export interface EncodedCommit {
@@ -219,7 +219,7 @@ export interface RejectedCommit {
 export interface EventNumberRow {
   readonly ms: bigint
   readonly seq: bigint
-  readonly pending: number
+  readonly endpoints: ReadonlyArray<string>
   readonly previous_ms: bigint
   readonly previous_seq: bigint
 }
@@ -228,10 +228,11 @@ export interface EventNumberRow {
 const second = 1_000n
 
 /** The event as it now stands in the table. */
-export const committedEvent = (draft: Draft, { ms, pending, seq }: EventNumberRow): CommittedEvent => ({
+export const committedEvent = (draft: Draft, { endpoints, ms, seq }: EventNumberRow): CommittedEvent => ({
   ...draft,
   id: eventIdOf({ ms, seq }),
   position: { ms, seq },
   created: Number(ms / second),
-  pendingWebhooks: pending
+  pendingWebhooks: endpoints.length,
+  webhookEndpoints: endpoints
 })

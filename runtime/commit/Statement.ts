@@ -153,7 +153,7 @@ begin
       insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
       select n.m, target, n.ms, n.seq from numbered n, unnest(n.targets) target
     )
-    select n.ms, n.seq, cardinality(n.targets), n.last_ms, n.last_seq from numbered n order by n.place;
+    select n.ms, n.seq, n.targets, n.last_ms, n.last_seq from numbered n order by n.place;
   end if;
 end`
 
@@ -212,7 +212,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
       define(
         names[0],
         "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_sums json, p_lock_millis integer",
-        "ms bigint, seq bigint, pending integer, previous_ms bigint, previous_seq bigint",
+        "ms bigint, seq bigint, endpoints text[], previous_ms bigint, previous_seq bigint",
         write
       ),
       define(

@@ -55,8 +55,8 @@ export type AddParameter = (value: unknown) => string
  * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
  *
  * A run is bounded by rows of all the columns of its index and ordered by them. No other index begins with the first of
- * them, so none else serves it, not even where the planner knows nothing of the table: it would else walk all events of a
- * merchant in search of what it has none of.
+ * them, so none else serves it, not even where the planner knows nothing of the table: it would else walk all events of
+ * a merchant in search of what it has none of.
  */
 export const mergedKeys = (
   { customerId, merchantId }: RunOwner,

@@ -1,29 +1,41 @@
 /**
- * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
+ * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a look every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  *
- *   ClaimSchedule      when the next claim is made, and of which deliveries (pure)
+ *   ClaimSchedule      what is claimed next, and when somebody has to look (pure)
  *   EndpointQueues     the deliveries that were claimed, by endpoint, and which of them may be sent now
  *   DeliverySender     signs and sends one attempt
  *   DeliveryRecorder   takes the outcome of each attempt; DeliveryResults says which rows it makes (pure)
- *   ResultWriter       commits those rows
+ *   ResultBuffer       keeps those until there are enough to write
+ *   DeliveryExchange   writes them and claims the next deliveries, in one call
+ *   HealthWriter       writes what they say of their endpoints
  */
 import { Clock, Effect, FiberSet, Latch, Layer, MutableRef, Random, Schedule, type Scope, Semaphore } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { monotonicMillis } from "../Clock.ts"
-import type { Commit } from "../Commit.ts"
+import type { Commit, CommittedEvent } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { initializeSeries } from "../Telemetry.ts"
 import { type Transport, Webhooks } from "../Webhooks.ts"
-import { initialSchedule, pauseMillis, planClaim, scanMillis } from "./ClaimSchedule.ts"
-import { attemptCounts, type DelivererContext, releaseWaiting, reschedule, sendReady } from "./DeliveryRecorder.ts"
+import { type ClaimTarget, initialSchedule, planClaim, scanMillis, wakeDelayed } from "./ClaimSchedule.ts"
+import { type ClaimRequest, exchange, findWaiting } from "./DeliveryExchange.ts"
+import {
+  attemptCounts,
+  type DelivererContext,
+  monotonicNow,
+  releaseWaiting,
+  reschedule,
+  sendReady,
+  wakeTargets
+} from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
 import { EndpointQueues, type FinishedDelivery } from "./EndpointQueues.ts"
-import { claim, extendLeases, markDelivering, sendWithinMillis } from "./DeliveryRepo.ts"
-import { makeResultWriter } from "./ResultWriter.ts"
+import { type EndpointKey, extendLeases, leaseSeconds, markDelivering, sendWithinMillis } from "./DeliveryRepo.ts"
+import { makeHealthWriter } from "./HealthWriter.ts"
+import { type QueuedResult, ResultBuffer } from "./ResultBuffer.ts"
 import { makeTransports } from "./Transports.ts"
 
 export { attemptTimeoutMillis } from "./DeliverySender.ts"
@@ -34,80 +46,181 @@ const renewMillis = 8_000
 /** What a stop waits for attempts under way; the whole process has 10 s. The rest is given back to the queue. */
 const defaultDrainMillis = 8_000
 
-/** Results were written: their merchants may have more to send. */
-const onWritten = (deliverer: DelivererContext, finished: ReadonlyArray<FinishedDelivery>): void => {
-  const needsRefill: Array<number> = []
-  for (const each of finished) {
-    const merchantId = deliverer.queues.markWritten(each)
-    if (merchantId !== undefined) needsRefill.push(merchantId)
-  }
-  const written = finished.map(({ delivery }) => delivery.merchantId)
-  reschedule(deliverer, { _tag: "ResultsWritten", written, needsRefill })
-  sendReady(deliverer)
-  deliverer.wake.openUnsafe()
-}
+/** How results are tried again that could not be written: 3 s in all, for a database that restarts or fails over. */
+const retrySchedule = { schedule: Schedule.exponential("100 millis"), times: 5 }
 
 /** `run` starts what a stop waits for. */
 const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
   const transports = makeTransports()
-  const queues = new EndpointQueues()
   const context: DelivererContext = {
     holder: randomUUID(),
     clock: yield* Clock.Clock,
     random: yield* Random.Random,
     services: yield* Effect.context<never>(),
+    scope: yield* Effect.scope,
     settings: yield* Settings,
     transports,
     send: makeSender(yield* Secrets, transports),
-    queues,
+    queues: new EndpointQueues(),
     schedule: MutableRef.make(initialSchedule),
     wake: yield* Latch.make(),
     run,
-    results: yield* makeResultWriter({
-      isIdle: () => queues.isIdle(),
-      onWriteStart: () => reschedule(context, { _tag: "WritingStarted" }),
-      leasesToRelease: (results) => queues.leasesToRelease(results),
-      onWritten: (finished) => onWritten(context, finished)
-    })
+    results: new ResultBuffer(),
+    health: yield* makeHealthWriter
   }
   return context
 })
 
-/** One claim, if it is time. Answers how long to wait: milliseconds. */
-const claimNext = Effect.fnUntraced(function*(deliverer: DelivererContext) {
-  const { holder, queues, schedule, transports } = deliverer
-  const nowMillis = yield* Clock.currentTimeMillis
-  const slots = queues.freeSlots()
-  const plan = planClaim(MutableRef.get(schedule), { nowMillis, slots, canSend: !transports.isEmpty() })
-  if (plan._tag === "Wait") return plan.millis
-  const { merchants } = plan
-  reschedule(deliverer, { _tag: "ClaimStarted", merchants, nowMillis })
-  const claimStartedAt = yield* monotonicMillis
-  const deliveries = yield* Effect.ensuring(
-    claim({ holder, merchants, slots, failingSlots: queues.freeFailingSlots(), ...queues.heldDeliveries(merchants) }),
-    Effect.sync(() => reschedule(deliverer, { _tag: "ClaimEnded" }))
+/** A result as the queues of endpoints take it. */
+const finishedOf = ({ result: { delivery, dueInMillis }, wasSent }: QueuedResult): FinishedDelivery => ({
+  delivery,
+  wasSent,
+  isReleased: dueInMillis === 0
+})
+
+/** Results are written, or never will be: their places are free, and what they made room for may be claimed. */
+const onWritten = (deliverer: DelivererContext, batch: ReadonlyArray<QueuedResult>): void => {
+  const { queues } = deliverer
+  const nowMillis = monotonicNow(deliverer)
+  const targets: Array<ClaimTarget> = []
+  for (const each of batch) {
+    const { delivery: { endpoint: { endpointId, merchantId } }, dueInMillis } = each.result
+    const target = { endpointId, merchantId }
+    if (queues.markWritten(finishedOf(each)) !== undefined) targets.push(target)
+    // By the database's clock it is due as long after the writing, which is over.
+    if (dueInMillis !== null && dueInMillis > 0) {
+      reschedule(deliverer, { _tag: "TargetDelayed", target, atMillis: nowMillis + dueInMillis + 1 })
+    }
+  }
+  if (targets.length > 0) reschedule(deliverer, { _tag: "TargetsFreed", targets })
+  deliverer.wake.openUnsafe()
+}
+
+/** What is claimed along with results, of `endpoints` and of those that need more by then; undefined: nothing. */
+const claimOf = (
+  { holder, queues }: DelivererContext,
+  endpoints: ReadonlyArray<EndpointKey>,
+  ended: ReadonlyArray<FinishedDelivery>
+): ClaimRequest | undefined => {
+  const slots = queues.freeSlots(ended.length)
+  const wanted = slots === 0 ? [] : queues.wanted(endpoints, ended)
+  return wanted.length === 0
+    ? undefined
+    : { holder, endpoints: wanted, slots, failingSlots: queues.freeFailingSlots() }
+}
+
+/** Writes a batch, again without the claim that failed with it, until it is written or given up. */
+const writeAgain = (
+  deliverer: DelivererContext,
+  batch: ReadonlyArray<QueuedResult>,
+  request: Parameters<typeof exchange>[0]
+) =>
+  exchange({ ...request, claim: undefined }).pipe(
+    Effect.retry(retrySchedule),
+    Effect.catchCause((cause) =>
+      Effect.logError("webhook results not written, their deliveries are tried again when a lease is over", cause).pipe(
+        // Let go of at once, they would be claimed and sent again at once. What was answered is repeated: at least
+        // once.
+        Effect.andThen(Effect.forkIn(
+          Effect.delay(Effect.sync(() => onWritten(deliverer, batch)), leaseSeconds * 1000),
+          deliverer.scope
+        )),
+        Effect.as(undefined)
+      )
+    )
   )
-  reschedule(deliverer, { _tag: "RowsClaimed", found: deliveries.length, slots, isScan: merchants === null })
-  queues.add(deliveries, merchants, claimStartedAt + sendWithinMillis)
-  const { stops } = MutableRef.get(schedule)
-  if (stops === 0) sendReady(deliverer)
+
+/**
+ * Writes the results there are, and claims of `endpoints`, and of those that results make room for, in the same call;
+ * with null nothing is claimed.
+ */
+const exchangeOnce = Effect.fnUntraced(function*(
+  deliverer: DelivererContext,
+  endpoints: ReadonlyArray<EndpointKey> | null
+) {
+  const { health, queues, results, schedule } = deliverer
+  const batch = results.take()
+  if (endpoints !== null) reschedule(deliverer, { _tag: "TargetsTaken", targets: endpoints })
+  const ended = batch.map(finishedOf)
+  const claim = endpoints === null ? undefined : claimOf(deliverer, endpoints, ended)
+  if (batch.length === 0 && claim === undefined) return
+  const released = queues.leasesToRelease(ended)
+  const request = { results: batch.map(({ result }) => result), released, claim }
+  const wanted = claim?.endpoints ?? []
+  const startedAt = monotonicNow(deliverer)
+  const onFailure = (error: SqlError.SqlError) => {
+    for (const target of wanted) {
+      reschedule(deliverer, { _tag: "TargetDelayed", target, atMillis: startedAt + scanMillis })
+    }
+    return batch.length === 0 ? Effect.fail(error) : writeAgain(deliverer, batch, request)
+  }
+  const answer = yield* Effect.catch(exchange(request), onFailure)
+  if (answer === undefined) return
+  const { deliveries, reports } = answer
+  // First, because what was given back may have been claimed anew.
+  onWritten(deliverer, batch)
+  queues.add(deliveries, startedAt + sendWithinMillis)
+  reschedule(deliverer, {
+    _tag: "Claimed",
+    endpoints: wanted,
+    found: new Set(deliveries.map(({ endpoint }) => endpoint.endpointId)),
+    usedAllSlots: claim !== undefined && deliveries.length === claim.slots,
+    nowMillis: startedAt
+  })
+  if (MutableRef.get(schedule).stops === 0) sendReady(deliverer)
+  if (reports.length === 0) return
+  yield* health.apply(reports, released)
+  const judged = new Set(reports.map(({ endpointId }) => endpointId))
+  const targets = wanted.filter(({ endpointId }) => judged.has(endpointId))
+  if (targets.length > 0) reschedule(deliverer, { _tag: "TargetsFreed", targets })
+})
+
+/** Looks which endpoints wait: of some merchants, or, with null, a page of all. */
+const lookOnce = Effect.fnUntraced(function*(deliverer: DelivererContext, merchants: ReadonlyArray<number> | null) {
+  const { holder, queues, schedule } = deliverer
+  const targets = (merchants ?? []).map((merchantId) => ({ merchantId, endpointId: null }))
+  reschedule(deliverer, { _tag: "TargetsTaken", targets })
+  const { endpoints, next } = yield* findWaiting({
+    holder,
+    merchants,
+    after: MutableRef.get(schedule).scan.after,
+    slots: queues.freeSlots(),
+    failingSlots: queues.freeFailingSlots(),
+    full: queues.fullEndpoints()
+  })
+  reschedule(deliverer, { _tag: "Looked", merchants, endpoints, next, nowMillis: monotonicNow(deliverer) })
+})
+
+/** Does what is due, if anything is. Answers how long to wait: milliseconds. */
+const stepOnce = Effect.fnUntraced(function*(deliverer: DelivererContext) {
+  const { queues, results, schedule, transports } = deliverer
+  const nowMillis = monotonicNow(deliverer)
+  const current = wakeDelayed(MutableRef.get(schedule), nowMillis)
+  MutableRef.set(schedule, current)
+  const canSend = !transports.isEmpty()
+  const plan = planClaim(current, { nowMillis, slots: queues.freeSlots(), canSend })
+  if (plan._tag === "Look") {
+    yield* lookOnce(deliverer, plan.merchants)
+    return 0
+  }
+  const resultsInMillis = results.dueInMillis(nowMillis, queues.isIdle())
+  if (plan._tag === "Wait" && resultsInMillis > 0) return Math.min(plan.millis, resultsInMillis)
+  yield* exchangeOnce(deliverer, current.stops > 0 || !canSend ? null : plan._tag === "Claim" ? plan.endpoints : [])
   return 0
 })
 
-/** Claims for ever. `oneClaim`: a stop waits for the claim under way. */
-const keepClaiming = (deliverer: DelivererContext, oneClaim: Semaphore.Semaphore) => {
-  const { schedule, wake } = deliverer
-  const claimOnce = Effect.suspend(() => claimNext(deliverer)).pipe(
+/** Writes and claims for ever. `oneExchange`: a stop waits for the call under way. */
+const keepExchanging = (deliverer: DelivererContext, oneExchange: Semaphore.Semaphore) => {
+  const { wake } = deliverer
+  const once = Effect.suspend(() => stepOnce(deliverer)).pipe(
     Effect.uninterruptible,
-    oneClaim.withPermits(1),
+    oneExchange.withPermits(1),
     Effect.catch((error) => Effect.as(Effect.logWarning("webhook claim failed, trying again", error), scanMillis))
   )
   return Effect.forever(Effect.gen(function*() {
     wake.closeUnsafe()
-    const millis = yield* claimOnce
-    if (millis > 0) return yield* Effect.asVoid(Effect.timeoutOption(wake.await, millis))
-    const pause = pauseMillis(MutableRef.get(schedule))
-    if (pause > 0) yield* Effect.sleep(pause)
+    const millis = yield* once
+    if (millis > 0) yield* Effect.timeoutOption(wake.await, millis)
   }))
 }
 
@@ -148,38 +261,41 @@ const register =
         )
     )
 
+/** What an event may be claimed of: nothing where it has no deliveries. */
+const targetsOf = ({ merchantId, pendingWebhooks, webhookEndpoints }: CommittedEvent): ReadonlyArray<ClaimTarget> => {
+  if (pendingWebhooks === 0) return []
+  return webhookEndpoints?.map((endpointId) => ({ merchantId, endpointId })) ?? [{ merchantId, endpointId: null }]
+}
+
 const make = (drainMillis: number) =>
   Effect.gen(function*() {
     yield* Effect.forEach(Object.values(attemptCounts), (series) => initializeSeries(series), { discard: true })
     const sql = yield* SqlClient.SqlClient
     const bus = yield* EventBus
-    const oneClaim = yield* Semaphore.make(1)
+    const oneExchange = yield* Semaphore.make(1)
     const fibers = yield* FiberSet.make()
     const runFiber = yield* FiberSet.runtime(fibers)()
     const deliverer = yield* makeContext((effect) => void runFiber(effect))
-    const { queues, transports, wake } = deliverer
+    const { queues, transports } = deliverer
+    const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
     /** What was not sent goes back at once, what is on its way gets its time; then all of it is written. */
-    const drain = oneClaim.withPermits(1)(Effect.suspend(() => {
+    const drain = Effect.gen(function*() {
+      // What the call under way claims is given back too.
+      yield* oneExchange.withPermits(1)(Effect.void)
       releaseWaiting(deliverer, queues.releaseWaiting())
-      return FiberSet.awaitEmpty(fibers).pipe(
-        Effect.timeoutOption(drainMillis),
-        Effect.andThen(FiberSet.clear(fibers)),
-        Effect.andThen(deliverer.results.flush)
-      )
-    }))
+      yield* Effect.timeoutOption(FiberSet.awaitEmpty(fibers), drainMillis)
+      yield* FiberSet.clear(fibers)
+      yield* oneExchange.withPermits(1)(Effect.uninterruptible(exchangeOnce(deliverer, null)))
+    }).pipe(
+      withSql,
+      Effect.catch((error) => Effect.logWarning("webhook results not written at the stop", error))
+    )
     const halt = Effect.andThen(Effect.sync(() => reschedule(deliverer, { _tag: "StopStarted" })), drain)
 
-    const withSql = Effect.provideService(SqlClient.SqlClient, sql)
-    yield* Effect.forkScoped(withSql(keepClaiming(deliverer, oneClaim)))
+    yield* Effect.forkScoped(withSql(keepExchanging(deliverer, oneExchange)))
     yield* Effect.forkScoped(withSql(keepRenewing(deliverer)))
-    yield* bus.subscribe("webhooks", (events) =>
-      Effect.sync(() => {
-        const merchantIds = events.filter(({ pendingWebhooks }) => pendingWebhooks > 0)
-          .map(({ merchantId }) => merchantId)
-        reschedule(deliverer, { _tag: "MerchantsWoken", merchantIds })
-        if (MutableRef.get(deliverer.schedule).woken.size > 0) wake.openUnsafe()
-      }))
+    yield* bus.subscribe("webhooks", (events) => Effect.sync(() => wakeTargets(deliverer, events.flatMap(targetsOf))))
     yield* Effect.addFinalizer(() => halt)
 
     return Webhooks.of({
@@ -189,8 +305,8 @@ const make = (drainMillis: number) =>
       wake: (merchantId) =>
         Effect.sync(() => {
           releaseWaiting(deliverer, queues.releaseWaiting(merchantId))
-          reschedule(deliverer, { _tag: "MerchantsWoken", merchantIds: [merchantId] })
-          wake.openUnsafe()
+          reschedule(deliverer, { _tag: "TargetsFreed", targets: [{ merchantId, endpointId: null }] })
+          deliverer.wake.openUnsafe()
         })
     })
   })

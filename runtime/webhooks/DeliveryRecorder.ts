@@ -1,13 +1,24 @@
 /** One delivery from its sending to its result. Few steps: every delivery takes them. */
-import { Cause, type Clock, type Context, Effect, type Latch, Metric, MutableRef, type Random } from "effect"
+import {
+  Cause,
+  type Clock,
+  type Context,
+  Effect,
+  type Latch,
+  Metric,
+  MutableRef,
+  type Random,
+  type Scope
+} from "effect"
 import type { Settings } from "../Settings.ts"
 import { type AttemptOutcome, maximumAttempts, type Outcome } from "./RetryPolicy.ts"
-import { type ClaimSchedule, type ScheduleEvent, step } from "./ClaimSchedule.ts"
+import { type ClaimSchedule, type ClaimTarget, type ScheduleEvent, step } from "./ClaimSchedule.ts"
 import { attemptResult, outcomeOfAnswer, outcomeOfFailure, releaseResult } from "./DeliveryResults.ts"
 import type { DeliverySender } from "./DeliverySender.ts"
 import type { EndpointQueues } from "./EndpointQueues.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
-import type { makeResultWriter } from "./ResultWriter.ts"
+import type { makeHealthWriter } from "./HealthWriter.ts"
+import type { QueuedResult, ResultBuffer } from "./ResultBuffer.ts"
 import type { Transports } from "./Transports.ts"
 
 const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
@@ -27,14 +38,17 @@ export interface DelivererContext {
   readonly random: (typeof Random.Random)["Service"]
   /** For metrics that are counted outside of effects. */
   readonly services: Context.Context<never>
+  /** That of the deliverer. */
+  readonly scope: Scope.Scope
   readonly settings: Settings["Service"]
   readonly transports: Transports
   readonly send: DeliverySender
   readonly queues: EndpointQueues
-  readonly results: Effect.Success<ReturnType<typeof makeResultWriter>>
+  readonly results: ResultBuffer
+  readonly health: Effect.Success<typeof makeHealthWriter>
   /** Changed by {@link reschedule} only. */
   readonly schedule: MutableRef.MutableRef<ClaimSchedule>
-  /** Opens when a claim may find something. */
+  /** Opens when a claim may find something, or results may be due. */
   readonly wake: Latch.Latch
   /** Starts a delivery that a stop waits for. */
   readonly run: (effect: Effect.Effect<void>) => void
@@ -45,9 +59,27 @@ export const reschedule = ({ schedule }: Pick<DelivererContext, "schedule">, eve
   MutableRef.set(schedule, step(MutableRef.get(schedule), event))
 }
 
+/** Monotonic milliseconds, as queues and schedule count. */
+export const monotonicNow = ({ clock }: Pick<DelivererContext, "clock">): number =>
+  Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/** Rows of `targets` may wait: claims of those that can take some, once a full one has room. */
+export const wakeTargets = (deliverer: DelivererContext, targets: ReadonlyArray<ClaimTarget>): void => {
+  const claimable = targets.filter(({ endpointId }) => endpointId === null || deliverer.queues.canClaim(endpointId))
+  if (claimable.length === 0) return
+  reschedule(deliverer, { _tag: "TargetsWoken", targets: claimable, nowMillis: monotonicNow(deliverer) })
+  deliverer.wake.openUnsafe()
+}
+
+/** Has a result written soon. */
+const putResult = (deliverer: DelivererContext, result: QueuedResult): void => {
+  const { queues, results, wake } = deliverer
+  if (results.put(result, monotonicNow(deliverer)) || queues.isIdle()) wake.openUnsafe()
+}
+
 /** Released as it was claimed: not tried, nothing spent. */
-const putBack = ({ results }: DelivererContext, delivery: ClaimedDelivery, wasSent: boolean): void =>
-  results.put({ wasSent, result: releaseResult(delivery) })
+const putBack = (deliverer: DelivererContext, delivery: ClaimedDelivery, wasSent: boolean): void =>
+  putResult(deliverer, { wasSent, result: releaseResult(delivery) })
 
 /** Gives rows back that were not sent. */
 export const releaseWaiting = (deliverer: DelivererContext, rows: ReadonlyArray<ClaimedDelivery>): void => {
@@ -57,7 +89,7 @@ export const releaseWaiting = (deliverer: DelivererContext, rows: ReadonlyArray<
 /** A row that was sent is over: its place is free, and but after a success what waits behind it is given back. */
 const onFinished = (deliverer: DelivererContext, delivery: ClaimedDelivery, outcome: AttemptOutcome | null): void => {
   releaseWaiting(deliverer, deliverer.queues.finish(delivery, outcome))
-  if (outcome !== "succeeded") reschedule(deliverer, { _tag: "MerchantsWoken", merchantIds: [delivery.merchantId] })
+  if (outcome !== "succeeded") wakeTargets(deliverer, [delivery.endpoint])
 }
 
 /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
@@ -73,7 +105,7 @@ const recordOutcome = (
   outcome: Outcome,
   startedMillis: number
 ): Effect.Effect<void> => {
-  const { clock, queues, random, results, services, settings } = deliverer
+  const { clock, health, queues, random, services, settings } = deliverer
   const now = clock.currentTimeMillisUnsafe()
   const { isGone, result } = attemptResult(delivery, outcome, {
     latencyMillis: now - startedMillis,
@@ -82,10 +114,7 @@ const recordOutcome = (
   })
   const finish = (): void => {
     onFinished(deliverer, delivery, result.outcome)
-    results.put({ result, wasSent: true })
-    if (result.dueInMillis !== null) {
-      reschedule(deliverer, { _tag: "RetryScheduled", atMillis: now + result.dueInMillis + 1 })
-    }
+    putResult(deliverer, { result, wasSent: true })
     sendReady(deliverer)
   }
   attemptCounts[result.status].updateUnsafe(1, services)
@@ -93,7 +122,7 @@ const recordOutcome = (
     // Nothing is sent meanwhile.
     const rest = queues.finish(delivery, result.outcome)
     return Effect.andThen(
-      results.disable(delivery, "gone", delivery),
+      health.disable(delivery.endpoint, "gone", delivery),
       Effect.sync(() => {
         releaseWaiting(deliverer, rest)
         finish()
@@ -140,8 +169,8 @@ const deliver = (deliverer: DelivererContext, delivery: ClaimedDelivery): Effect
 
 /** Sends what may be sent now. */
 export const sendReady = (deliverer: DelivererContext): void => {
-  const { clock, queues, run } = deliverer
-  const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const { queues, run } = deliverer
+  const now = monotonicNow(deliverer)
   for (let delivery = queues.next(now); delivery !== undefined; delivery = queues.next(now)) {
     if (queues.isLate(delivery, now)) release(deliverer, delivery)
     else run(deliver(deliverer, delivery))

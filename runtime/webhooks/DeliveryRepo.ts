@@ -1,15 +1,11 @@
 /**
- * The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through
- * commits. A row of `webhook_lanes` holds an endpoint's lease and health (.adr/0006); its `judged_from` is
- * `countedFromMillis` of `CircuitBreaker.ts`.
+ * The delivery queue in the database: leases, health, cancellations; `DeliveryExchange.ts` claims and writes results.
+ * Bookkeeping only, so it does not go through commits. A row of `webhook_lanes` holds an endpoint's lease and health
+ * (.adr/0006); its `judged_from` is `countedFromMillis` of `CircuitBreaker.ts`.
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { eventIdOf } from "../../schemas/Ids.ts"
-import { eventText, type StoredEvent } from "../../schemas/Event.ts"
-import type { Environment } from "../../schemas/Network.ts"
-import { timeWidths } from "../Rollups.ts"
-import { attemptsSum } from "../Webhooks.ts"
+import type { StoredEvent } from "../../schemas/Event.ts"
 import type { AttemptOutcome } from "./RetryPolicy.ts"
 import { type AttemptStatistics, disableAfterMillis, type EndpointHealth, windowMillis } from "./CircuitBreaker.ts"
 
@@ -37,29 +33,20 @@ export const leaseSeconds = 30
 /** How long after a claim its rows may be sent: an attempt that begins by then ends within the lease. */
 export const sendWithinMillis = leaseSeconds * 1000 / 2
 
-/** A delivery that this instance may send. */
-export interface ClaimedDelivery {
-  /** The row's UUID; the wire says `whd_<uuid>`. */
-  readonly id: string
+/** An endpoint as it was claimed of: what its deliveries have in common. */
+export interface ClaimedEndpoint {
   readonly merchantId: number
   readonly endpointId: string
-  /** Fencing token of its endpoint's lease: a result counts only while the lease still has it. */
+  /** Fencing token of its lease: a result counts only while the lease still has it. */
   readonly token: bigint
-  /** Claims of its endpoint so far, this one included. */
+  /** Claims of it so far, this one included. */
   readonly claims: bigint
-  /** Real attempts spent before this one. */
-  readonly attempts: number
-  /** Milliseconds since it was queued. */
-  readonly ageMillis: number
-  /** The endpoint's last attempt failed. */
+  /** Its last attempt failed. */
   readonly isFailing: boolean
-  /** Nothing else of its endpoint is sent meanwhile. */
+  /** One of its deliveries is sent at a time. */
   readonly single: boolean
-  /** As many of its endpoint were claimed as might be: others may wait. */
+  /** As many were claimed as might be: others may wait. */
   readonly hasMore: boolean
-  readonly event: StoredEvent
-  /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
-  readonly body: string
   readonly url: string
   readonly sealedSecret: string
   readonly sealedPreviousSecret: string | null
@@ -67,10 +54,30 @@ export interface ClaimedDelivery {
   readonly previousSecretExpiresAt: number | null
 }
 
-/** An endpoint's place in the queue, as an instance has it. */
-export interface EndpointLease {
+/** A delivery that this instance may send. */
+export interface ClaimedDelivery {
+  /** The row's UUID; the wire says `whd_<uuid>`. */
+  readonly id: string
+  readonly endpoint: ClaimedEndpoint
+  /** Real attempts spent before this one. */
+  readonly attempts: number
+  /** Milliseconds since it was queued. */
+  readonly ageMillis: number
+  readonly event: StoredEvent
+  /** Whether the event is of commerce. */
+  readonly commerce: boolean
+  /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
+  readonly body: string
+}
+
+/** Which endpoint of which merchant. */
+export interface EndpointKey {
   readonly merchantId: number
   readonly endpointId: string
+}
+
+/** An endpoint's place in the queue, as an instance has it. */
+export interface EndpointLease extends EndpointKey {
   readonly token: bigint
   readonly claims: bigint
 }
@@ -109,84 +116,6 @@ export interface HealthWrite {
   readonly release: EndpointLease | undefined
 }
 
-interface ClaimRow {
-  readonly id: string
-  readonly merchant_id: number
-  readonly endpoint_id: string
-  readonly token: bigint
-  readonly claims: bigint
-  readonly attempt: number
-  readonly age_ms: number
-  readonly failing: boolean
-  readonly single: boolean
-  readonly more: boolean
-  readonly event_ms: bigint
-  readonly event_seq: bigint
-  readonly environment: Environment
-  readonly type: string
-  readonly request_id: string | null
-  readonly idempotency_key: string | null
-  readonly pending_webhooks: number
-  readonly data: string
-  readonly url: string
-  readonly sealed_secret: string
-  readonly sealed_previous_secret: string | null
-  readonly previous_secret_expires_at: bigint | null
-  readonly api_version: string
-}
-
-const deliveryOf = (row: ClaimRow): ClaimedDelivery => {
-  const event: StoredEvent = {
-    id: eventIdOf({ ms: row.event_ms, seq: row.event_seq }),
-    type: row.type,
-    environment: row.environment,
-    created: Number(row.event_ms / 1000n),
-    requestId: row.request_id,
-    idempotencyKey: row.idempotency_key,
-    data: row.data
-  }
-  return {
-    id: row.id,
-    merchantId: row.merchant_id,
-    endpointId: row.endpoint_id,
-    token: row.token,
-    claims: row.claims,
-    attempts: row.attempt,
-    ageMillis: row.age_ms,
-    isFailing: row.failing,
-    single: row.single,
-    hasMore: row.more,
-    event,
-    body: eventText(event, row.pending_webhooks, row.api_version),
-    url: row.url,
-    sealedSecret: row.sealed_secret,
-    sealedPreviousSecret: row.sealed_previous_secret,
-    previousSecretExpiresAt: row.previous_secret_expires_at === null ? null : Number(row.previous_secret_expires_at)
-  }
-}
-
-/** Claims due deliveries of some merchants, or of all with null, for the instance `holder`, beside what it has. */
-export const claim = (request: {
-  readonly holder: string
-  readonly merchants: ReadonlyArray<number> | null
-  readonly slots: number
-  readonly failingSlots: number
-  /** Ids of the rows it has of them. */
-  readonly held: ReadonlyArray<string>
-  /** How many of them each endpoint has. */
-  readonly counts: ReadonlyMap<string, number>
-}): Effect.Effect<ReadonlyArray<ClaimedDelivery>, SqlError.SqlError, SqlClient.SqlClient> =>
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    const merchants = request.merchants === null ? null : [...request.merchants]
-    const rows = yield* sql<ClaimRow>`
-      SELECT * FROM webhook_claim_v1(${request.holder}, ${merchants}::integer[], ${request.slots}::integer,
-        ${request.failingSlots}::integer, ${maximumHeldPerEndpoint}::integer,
-        ${leaseSeconds}::integer * interval '1 second', ${[...request.held]}::uuid[],
-        ${[...request.counts.keys()]}::text[], ${[...request.counts.values()]}::integer[])`
-    return rows.map(deliveryOf)
-  })
-
 /**
  * Extends leases for another term, and answers those that are still held. One whose endpoint was changed is not:
  * what it has would be sent as the endpoint was.
@@ -223,16 +152,18 @@ export const markDelivering = (
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       UPDATE webhook_deliveries d SET status = 'delivering'
-      FROM unnest(${rows.map(({ merchantId }) => merchantId)}::integer[], ${rows.map(({ id }) => id)}::uuid[],
-        ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, attempts)
+      FROM unnest(${rows.map(({ endpoint }) => endpoint.merchantId)}::integer[],
+        ${rows.map(({ id }) => id)}::uuid[], ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, attempts)
       WHERE d.merchant_id = r.m AND d.id = r.id AND d.attempt = r.attempts AND d.status IN ('pending', 'retrying')`
   })
 
-interface HealthRow {
+/** A row of `webhook_lanes_v1`. */
+export interface HealthRow {
   readonly merchant_id: number
   readonly endpoint_id: string
   readonly outcomes: string
-  readonly version: bigint
+  /** As JSON has it, a number. */
+  readonly version: bigint | number
   readonly health: EndpointHealth["state"]
   readonly consecutive_failures: number
   readonly failing_since_ms: number | null
@@ -249,10 +180,10 @@ interface HealthRow {
 /** Outcomes as the database spells them in a row. */
 const outcomeOf: Readonly<Record<string, AttemptOutcome>> = { s: "succeeded", f: "failed", t: "timed_out" }
 
-const reportOf = (row: HealthRow): EndpointReport => ({
+export const reportOf = (row: HealthRow): EndpointReport => ({
   merchantId: row.merchant_id,
   endpointId: row.endpoint_id,
-  version: row.version,
+  version: BigInt(row.version),
   health: {
     state: row.health,
     consecutiveFailures: row.consecutive_failures,
@@ -270,43 +201,6 @@ const reportOf = (row: HealthRow): EndpointReport => ({
     nowMillis: row.now_ms
   }
 })
-
-/**
- * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later
- * ones are dropped silently by the fence. Then releases the leases in `released`, unless one was claimed of again
- * meanwhile, but for those whose health has to be updated, which it answers.
- */
-export const writeResults = (
-  results: ReadonlyArray<DeliveryResult>,
-  released: ReadonlyArray<EndpointLease>
-): Effect.Effect<ReadonlyArray<EndpointReport>, SqlError.SqlError, SqlClient.SqlClient> =>
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    const rows = JSON.stringify(results.map((each) => ({
-      m: each.delivery.merchantId,
-      e: each.delivery.endpointId,
-      id: each.delivery.id,
-      token: String(each.delivery.token),
-      status: each.status,
-      attempt: each.attempts,
-      outcome: each.outcome,
-      due: each.dueInMillis,
-      answer: each.answerStatus,
-      error: each.error,
-      latency: each.latencyMillis,
-      response: each.response
-    })))
-    const free = JSON.stringify(released.map(({ claims, endpointId, merchantId, token }) => ({
-      m: merchantId,
-      e: endpointId,
-      token: String(token),
-      claims: String(claims)
-    })))
-    const healthRows = yield* sql<HealthRow>`
-      SELECT * FROM webhook_mark_v1(${rows}::json, ${free}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],
-        ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond')`
-    return healthRows.map(reportOf)
-  })
 
 /** The health of the endpoints of `reports` as it is now, with what the same attempts say of them. */
 export const readHealth = (

@@ -36,17 +36,18 @@ export type DeliverySender = (
 export const makeSender = (secrets: Secrets["Service"], transports: Transports): DeliverySender => {
   const keyOf = makeSigningKeys(secrets)
   return (delivery, millis) => {
-    const key = keyOf(delivery.sealedSecret)
+    const key = keyOf(delivery.endpoint.sealedSecret)
     if (key === undefined) {
       return Effect.fail(
         new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false })
       )
     }
-    const overlap = delivery.sealedPreviousSecret !== null && millis / 1000 < (delivery.previousSecretExpiresAt ?? 0)
-    const { attempts, body, event: { environment, id: eventId, type: eventType }, merchantId, url } = delivery
+    const { attempts, body, event: { environment, id: eventId, type: eventType } } = delivery
+    const { merchantId, previousSecretExpiresAt, sealedPreviousSecret, url } = delivery.endpoint
+    const overlap = sealedPreviousSecret !== null && millis / 1000 < (previousSecretExpiresAt ?? 0)
     const deliveryId = `whd_${delivery.id}`
     const attempt = attempts + 1
-    const previousKey = overlap ? keyOf(delivery.sealedPreviousSecret!) ?? null : null
+    const previousKey = overlap ? keyOf(sealedPreviousSecret) ?? null : null
     const headers = deliveryHeaders({
       deliveryId,
       eventId,

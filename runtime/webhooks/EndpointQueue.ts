@@ -3,7 +3,13 @@
  * among them changes. No effects; times are monotonic milliseconds.
  */
 import type { AttemptOutcome } from "./RetryPolicy.ts"
-import { type ClaimedDelivery, type EndpointLease, maximumHeldPerEndpoint, maximumPerEndpoint } from "./DeliveryRepo.ts"
+import {
+  type ClaimedDelivery,
+  type ClaimedEndpoint,
+  type EndpointLease,
+  maximumHeldPerEndpoint,
+  maximumPerEndpoint
+} from "./DeliveryRepo.ts"
 
 export interface EndpointQueue {
   readonly merchantId: number
@@ -27,8 +33,8 @@ export interface EndpointQueue {
   isReady: boolean
 }
 
-/** The queue of a row's endpoint, without rows. */
-export const emptyQueue = ({ claims, endpointId, merchantId, single, token }: ClaimedDelivery): EndpointQueue => ({
+/** The queue of an endpoint, without rows. */
+export const emptyQueue = ({ claims, endpointId, merchantId, single, token }: ClaimedEndpoint): EndpointQueue => ({
   merchantId,
   endpointId,
   token,
@@ -43,7 +49,7 @@ export const emptyQueue = ({ claims, endpointId, merchantId, single, token }: Cl
   isReady: false
 })
 
-/** Rows of a queue from which on a claim passes over its endpoint. */
+/** Rows of a queue from which on nothing is claimed of its endpoint. */
 export const capacityOf = ({ single }: EndpointQueue): number => (single ? 1 : maximumHeldPerEndpoint)
 
 /** Whether the endpoint's limits let one more of its rows be sent. */
@@ -52,10 +58,13 @@ export const canSend = ({ inFlight, pending, single }: EndpointQueue): boolean =
 
 /** A row was claimed; it may be sent until `sendByMillis`. */
 export const addClaimed = (queue: EndpointQueue, delivery: ClaimedDelivery, sendByMillis: number): void => {
-  Object.assign(queue, { token: delivery.token, claims: delivery.claims, sendByMillis })
+  const { endpoint } = delivery
+  queue.token = endpoint.token
+  queue.claims = endpoint.claims
+  queue.sendByMillis = sendByMillis
   // The database does not know of a failure before it is written.
-  queue.single = delivery.single || queue.failures.size > 0
-  queue.hasMore ||= delivery.hasMore
+  queue.single = endpoint.single || queue.failures.size > 0
+  queue.hasMore ||= endpoint.hasMore
   queue.pending.push(delivery)
   queue.heldIds.add(delivery.id)
 }
@@ -81,10 +90,12 @@ export const recordOutcome = (
 export const removeWritten = (queue: EndpointQueue, delivery: ClaimedDelivery): boolean => {
   queue.heldIds.delete(delivery.id)
   queue.failures.delete(delivery)
-  const needsRefill = queue.hasMore && queue.heldIds.size <= capacityOf(queue) / 2
-  if (needsRefill) queue.hasMore = false
-  return needsRefill
+  return needsRefill(queue, queue.heldIds.size)
 }
+
+/** Whether it is time to claim more of the endpoint while it has `held` rows. */
+export const needsRefill = (queue: EndpointQueue, held: number): boolean =>
+  queue.hasMore && held <= capacityOf(queue) / 2
 
 export const leaseOf = ({ claims, endpointId, merchantId, token }: EndpointQueue): EndpointLease => ({
   claims,

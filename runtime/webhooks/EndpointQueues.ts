@@ -7,7 +7,14 @@
  * sending until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
  */
 import type { AttemptOutcome } from "./RetryPolicy.ts"
-import { type ClaimedDelivery, type EndpointLease, maximumFailingInFlight, maximumInFlight } from "./DeliveryRepo.ts"
+import type { WantedEndpoint } from "./DeliveryExchange.ts"
+import {
+  type ClaimedDelivery,
+  type EndpointKey,
+  type EndpointLease,
+  maximumFailingInFlight,
+  maximumInFlight
+} from "./DeliveryRepo.ts"
 import {
   addClaimed,
   canSend,
@@ -15,6 +22,7 @@ import {
   emptyQueue,
   type EndpointQueue,
   leaseOf,
+  needsRefill,
   recordOutcome,
   removeWritten,
   takePending
@@ -29,10 +37,13 @@ export const maximumUnwritten = 2 * maximumInFlight
 /** Room below which it is not worth to claim: a claim of few rows costs what one of many does. */
 const minimumFreeSlots = maximumHeld / 4
 
-/** A result that is about to be written; `wasSent`: else it was given back before. */
+/** A result that is about to be written. */
 export interface FinishedDelivery {
   readonly delivery: ClaimedDelivery
+  /** It took a slot; else it was given back before. */
   readonly wasSent: boolean
+  /** It is due again at once: not tried, or broken off. */
+  readonly isReleased: boolean
 }
 
 export class EndpointQueues {
@@ -44,9 +55,10 @@ export class EndpointQueues {
   private sending = 0
   private unwritten = 0
 
-  /** Rows that may be claimed now; 0 where it is better to wait for results. */
-  freeSlots(): number {
-    return maximumHeld - this.held < minimumFreeSlots ? 0 : maximumHeld - this.held
+  /** Rows that may be claimed once `ended` more are written; 0 where it is better to wait for results. */
+  freeSlots(ended = 0): number {
+    const free = maximumHeld - this.held + ended
+    return free < minimumFreeSlots ? 0 : free
   }
 
   /** Of them, those of failing endpoints. */
@@ -54,32 +66,53 @@ export class EndpointQueues {
     return maximumFailingInFlight - this.failingDeliveries.size
   }
 
-  /** What is held of `merchants`, or of all with null, for a claim to leave out. */
-  heldDeliveries(merchants: ReadonlyArray<number> | null) {
-    const requested = merchants === null ? null : new Set(merchants)
-    const theirs = [...this.queues.values()].filter(({ merchantId }) => requested?.has(merchantId) !== false)
-    return {
-      held: theirs.flatMap((queue) => [...queue.heldIds]),
-      counts: new Map(theirs.map((queue) => [queue.endpointId, queue.heldIds.size] as const))
-    }
+  /** Endpoints that can take nothing now. */
+  fullEndpoints(): ReadonlyArray<string> {
+    return [...this.queues.values()].filter((queue) => queue.heldIds.size >= capacityOf(queue))
+      .map(({ endpointId }) => endpointId)
   }
 
-  /** Takes what was claimed for `merchants`, or for everyone with null; it may be sent until `sendByMillis`. */
-  add(
-    deliveries: ReadonlyArray<ClaimedDelivery>,
-    merchants: ReadonlyArray<number> | null,
-    sendByMillis: number
-  ): void {
+  /** Whether an endpoint with rows waiting can take some now; if not, it is refilled later. */
+  canClaim(endpointId: string): boolean {
+    const queue = this.queues.get(endpointId)
+    if (queue === undefined || queue.heldIds.size < capacityOf(queue)) return true
+    queue.hasMore = true
+    return false
+  }
+
+  /**
+   * What to claim of: `endpoints`, and those that need more once `ended` is written, as they are then. Full ones are
+   * left out, and refilled later.
+   */
+  wanted(
+    endpoints: ReadonlyArray<EndpointKey>,
+    ended: ReadonlyArray<FinishedDelivery>
+  ): ReadonlyArray<WantedEndpoint> {
+    const endedIds = new Set(ended.map(({ delivery }) => delivery.id))
+    const byId = new Map(endpoints.map((key) => [key.endpointId, key]))
+    for (const [endpointId, theirs] of Map.groupBy(ended, ({ delivery }) => delivery.endpoint.endpointId)) {
+      const queue = this.queues.get(endpointId)
+      if (queue === undefined) continue
+      queue.hasMore ||= theirs.some(({ isReleased }) => isReleased)
+      if (needsRefill(queue, queue.heldIds.size - theirs.length)) byId.set(endpointId, queue)
+    }
+    return [...byId.values()].flatMap(({ endpointId, merchantId }) => {
+      const queue = this.queues.get(endpointId)
+      if (queue === undefined) return [{ endpointId, merchantId, held: [] }]
+      const held = [...queue.heldIds].filter((id) => !endedIds.has(id))
+      queue.hasMore = held.length >= capacityOf(queue)
+      return queue.hasMore ? [] : [{ endpointId, merchantId, held }]
+    })
+  }
+
+  /** Takes what was claimed; it may be sent until `sendByMillis`. */
+  add(deliveries: ReadonlyArray<ClaimedDelivery>, sendByMillis: number): void {
     for (const each of deliveries) {
       const queue = this.queueOf(each)
       addClaimed(queue, each, sendByMillis)
       this.held++
-      if (each.isFailing) this.failingDeliveries.add(each)
+      if (each.endpoint.isFailing) this.failingDeliveries.add(each)
       this.markReady(queue)
-    }
-    const requested = merchants === null ? null : new Set(merchants)
-    for (const queue of this.queues.values()) {
-      if (queue.heldIds.size >= capacityOf(queue) && requested?.has(queue.merchantId) !== false) queue.hasMore = true
     }
   }
 
@@ -103,7 +136,7 @@ export class EndpointQueues {
    */
   isLate(delivery: ClaimedDelivery, nowMillis: number): boolean {
     const { sendByMillis, token } = this.queueOf(delivery)
-    return nowMillis > sendByMillis || delivery.token !== token
+    return nowMillis > sendByMillis || delivery.endpoint.token !== token
   }
 
   /**
@@ -121,7 +154,7 @@ export class EndpointQueues {
 
   /** Queues of which nothing is held any more once `results` are written, as they are now. */
   leasesToRelease(results: ReadonlyArray<FinishedDelivery>): ReadonlyArray<EndpointLease> {
-    const byEndpoint = Map.groupBy(results, ({ delivery }) => delivery.endpointId)
+    const byEndpoint = Map.groupBy(results, ({ delivery }) => delivery.endpoint.endpointId)
     return [...byEndpoint].map(([id, ended]) => ({ queue: this.queues.get(id)!, ended: ended.length }))
       .filter(({ ended, queue }) => queue.heldIds.size === ended)
       .map(({ queue }) => leaseOf(queue))
@@ -132,15 +165,17 @@ export class EndpointQueues {
     return this.sending === 0
   }
 
-  /** A result was written; answers the merchant if rows of this queue may wait in the database. */
-  markWritten({ delivery, wasSent }: FinishedDelivery): number | undefined {
+  /** A result was written; answers its endpoint if rows of it may wait in the database, and are to be claimed. */
+  markWritten({ delivery, isReleased, wasSent }: FinishedDelivery): EndpointKey | undefined {
     const queue = this.queueOf(delivery)
+    queue.hasMore ||= isReleased
     this.held--
     if (wasSent) this.unwritten--
     this.failingDeliveries.delete(delivery)
-    const needsRefill = removeWritten(queue, delivery)
+    const isLow = removeWritten(queue, delivery)
+    if (isLow) queue.hasMore = false
     if (queue.heldIds.size === 0) this.queues.delete(queue.endpointId)
-    return needsRefill ? queue.merchantId : undefined
+    return isLow ? queue : undefined
   }
 
   /** What waits, given back: of a merchant, or all of it. */
@@ -183,10 +218,11 @@ export class EndpointQueues {
   }
 
   private queueOf(delivery: ClaimedDelivery): EndpointQueue {
-    const current = this.queues.get(delivery.endpointId)
+    const { endpoint } = delivery
+    const current = this.queues.get(endpoint.endpointId)
     if (current !== undefined) return current
-    const queue = emptyQueue(delivery)
-    this.queues.set(delivery.endpointId, queue)
+    const queue = emptyQueue(endpoint)
+    this.queues.set(endpoint.endpointId, queue)
     return queue
   }
 }

@@ -181,10 +181,14 @@ CREATE TABLE webhook_deliveries (
   finished_at timestamptz,
   PRIMARY KEY (merchant_id, id)
 ) WITH (fillfactor = 80);
+-- Claims of an endpoint, looks for those that wait, and the queue's metrics: webhook_claim, webhook_waiting, webhook_lag.
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (merchant_id, endpoint_id, due_at)
   WHERE due_at IS NOT NULL;
+-- Claims of an endpoint that wants order, probes, and the end of what waited too long: webhook_claim, webhook_expire.
 CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
   WHERE due_at IS NOT NULL;
+-- Lists of an endpoint's deliveries. Neither claims nor results need this one or those below: each costs a result a
+-- write, because what is due is in an index, and so no result is an update in place.
 CREATE INDEX webhook_deliveries_by_endpoint ON webhook_deliveries (merchant_id, endpoint_id, created_at, id);
 CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (merchant_id, event_ms, event_seq, endpoint_id);
 -- What failed is few of many: lists of it and replays find it without reading the rest.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Latch, Layer } from "effect"
+import { Context, Deferred, Effect, Latch, Layer, Struct } from "effect"
 import { PgClient } from "@effect/sql-pg"
 import { TestClock } from "effect/testing"
 import type { CommittedEvent } from "../../../runtime/Commit.ts"
@@ -50,6 +50,9 @@ const listener = (bus: EventBus["Service"], hold: Effect.Effect<unknown> = Effec
     return { heard, until }
   })
 
+/** An event as the table holds it: for which endpoints its deliveries are, only who committed it is told. */
+const asStored = (event: CommittedEvent): CommittedEvent => Struct.omit(event, ["webhookEndpoints"])
+
 const ids = (events: ReadonlyArray<CommittedEvent>) => events.map(({ id }) => id)
 
 /** What the table says a merchant's stream is, which is what every subscriber must have heard of it. */
@@ -84,7 +87,7 @@ describe("the event bus", () => {
       )
       while (heard.length < 30) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
       yield* until(30)
-      assert.deepStrictEqual(heard, commits.flatMap(({ events }) => [...events]))
+      assert.deepStrictEqual(heard, commits.flatMap(({ events }) => events.map(asStored)))
     }))
 
   it.effect("under writers on two instances tells both every event of every merchant once, in id order", () =>
@@ -190,9 +193,9 @@ describe("the event bus", () => {
       yield* append(commitOf(3, { events: [eventDraft("i0")] }))
       const position = all[1]!.position
       const after = yield* bus.readAfter({ merchantId: 1, position, limit: 3 })
-      assert.deepStrictEqual(after, all.slice(2, 5))
+      assert.deepStrictEqual(after, all.slice(2, 5).map(asStored))
       const ofInvoice = yield* bus.readAfter({ merchantId: 1, invoiceId: "i1", position, limit: 9 })
-      assert.deepStrictEqual(ofInvoice, [all[3]!, all[5]!])
+      assert.deepStrictEqual(ofInvoice, [all[3]!, all[5]!].map(asStored))
       assert.isBelow(compareEventPositions(all[0]!.position, all[1]!.position), 0)
     }))
 

@@ -10,7 +10,8 @@ import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { type EndpointRow, endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
-import { claim, maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/DeliveryRepo.ts"
+import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchange.ts"
+import { maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { type Transport, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
@@ -195,18 +196,18 @@ export const attemptsOf = (endpointId: string) =>
     }>`SELECT delivery_id, attempt, outcome, status, error, latency_ms, response FROM webhook_attempts
       WHERE endpoint_id = ${endpointId} ORDER BY ended_at, attempt`)
 
+/** What an instance that has nothing yet is given: of all endpoints that wait. */
+export const claimFor = (holder: string) =>
+  Effect.gen(function*() {
+    const room = { holder, slots: maximumInFlight, failingSlots: maximumFailingInFlight }
+    const { endpoints } = yield* findWaiting({ ...room, merchants: null, after: null, full: [] })
+    const wanted = endpoints.map((key) => ({ ...key, held: [] }))
+    const { deliveries } = yield* exchange({ results: [], released: [], claim: { ...room, endpoints: wanted } })
+    return deliveries
+  })
+
 /** What a claim of one more instance would be given now, and is: of nobody else's lane. */
-export const claimable = Effect.map(
-  claim({
-    holder: "one more",
-    merchants: null,
-    slots: maximumInFlight,
-    failingSlots: maximumFailingInFlight,
-    held: [],
-    counts: new Map()
-  }),
-  (claimed) => claimed.map(({ event }) => event.id)
-)
+export const claimable = Effect.map(claimFor("one more"), (claimed) => claimed.map(({ event }) => event.id))
 
 /** A transport of a test's own for `http:`. */
 export const transportOf = (send: Transport["send"]) =>

@@ -12,7 +12,12 @@ import {
   maximumHeld,
   maximumUnwritten
 } from "../../../runtime/webhooks/EndpointQueues.ts"
-import type { ClaimedDelivery } from "../../../runtime/webhooks/DeliveryRepo.ts"
+import type { WantedEndpoint } from "../../../runtime/webhooks/DeliveryExchange.ts"
+import {
+  type ClaimedDelivery,
+  type EndpointKey,
+  maximumHeldPerEndpoint
+} from "../../../runtime/webhooks/DeliveryRepo.ts"
 
 /** The same numbers for the same seed. */
 const randomOf = (seed: number) => {
@@ -25,7 +30,20 @@ const randomOf = (seed: number) => {
   }
 }
 
-type Row = Pick<ClaimedDelivery, "id" | "endpointId">
+const rowOf = (id: string, endpoint: Partial<ClaimedDelivery["endpoint"]>): ClaimedDelivery =>
+  ({
+    id,
+    endpoint: {
+      endpointId: "we_1",
+      merchantId: 1,
+      token: 1n,
+      claims: 1n,
+      single: false,
+      isFailing: false,
+      hasMore: false,
+      ...endpoint
+    }
+  }) as ClaimedDelivery
 
 interface Endpoint {
   readonly id: string
@@ -44,42 +62,42 @@ const makeDatabase = () => {
   return {
     endpoints,
     enqueue: (endpoint: Endpoint) => endpoint.due.push(`${endpoint.id}/${rows++}`),
-    finish: ({ endpointId, id }: Row) => {
+    finish: ({ endpoint: { endpointId }, id }: ClaimedDelivery) => {
       const { due } = endpoints.get(endpointId)!
       due.splice(due.indexOf(id), 1)
     },
-    claim: (
-      merchants: ReadonlyArray<number> | null,
-      slots: number,
-      failingSlots: number,
-      counts: ReadonlyMap<string, number>,
-      held: ReadonlySet<string>
-    ) => {
-      const asked = [...endpoints.values()].filter(({ due, merchantId }) =>
-        due.length > 0 && merchants?.includes(merchantId) !== false
-      )
-      const share = Math.max(4, Math.floor(slots / Math.max(1, asked.length)))
-      return asked.flatMap((endpoint): ReadonlyArray<ClaimedDelivery> => {
-        const { due, health, id, merchantId, ordered } = endpoint
+    /** Endpoints with something due that is not held, but for those that can take nothing. */
+    waiting: (merchants: ReadonlyArray<number> | null, full: ReadonlyArray<string>) =>
+      [...endpoints.values()].filter(({ due, id, merchantId }) =>
+        due.length > 0 && merchants?.includes(merchantId) !== false && !full.includes(id)
+      ).map(({ id, merchantId }) => ({ endpointId: id, merchantId })),
+    claim: (wanted: ReadonlyArray<WantedEndpoint>, slots: number, failingSlots: number) => {
+      const share = Math.max(4, Math.floor(slots / Math.max(1, wanted.length)))
+      return wanted.flatMap(({ endpointId, held }): ReadonlyArray<ClaimedDelivery> => {
+        const endpoint = endpoints.get(endpointId)!
+        const { due, health, ordered } = endpoint
         const well = health === "healthy"
-        const count = counts.get(id) ?? 0
-        const most = Math.min(well ? Math.min(32 - count, share) : 1 - count, slots, well ? slots : failingSlots)
-        const found = most <= 0 || ordered && count > 0 ? [] : due.filter((row) => !held.has(row)).slice(0, most)
+        const count = held.length
+        const most = Math.min(
+          well ? Math.min(maximumHeldPerEndpoint - count, share) : 1 - count,
+          slots,
+          well ? slots : failingSlots
+        )
+        const found = most <= 0 || ordered && count > 0 ? [] : due.filter((row) => !held.includes(row)).slice(0, most)
         if (found.length === 0) return []
         slots -= found.length
         if (!well) failingSlots -= found.length
         endpoint.claims++
         return found.map((row) =>
-          ({
-            id: row,
-            endpointId: id,
-            merchantId,
+          rowOf(row, {
+            endpointId,
+            merchantId: endpoint.merchantId,
             token: endpoint.token,
             claims: endpoint.claims,
             isFailing: !well,
             single: ordered || !well,
             hasMore: found.length === most
-          }) as ClaimedDelivery
+          })
         )
       })
     }
@@ -92,35 +110,41 @@ const leaseMillis = 15_000
 const makeInstance = (random: (below: number) => number) => {
   const database = makeDatabase()
   const lanes = new EndpointQueues()
-  const woken = new Set<number>()
+  const woken = new Map<string, EndpointKey>()
+  const held = new Map<string, ClaimedDelivery>()
   const sending: Array<ClaimedDelivery> = []
   const gathered: Array<FinishedDelivery & { readonly done: boolean }> = []
-  const inFlight = (id: string) => sending.filter(({ endpointId }) => endpointId === id)
+  const inFlight = (id: string) => sending.filter(({ endpoint }) => endpoint.endpointId === id)
   const done = new Set<string>()
   let scan = false
   let now = 1_000_000
   const sendBy = new Map<string, number>()
 
+  const heldOf = (id: string) => [...held.values()].filter(({ endpoint }) => endpoint.endpointId === id)
+
   const giveBack = (rows: ReadonlyArray<ClaimedDelivery>, wasSent = false) =>
-    rows.forEach((delivery) => gathered.push({ delivery, wasSent, done: false }))
+    rows.forEach((delivery) => gathered.push({ delivery, wasSent, isReleased: true, done: false }))
+
+  const wakeUp = (endpoint: EndpointKey) => {
+    if (lanes.canClaim(endpoint.endpointId)) woken.set(endpoint.endpointId, endpoint)
+  }
 
   const leave = (claimed: ClaimedDelivery, outcome: AttemptOutcome | null) => {
     giveBack(lanes.finish(claimed, outcome))
-    if (outcome !== "succeeded") woken.add(claimed.merchantId)
+    if (outcome !== "succeeded") wakeUp(claimed.endpoint)
   }
 
   const check = () => {
     assert.isAtMost(sending.length, 64)
     assert.isAtMost(sending.length + gathered.filter(({ wasSent }) => wasSent).length, maximumUnwritten)
-    const { counts, held } = lanes.heldDeliveries(null)
-    assert.strictEqual(new Set(held).size, held.length)
-    assert.strictEqual(lanes.freeSlots(), maximumHeld - held.length < maximumHeld / 4 ? 0 : maximumHeld - held.length)
-    assert.isAtMost(held.length, maximumHeld)
+    const free = maximumHeld - held.size
+    assert.strictEqual(lanes.freeSlots(), free < maximumHeld / 4 ? 0 : free)
+    assert.isAtLeast(free, 0)
     assert.isAtLeast(lanes.freeFailingSlots(), 0)
     for (const { id } of database.endpoints.values()) {
       const rows = inFlight(id)
       assert.isAtMost(rows.length, 4)
-      assert.isAtMost(counts.get(id) ?? 0, 32 + 4)
+      assert.isAtMost(heldOf(id).length, maximumHeldPerEndpoint)
     }
   }
 
@@ -131,18 +155,33 @@ const makeInstance = (random: (below: number) => number) => {
         giveBack([claimed], true)
         continue
       }
-      assert.isAtLeast(sendBy.get(claimed.endpointId)!, now, "sent past its lease")
+      assert.isAtLeast(sendBy.get(claimed.endpoint.endpointId)!, now, "sent past its lease")
       assert.strictEqual(
-        claimed.token,
-        database.endpoints.get(claimed.endpointId)!.token,
+        claimed.endpoint.token,
+        database.endpoints.get(claimed.endpoint.endpointId)!.token,
         "sent though another had the lane"
       )
       assert.isFalse(done.has(claimed.id), "sent twice")
-      if (claimed.single) {
-        assert.lengthOf(inFlight(claimed.endpointId).filter(({ token }) => token === claimed.token), 0)
+      if (claimed.endpoint.single) {
+        const { endpointId, token } = claimed.endpoint
+        assert.lengthOf(inFlight(endpointId).filter(({ endpoint }) => endpoint.token === token), 0)
       }
       sending.push(claimed)
     }
+  }
+
+  /** As the database answers a claim of `wanted`. */
+  const take = (wanted: ReadonlyArray<WantedEndpoint>, room: number) => {
+    const failingRoom = lanes.freeFailingSlots()
+    const claimed = database.claim(wanted, room, failingRoom)
+    // As the deliverer: others may wait whom nobody will wake. Of failing ones the look of each second knows.
+    scan ||= claimed.length === room || claimed.filter(({ endpoint }) => endpoint.isFailing).length === failingRoom
+    for (const row of claimed) {
+      assert.isFalse(held.has(row.id), "claimed twice")
+      held.set(row.id, row)
+      sendBy.set(row.endpoint.endpointId, now + leaseMillis)
+    }
+    lanes.add(claimed, now + leaseMillis)
   }
 
   const claim = (everyone: boolean) => {
@@ -151,16 +190,10 @@ const makeInstance = (random: (below: number) => number) => {
       scan ||= everyone
       return
     }
-    const merchants = everyone ? null : [...woken]
-    woken.clear()
-    const { counts, held } = lanes.heldDeliveries(merchants)
-    const failingRoom = lanes.freeFailingSlots()
-    const claimed = database.claim(merchants, room, failingRoom, counts, new Set(held))
-    // As the deliverer: others may wait whom nobody will wake. Of failing ones the scan of each second knows.
-    scan = scan && !everyone || claimed.length === room ||
-      claimed.filter(({ isFailing }) => isFailing).length === failingRoom
-    for (const { endpointId } of claimed) sendBy.set(endpointId, now + leaseMillis)
-    lanes.add(claimed, merchants, now + leaseMillis)
+    const endpoints = everyone ? database.waiting(null, lanes.fullEndpoints()) : [...woken.values()]
+    if (everyone) scan = false
+    else woken.clear()
+    take(lanes.wanted(endpoints, []), room)
     pump()
     check()
   }
@@ -169,39 +202,45 @@ const makeInstance = (random: (below: number) => number) => {
     const [delivery] = sending.splice(random(sending.length), 1)
     if (delivery === undefined) return
     leave(delivery, well ? "succeeded" : "failed")
-    const endpoint = database.endpoints.get(delivery.endpointId)!
+    const endpoint = database.endpoints.get(delivery.endpoint.endpointId)!
     // A late result changes nothing: its row is another's.
-    const counts = delivery.token === endpoint.token
+    const counts = delivery.endpoint.token === endpoint.token
     if (counts) {
       done.add(delivery.id)
       endpoint.health = well ? "healthy" : "failing"
     }
-    gathered.push({ delivery, wasSent: true, done: counts })
+    gathered.push({ delivery, wasSent: true, isReleased: false, done: counts })
     pump()
   }
 
+  /** Results are written, and more is claimed of those that it makes room for, in one call. */
   const write = () => {
     const ended = gathered.splice(0)
+    const room = lanes.freeSlots(ended.length)
+    const wanted = room === 0 ? [] : lanes.wanted([], ended)
+    const emptied = new Set(lanes.leasesToRelease(ended).map(({ endpointId }) => endpointId))
+    const endedIds = new Set(ended.map(({ delivery }) => delivery.id))
+    for (const { delivery: { endpoint: { endpointId } } } of ended) {
+      assert.strictEqual(emptied.has(endpointId), heldOf(endpointId).every(({ id }) => endedIds.has(id)))
+    }
     for (const { delivery, done, wasSent } of ended) {
       if (done) database.finish(delivery)
-      // Dropped by the fence: found by the scan of each second.
+      // Dropped by the fence: found by the look of each second.
       else scan ||= wasSent
+      held.delete(delivery.id)
     }
-    const emptied = new Set(lanes.leasesToRelease(ended).map(({ endpointId }) => endpointId))
     for (const row of ended) {
-      const hungry = lanes.markWritten(row)
-      if (hungry !== undefined) woken.add(hungry)
+      const low = lanes.markWritten(row)
+      if (low !== undefined) woken.set(low.endpointId, low)
     }
-    const { counts } = lanes.heldDeliveries(null)
-    for (const { delivery: { endpointId } } of ended) {
-      assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
-    }
+    take(wanted, room)
     pump()
   }
 
   return {
     database,
     woken,
+    held,
     claim,
     answer,
     write,
@@ -211,12 +250,12 @@ const makeInstance = (random: (below: number) => number) => {
     isBusy: () => sending.length > 0 || gathered.length > 0,
     enqueue: (endpoint: Endpoint) => {
       database.enqueue(endpoint)
-      woken.add(endpoint.merchantId)
+      wakeUp({ endpointId: endpoint.id, merchantId: endpoint.merchantId })
     },
     wake: (merchantId?: number) => {
       const rows = lanes.releaseWaiting(merchantId)
       giveBack(rows)
-      for (const row of rows) woken.add(row.merchantId)
+      for (const { endpoint } of rows) wakeUp(endpoint)
     },
     pass: (millis: number) => {
       now += millis
@@ -289,7 +328,7 @@ describe("an instance", () => {
       if (turn % 3 === 0) instance.write()
       if (instance.isScanDue() || instance.woken.size > 0) instance.claim(instance.isScanDue())
     }
-    assert.deepStrictEqual(instance.lanes.heldDeliveries(null).held, [])
+    assert.deepStrictEqual([...instance.held.keys()], [])
     assert.deepStrictEqual(
       [instance.lanes.freeSlots(), instance.lanes.freeFailingSlots(), instance.expiring().length],
       [maximumHeld, 16, 0]
@@ -306,7 +345,7 @@ describe("an instance", () => {
     assert.isUndefined(lanes.next(0))
     const sent = lanes.sentBetween(0, Infinity)
     assert.lengthOf(sent, 64)
-    const each = Map.groupBy(sent, ({ endpointId }) => endpointId)
+    const each = Map.groupBy(sent, ({ endpoint }) => endpoint.endpointId)
     // 64 are 24 endpoints with two and 16 with one: nobody gets a third before all have had theirs.
     assert.strictEqual(each.size, 40)
     assert.deepStrictEqual(new Set([...each.values()].map(({ length }) => length)), new Set([1, 2]))
@@ -324,18 +363,7 @@ describe("an instance", () => {
 
   it("sends one at a time after a failure until that is written, and four again to who answers well all the same", () => {
     const lanes = new EndpointQueues()
-    const row = (id: string) =>
-      ({
-        id,
-        endpointId: "we_1",
-        merchantId: 1,
-        token: 1n,
-        claims: 1n,
-        single: false,
-        isFailing: false,
-        hasMore: false
-      }) as ClaimedDelivery
-    const claim = (...ids: ReadonlyArray<string>) => lanes.add(ids.map(row), null, 15_000)
+    const claim = (...ids: ReadonlyArray<string>) => lanes.add(ids.map((id) => rowOf(id, {})), 15_000)
     const sent = () => {
       while (lanes.next(0) !== undefined);
       return lanes.sentBetween(0, 1)
@@ -345,7 +373,7 @@ describe("an instance", () => {
     assert.deepStrictEqual(lanes.finish(first!, "failed").map(({ id }) => id), ["e"])
     claim("f", "g")
     assert.deepStrictEqual(sent().map(({ id }) => id), ["b", "c", "d"])
-    lanes.markWritten({ delivery: first!, wasSent: true })
+    lanes.markWritten({ delivery: first!, wasSent: true, isReleased: false })
     lanes.finish(second!, "succeeded")
     lanes.finish(third!, "succeeded")
     assert.deepStrictEqual(sent().map(({ id }) => id), ["d"])
@@ -355,25 +383,15 @@ describe("an instance", () => {
 
   it("sends nothing of what it held of a lane that was another's meanwhile, though it has the lane again", () => {
     const lanes = new EndpointQueues()
-    const row = (id: string, token: bigint) =>
-      ({
-        id,
-        endpointId: "we_1",
-        merchantId: 1,
-        token,
-        claims: token,
-        single: true,
-        isFailing: false,
-        hasMore: false
-      }) as ClaimedDelivery
-    lanes.add([row("a", 1n), row("b", 1n)], null, 15_000)
+    const row = (id: string, token: bigint) => rowOf(id, { token, claims: token, single: true })
+    lanes.add([row("a", 1n), row("b", 1n)], 15_000)
     const first = lanes.next(0)!
-    lanes.add([row("c", 3n)], null, 55_000)
+    lanes.add([row("c", 3n)], 55_000)
     lanes.finish(first, "succeeded")
     const second = lanes.next(40_000)!
     assert.deepStrictEqual([second.id, lanes.isLate(second, 40_000)], ["b", true])
     assert.deepStrictEqual(lanes.finish(second, null).map(({ id }) => id), ["c"])
-    lanes.add([row("d", 3n)], null, 55_000)
+    lanes.add([row("d", 3n)], 55_000)
     const third = lanes.next(40_000)!
     assert.deepStrictEqual([third.id, lanes.isLate(third, 40_000), lanes.isLate(third, 55_001)], ["d", false, true])
   })

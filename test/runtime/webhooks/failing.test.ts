@@ -8,11 +8,13 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TransportFailed } from "../../../runtime/Webhooks.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
-import { claim, writeHealth, writeResults } from "../../../runtime/webhooks/DeliveryRepo.ts"
+import { exchange } from "../../../runtime/webhooks/DeliveryExchange.ts"
+import { writeHealth } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { answers, answersInTurn, makeReceiver } from "../../support/Receiver.ts"
 import {
   attemptsOf,
   claimable,
+  claimFor,
   deliverer,
   deliveries,
   emit,
@@ -136,22 +138,26 @@ describe("a lane that was let go of", () => {
     Effect.gen(function*() {
       const { id } = yield* endpoint("http://one/")
       yield* Effect.forEach([1, 2], (n) => emit(n))
-      const ask = { merchants: null, slots: 9, failingSlots: 9, held: [], counts: new Map<string, number>() }
-      const [claimed] = yield* claim({ holder: "first", ...ask })
-      const reports = yield* writeResults([{
-        delivery: claimed!,
-        status: "retrying",
-        attempts: 1,
-        dueInMillis: 3_600_000,
-        outcome: "failed",
-        answerStatus: 500,
-        error: null,
-        latencyMillis: 1,
-        response: ""
-      }], [claimed!])
+      const [claimed] = yield* claimFor("first")
+      const lease = claimed!.endpoint
+      const { reports } = yield* exchange({
+        results: [{
+          delivery: claimed!,
+          status: "retrying",
+          attempts: 1,
+          dueInMillis: 3_600_000,
+          outcome: "failed",
+          answerStatus: 500,
+          error: null,
+          latencyMillis: 1,
+          response: ""
+        }],
+        released: [lease],
+        claim: undefined
+      })
       assert.deepStrictEqual(yield* claimable, [])
       assert.strictEqual(reports[0]!.endpointId, id)
-      yield* writeHealth(reports.map((report) => ({ report, health: report.health, release: claimed! })))
+      yield* writeHealth(reports.map((report) => ({ report, health: report.health, release: lease })))
       assert.lengthOf(yield* claimable, 1)
     })
   )
