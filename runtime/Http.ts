@@ -27,6 +27,16 @@ import {
   WrappedErrorBody
 } from "../schemas/Errors.ts"
 
+/** How the errors of a route are shown. */
+export interface ErrorForm {
+  readonly family: ErrorFamily
+  /** The code for a parameter that its schema refuses, where `VALIDATION_ERROR` is not exact enough. */
+  readonly parameterCodes: Readonly<Record<string, ErrorCode>>
+}
+
+/** How errors are shown where no definition says it. */
+export const plainErrors: ErrorForm = { family: "wrapped", parameterCodes: {} }
+
 /** Facts of one request, shared by everything that serves it; what may change is written by the middlewares only. */
 export interface RequestFacts {
   /** The caller's `X-Request-Id` if well formed, else ours. */
@@ -35,10 +45,12 @@ export interface RequestFacts {
   apiVersion: string
   /** Headers that the answer carries whatever becomes of the request: limits, deprecation. */
   readonly answerHeaders: Record<string, string>
+  /** Of the operation that the request turned out to call. */
+  errorForm: ErrorForm
 }
 
 export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
-  defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {} })
+  defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {}, errorForm: plainErrors })
 })
 
 /**

@@ -9,21 +9,10 @@ import type { Actors } from "./Actors.ts"
 import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
-import type {
-  Anonymous,
-  Credentials,
-  ErrorPages,
-  FlatErrors,
-  IdempotencyRequired,
-  Idempotent,
-  MerchantAuth,
-  RateLimiter,
-  ReplyRenderers,
-  Revocations,
-  WrappedErrors
-} from "./Http.ts"
+import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
+import type { Operations } from "./Operations.ts"
 import type { Prices } from "./Prices.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
@@ -64,19 +53,14 @@ export type Kernel =
   | Webhooks
   | Http
 
-/** What mounting routes takes: the shared router, and what stands behind the middlewares of `Http.ts`. */
+/** What mounting routes takes: the shared router, and what serves the operations of an `HttpApi`. */
 export type Http =
   | HttpRouter.HttpRouter
   | HttpPlatform.HttpPlatform
   | Etag.Generator
   | FileSystem.FileSystem
   | Path.Path
-  | Anonymous
-  | FlatErrors
-  | WrappedErrors
-  | MerchantAuth
-  | Idempotent
-  | IdempotencyRequired
+  | Operations
 
 /** The slot of the config file a plugin fits into. */
 export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "signIns" | "modules"

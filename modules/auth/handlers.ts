@@ -1,6 +1,5 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
 import { Console, Effect, FileSystem, Path } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
@@ -14,6 +13,7 @@ import type { KeyWithSecret } from "./actor/KeyCreation.ts"
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
 import { type KeyChange, type KeyState, type MerchantState, type RevokedKey, statusAt } from "./rules.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** What is shown of a key, outside and inside, in the order of `ApiKey` of api.ts. */
 const keyFieldsOf = (key: KeyState, now: number) => ({
@@ -73,7 +73,7 @@ const managedEnvironment = ({ environment, kind }: Principal, requested: Environ
 /** Keys on a page where the caller does not say (modules/docs/reference/pagination.md#lists). */
 const defaultLimit = 10
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   AuthApi,
   "api-keys",
   Effect.fn(function*(group) {

@@ -1,7 +1,6 @@
 /** The payment page between the wire and `Checkout`: the hand-over of the session, forms, screens and fragments. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { ErrorPages, merchantCredentials, RateLimiter, RequestInfo } from "../../runtime/Http.ts"
 import { immutable, makeAsset, serve } from "../../runtime/http/Asset.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
@@ -31,6 +30,7 @@ import {
   stateTag
 } from "./pages/PageRequest.ts"
 import { island } from "./repo.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
 
@@ -167,7 +167,7 @@ const makeOpen = Effect.gen(function*() {
   })
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   CheckoutApi,
   "checkout",
   Effect.fn(function*(group) {

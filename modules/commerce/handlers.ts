@@ -1,6 +1,5 @@
 /** Orders between the wire and the service: reads what was sent, says what was done. No rules of its own. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { dieOnReplay, noCause } from "../../runtime/Commit.ts"
 import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -14,6 +13,7 @@ import { CommerceApi, type OrderQuery } from "./api.ts"
 import { type OrderFact, orderObject, type OrderState, paymentStatusObject } from "./machine.ts"
 import type { OrderFilter } from "./repo.ts"
 import { OrdersRpc } from "./rpc.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** Orders of a page where the caller does not say (modules/docs/reference/orders.md#calls). */
 const defaultLimit = 20
@@ -55,7 +55,7 @@ const cancelledObject = (order: OrderState) => ({
   refund_quote: order.refundQuote
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   CommerceApi,
   "orders",
   Effect.fn(function*(group) {

@@ -1,7 +1,6 @@
 /** Serves the pages: each made at its first request, then kept compressed; nothing else of them stays in memory. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { prefersHtml } from "../../runtime/http/Accept.ts"
 import { type Asset, immutable, makeAsset, revalidate, serve } from "../../runtime/http/Asset.ts"
 import { ErrorPages } from "../../runtime/Http.ts"
@@ -13,6 +12,7 @@ import { DocsApi } from "./api.ts"
 import * as Pages from "./pages.ts"
 import { errorMain, llmsFull } from "./pages/errors.ts"
 import * as Repo from "./repo.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const html = "text/html; charset=utf-8"
 const plain = "text/plain; charset=utf-8"
@@ -49,7 +49,7 @@ const isErrorCode = (text: string): text is ErrorCode => (errorCodes as Readonly
 const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<string, string>>) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => serve(asset, request, cacheControl, headers))
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   DocsApi,
   "docs",
   // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines

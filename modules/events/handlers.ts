@@ -1,6 +1,5 @@
 /** Between the wire and the stored texts. */
 import { Effect, Queue, Stream } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
 import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
@@ -11,8 +10,9 @@ import { EventsApi } from "./api.ts"
 import { readPage } from "./rules.ts"
 import * as Repo from "./repo.ts"
 import { EventsRpc, type StreamedEvent } from "./rpc.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   EventsApi,
   "events",
   Effect.fnUntraced(function*(group) {

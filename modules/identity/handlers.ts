@@ -1,7 +1,6 @@
 /** Wire to actor and back. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { credentialOf } from "../../runtime/http/Authentication.ts"
 import { CurrentPrincipal } from "../../runtime/Http.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
@@ -13,6 +12,7 @@ import type { Tokens } from "./actor/SessionCalls.ts"
 import { IdentityApi, type SignInRequest, SignInWallet } from "./api.ts"
 import type { WalletState } from "./rules.ts"
 import { IdentityRpc } from "./rpc.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const ok = <A>(data: A) => ({ success: true as const, data })
 
@@ -44,7 +44,7 @@ const walletOnWire = (wallet: WalletState) =>
     last_sign_in_at: wallet.signedInAt
   })
 
-export const signInHandlers = HttpApiBuilder.group(
+export const signInHandlers = Operations.group(
   IdentityApi,
   "sign-in",
   Effect.fn(function*(group) {
@@ -92,7 +92,7 @@ const requireWallet = Effect.flatMap(CurrentPrincipal, (principal) =>
       publicError("CREDENTIAL_NOT_ALLOWED", { message: "This call takes the token of a wallet, not an API key" })
     ))
 
-export const walletHandlers = HttpApiBuilder.group(
+export const walletHandlers = Operations.group(
   IdentityApi,
   "sign-in-wallets",
   Effect.fn(function*(group) {
@@ -129,7 +129,7 @@ export const walletHandlers = HttpApiBuilder.group(
 /** The key set changes with the deployment's masters only; a token under a new one makes its reader look again. */
 const keySetHeaders = { "cache-control": "public, max-age=300", "access-control-allow-origin": "*" }
 
-export const keySetHandlers = HttpApiBuilder.group(
+export const keySetHandlers = Operations.group(
   IdentityApi,
   "key-set",
   Effect.fn(function*(group) {

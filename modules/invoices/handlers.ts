@@ -1,6 +1,5 @@
 /** Invoices between the wire and the actor: reads what was sent, says what was done. No rules of its own. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { dieOnReplay, noCause } from "../../runtime/Commit.ts"
 import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -32,6 +31,7 @@ import {
   sharedFilter,
   totalsBody
 } from "./handlers/Lists.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** An invoice this key may see, or as unknown as any other. */
 const isVisible = (invoice: InvoiceState, principal: Principal, environment: Environment): boolean =>
@@ -178,7 +178,7 @@ const paymentOf = Effect.fnUntraced(function*(
   return jsonText(JSON.stringify(shown))
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   InvoicesApi,
   "invoices",
   Effect.fn(function*(group) {

@@ -1,6 +1,5 @@
 /** Metrics between the wire and the sums. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, jsonText, readEnvironment } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { attemptsSum } from "../../runtime/Webhooks.ts"
@@ -17,6 +16,7 @@ import {
   sumsOf
 } from "./rules.ts"
 import * as Repo from "./repo.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const sums = sumsOf(invoiceStates.sum, attemptsSum)
 
@@ -72,7 +72,7 @@ const body = (
   groups_has_more: hasMoreGroups
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   MetricsApi,
   "metrics",
   Effect.fn(function*(group) {

@@ -1,14 +1,14 @@
 /** Answers the state of the networks from memory, without a query. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../../runtime/Chains.ts"
 import { jsonText } from "../../runtime/Http.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { NetworksApi } from "./api.ts"
 import { networkStates } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   NetworksApi,
   "networks",
   Effect.fn(function*(handlers) {

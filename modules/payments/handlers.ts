@@ -2,16 +2,14 @@
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { EventBus } from "../../runtime/EventBus.ts"
 import { jsonText, merchantCredentials, RateLimiter } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
-import { afterAdmission } from "../../runtime/http/Admission.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/PaymentRoute.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { paymentObject } from "../invoices/plugin.ts"
 import { quoteEventText, QuoteRenewal } from "../quotes/plugin.ts"
@@ -20,6 +18,7 @@ import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
 import { PayorApi } from "./service/PayorApi.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(
@@ -27,9 +26,8 @@ export const sessionLayer = Layer.effect(
   Effect.gen(function*() {
     const sessions = yield* PayorSessions
     const rateLimiter = yield* RateLimiter
-    const refusals = new WeakMap<object, PublicError>()
 
-    const openSession = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+    const sessionOf = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
       const { headers } = request
       if (merchantCredentials.some((name) => headers[name] !== undefined)) {
         yield* rateLimiter.address(request, "payor")
@@ -45,18 +43,12 @@ export const sessionLayer = Layer.effect(
       return { invoiceId }
     })
 
-    const sessionOfRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-      const before = refusals.get(request)
-      return before !== undefined
-        ? Effect.fail(before)
-        : Effect.tapError(openSession(request), (error) => Effect.sync(() => refusals.set(request, error)))
-    })
-    // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
-    const open: PayorSession["Service"]["sessionToken"] = (handler, called) =>
+    // Both headers of the reference are one credential.
+    const open: PayorSession["Service"]["sessionToken"] = (handler) =>
       Effect.provideServiceEffect(
-        afterAdmission(handler, called),
+        handler,
         CurrentSession,
-        sessionOfRequest as Effect.Effect<CurrentSession["Service"]>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, sessionOf) as Effect.Effect<CurrentSession["Service"]>
       )
     return PayorSession.of({ sessionToken: open, signature: open })
   })
@@ -64,7 +56,7 @@ export const sessionLayer = Layer.effect(
 
 const successBody = JSON.stringify({ success: true })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   PaymentsApi,
   "payments",
   Effect.fn(function*(group) {

@@ -1,6 +1,5 @@
 /** Quotes between the wire and the service. */
 import { Effect, Result, Schema } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Commit, dieOnReplay } from "../../runtime/Commit.ts"
 import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -16,6 +15,7 @@ import { type IssuedQuote, PaymentQuotes } from "./service.ts"
 import { makePriceableToken } from "./service/Routes.ts"
 import { type NewQuote, QuotesApi, type RouteResult } from "./api.ts"
 import { noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** Routes of a batch that are priced at once. */
 const routeConcurrency = 4
@@ -89,7 +89,7 @@ const makeCommitReply = Effect.gen(function*() {
 
 const refusal = ({ code, message, param }: PublicError) => ({ code, message, param })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   QuotesApi,
   "quotes",
   Effect.fn(function*(group) {

@@ -1,13 +1,13 @@
 /** Settings between the wire and the actor. */
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { canMoveDefault } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   SettingsApi,
   "settings",
   Effect.fn(function*(group) {

@@ -1,7 +1,6 @@
 /** Simulated payments between the wire and the simulator. */
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import {
   CurrentPrincipal,
   Idempotency,
@@ -19,6 +18,7 @@ import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
 import { NetworkFaults, OrderSimulator, Simulator } from "./service.ts"
 import { type SimulateOrderRequest, SimulatorApi } from "./api.ts"
 import { allowedTransitions } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** The call is why everything of it happens. */
 const requestCause = Effect.gen(function*() {
@@ -53,7 +53,7 @@ const destinationOf = Effect.fnUntraced(function*({
   return yield* publicError(code, { param: "wallet_address" })
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   SimulatorApi,
   "simulator",
   Effect.fn(function*(group) {

@@ -1,6 +1,5 @@
 /** Checkout and carts between the wire and the actors. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { answerIdempotently, CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -41,6 +40,7 @@ import {
   emptyCart,
   setQuantity
 } from "./rules/Carts.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const successResponse = (data: object) => jsonText(JSON.stringify({ success: true, data }))
 
@@ -170,7 +170,7 @@ const cartFullError = (item: CartItem, cart: CartState): PublicError =>
 
 const itemNotFound = publicError("CART_ITEM_NOT_FOUND", { param: "item_id" })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   StorefrontApi,
   "storefront",
   // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines

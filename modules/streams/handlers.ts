@@ -1,7 +1,6 @@
 /** Between the wire and the tickets, and the streams they open. */
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, jsonText, RequestInfo, revocableAs } from "../../runtime/Http.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
@@ -9,8 +8,9 @@ import { publicError } from "../../schemas/Errors.ts"
 import { Tickets } from "./service.ts"
 import { StreamsApi, type StreamTicket } from "./api.ts"
 import { objectionTo, ticketSeconds } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   StreamsApi,
   "streams",
   Effect.fn(function*(group) {

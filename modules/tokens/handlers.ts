@@ -2,7 +2,6 @@
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
@@ -27,6 +26,7 @@ import {
   searchResult,
   tokenList
 } from "./rules.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** `<symbol>.svg`; a symbol has at most 64 characters. */
 const badgeName = /^(.{1,64})\.svg$/su
@@ -43,7 +43,7 @@ const badgeHeaders = {
   "access-control-allow-origin": "*"
 }
 
-export const badgeHandlers = HttpApiBuilder.group(
+export const badgeHandlers = Operations.group(
   ServedTokensApi,
   "tokenBadges",
   (handlers) =>
@@ -65,7 +65,7 @@ export const badgeHandlers = HttpApiBuilder.group(
 
 const flagOf = (text: "true" | "false" | undefined): boolean | null => (text === undefined ? null : text === "true")
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   ServedTokensApi,
   "tokens",
   // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines

@@ -1,16 +1,16 @@
 /** Receiving wallets between the wire and the actor. */
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import type { WalletOwner } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
 import { Wallets } from "./actor.ts"
 import { WalletsApi } from "./api.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const removedBody = JSON.stringify({ success: true })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   WalletsApi,
   "wallets",
   Effect.fn(function*(group) {

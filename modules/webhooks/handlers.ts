@@ -1,6 +1,5 @@
 /** Wire to actor and back. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -26,6 +25,7 @@ import {
   type Replay
 } from "./repo.ts"
 import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 /** An endpoint on the wire, with its secret where it was just made. */
 const endpointObject = (endpoint: ManagedEndpoint, now: number, secret?: string) => ({
@@ -94,7 +94,7 @@ const changeOf = (change: typeof WebhookEndpointChange.Type): EndpointChange => 
   ...(typeof change.api_version === "string" ? { apiVersion: change.api_version } : {})
 })
 
-export const handlers = HttpApiBuilder.group(
+export const handlers = Operations.group(
   WebhooksApi,
   "webhooks",
   // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines

@@ -31,7 +31,6 @@ import { storeLayer } from "../Store.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
-import { measure, recordRoute } from "../telemetry/HttpMetrics.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
@@ -58,14 +57,6 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
     yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
     yield* (yield* Health).markMigrated
   }))
-
-/** Adds a global middleware to the public router. The first one added is the outermost. */
-const middleware = (apply: typeof measure) =>
-  HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<
-    never,
-    never,
-    HttpRouter.HttpRouter
-  >
 
 const storeOf = ({ settings: { environments }, store }: LoadedConfig, dataDirectory: string) =>
   store.use === "embedded"
@@ -115,11 +106,9 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
     TimerHealth.healthLayer,
     PriceHealth.healthLayer
   )
-  return middleware(recordRoute).pipe(
-    Layer.provideMerge(health),
+  return health.pipe(
     Layer.provideMerge(Sockets.layer),
     Layer.provideMerge(Http.layer(apisOf(plugins))),
-    Layer.provideMerge(middleware(measure)),
     Layer.provideMerge(work)
   )
 }

@@ -2,91 +2,15 @@
  * What is checked of every call of the API as soon as its caller may make it, before an idempotency key is looked at:
  * the environment it acts in, and that it names nothing its route does not know.
  */
-import { Context, Effect } from "effect"
-import { HttpServerRequest } from "effect/http"
-import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type ErrorCode, isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
-import {
-  IdempotencyRequired,
-  Idempotent,
-  listParameterCodes,
-  MerchantAuth,
-  ParameterCodes,
-  RequestInfo,
-  UnknownParameters
-} from "../Http.ts"
 import { hasBody, jsonBody } from "./Body.ts"
-import {
-  leaf,
-  type Shape,
-  shapeOfSchemas,
-  unknownFields,
-  type UnknownName,
-  unknownParameters,
-  warningOf
-} from "./KnownNames.ts"
-
-/** What a call of an endpoint may name. */
-interface Input {
-  /** Pages and key sets take whatever their links carry. */
-  readonly isOfApi: boolean
-  /** It changes something: `environment` says where, and not what is looked at. */
-  readonly isWrite: boolean
-  readonly parameters: ReadonlySet<string>
-  readonly body: Shape
-  readonly unknownParameters: "refused" | "warned"
-  readonly hasPayload: boolean
-  readonly isIdempotent: boolean
-  /** A read that shows a key the other environment too. */
-  readonly readsElsewhere: boolean
-  readonly environmentCode: ErrorCode
-}
-
-/** The part of a middleware's options that is needed here. */
-export interface CalledEndpoint {
-  readonly endpoint: HttpApiEndpoint.Top
-  readonly group: HttpApiGroup.Top
-}
-
-const withEnvironment = (shape: Shape): Shape =>
-  shape.fields.has("environment") ? shape : { ...shape, fields: new Map([...shape.fields, ["environment", leaf]]) }
-
-const readInput = ({ endpoint, group }: CalledEndpoint): Input => {
-  const query = endpoint.query === undefined ? leaf : shapeOfSchemas([endpoint.query])
-  const body = shapeOfSchemas([...endpoint.payload.values()].flatMap(({ schemas }) => schemas))
-  const middlewares = new Set([...endpoint.middlewares].map(({ key }) => key))
-  const isMerchants = middlewares.has(MerchantAuth.key)
-  const codes = {
-    ...Context.get(group.annotations, ParameterCodes),
-    ...Context.get(endpoint.annotations, ParameterCodes)
-  }
-  return {
-    isOfApi: endpoint.path.startsWith("/api/"),
-    isWrite: endpoint.method !== "GET",
-    parameters: new Set([...query.fields.keys(), ...isMerchants ? ["environment"] : []]),
-    body: isMerchants ? withEnvironment(body) : body,
-    unknownParameters: Context.get(endpoint.annotations, UnknownParameters),
-    hasPayload: endpoint.payload.size > 0,
-    isIdempotent: middlewares.has(Idempotent.key) || middlewares.has(IdempotencyRequired.key),
-    readsElsewhere: endpoint.method === "GET" && query.fields.has("environment"),
-    environmentCode: codes["environment"] ?? listParameterCodes["environment"]!
-  }
-}
-
-const inputs = new WeakMap<HttpApiEndpoint.Top, Input>()
-
-/** Made at the first call of each endpoint. */
-const inputOf = (called: CalledEndpoint): Input => {
-  const before = inputs.get(called.endpoint)
-  if (before !== undefined) return before
-  const input = readInput(called)
-  inputs.set(called.endpoint, input)
-  return input
-}
-
-type Query = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+import { unknownFields, type UnknownName, unknownParameters, warningOf } from "./KnownNames.ts"
+import type { NamedInput } from "./NamedInput.ts"
+import type { Call, Query } from "./Operation.ts"
 
 const environments: ReadonlyArray<unknown> = Environment.literals
 
@@ -137,7 +61,7 @@ interface Decision {
  * where the route does not take the other one; routes that only warn of what they do not know warn of that as well.
  */
 const decide = (
-  input: Input,
+  input: NamedInput,
   query: Query,
   body: unknown,
   principal: Principal | undefined
@@ -166,8 +90,10 @@ const none: ReadonlyArray<UnknownName> = []
 /**
  * Whether somebody refuses a body that cannot be read, after what is checked before it: an idempotency key, for one.
  */
-const isReadLater = ({ hasPayload, isIdempotent }: Input, { headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  hasPayload || (isIdempotent && headers["idempotency-key"] !== undefined)
+const isReadLater = (
+  { hasPayload, isIdempotent }: NamedInput,
+  { headers }: HttpServerRequest.HttpServerRequest
+): boolean => hasPayload || (isIdempotent && headers["idempotency-key"] !== undefined)
 
 /**
  * Answers the environment that a call names, and tells of unknown names by the header `X-Service-Warning`. Fails with
@@ -176,32 +102,20 @@ const isReadLater = ({ hasPayload, isIdempotent }: Input, { headers }: HttpServe
  * itself reads none. Without a `principal` nothing acts anywhere: `environment` is a name as any other.
  */
 export const admit = (
-  called: CalledEndpoint,
+  { facts, operation, query, request }: Call,
   principal?: Principal
-): Effect.Effect<Environment | undefined, PublicError, HttpServerRequest.HttpServerRequest> =>
-  Effect.withFiber((fiber) => {
-    const input = inputOf(called)
-    if (!input.isOfApi) return Effect.undefined
-    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-    const query = Context.getUnsafe(fiber.context as Context.Context<never>, HttpServerRequest.ParsedSearchParams)
-    const conclude = (body: unknown): Effect.Effect<Environment | undefined, PublicError> => {
-      const decision = decide(input, query, body, principal)
-      if (isPublicError(decision)) return Effect.fail(decision)
-      if (decision.warning !== undefined) {
-        fiber.getRef(RequestInfo).answerHeaders["x-service-warning"] = decision.warning
-      }
-      return Effect.succeed(decision.environment)
-    }
-    if (!input.isWrite || !hasBody(request)) return conclude(undefined)
-    return Effect.matchEffect(jsonBody(request), {
-      onFailure: (error) => isReadLater(input, request) ? conclude(undefined) : Effect.fail(error),
-      onSuccess: conclude
-    })
+): Effect.Effect<Environment | undefined, PublicError> => {
+  if (!operation.isOfApi) return Effect.undefined
+  const input = operation.input()
+  const conclude = (body: unknown): Effect.Effect<Environment | undefined, PublicError> => {
+    const decision = decide(input, query, body, principal)
+    if (isPublicError(decision)) return Effect.fail(decision)
+    if (decision.warning !== undefined) facts.answerHeaders["x-service-warning"] = decision.warning
+    return Effect.succeed(decision.environment)
+  }
+  if (!input.isWrite || !hasBody(request)) return conclude(undefined)
+  return Effect.matchEffect(jsonBody(request), {
+    onFailure: (error) => isReadLater(input, request) ? conclude(undefined) : Effect.fail(error),
+    onSuccess: conclude
   })
-
-/**
- * `app` after {@link admit}, for middlewares that let in callers who are no merchants. A refusal leaves as a defect:
- * for a failure `HttpApi` would try the next security scheme, and count the caller again.
- */
-export const afterAdmission = <A, E, R>(app: Effect.Effect<A, E, R>, called: CalledEndpoint) =>
-  Effect.andThen(Effect.orDie(admit(called)), app)
+}

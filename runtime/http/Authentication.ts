@@ -3,15 +3,16 @@
  * (modules/docs/reference/authentication.md#which-credential-counts).
  */
 import { Clock, Deferred, Effect, Layer, Scope } from "effect"
-import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { Headers, HttpServerRequest } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
-import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RateLimiter, RequestInfo } from "../Http.ts"
+import { Credentials, type Grant, RateLimiter } from "../Http.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
-import { admit, type CalledEndpoint } from "./Admission.ts"
+import { admit } from "./Admission.ts"
+import type { Call } from "./Operation.ts"
 import { versionOf } from "./Versions.ts"
 
 /** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
@@ -201,26 +202,26 @@ export const makeKeyCheck = Effect.gen(function*() {
     })
 })
 
-/**
- * What stands behind `MerchantAuth`: credentials first, then the limits of whoever they are. It is declared with three
- * security schemes, for the reference; all run the same check, and a further run of a refused request answers what the
- * first one found.
- */
-export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | RateLimiter> = Layer.effect(
-  MerchantAuth,
-  Effect.gen(function*() {
+/** Lets a merchant's call in: its caller, counted, in the environment that the call is in. */
+export type LetMerchantIn = <A, E>(
+  call: Call,
+  act: (caller: Grant) => Effect.Effect<A, E>
+) => Effect.Effect<A, E | PublicError>
+
+/** What stands behind `MerchantAuth`: the credential, then the limits of whoever it is, then what the call names. */
+export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials | Settings | RateLimiter> = Effect.gen(
+  function*() {
     const { verifyBearer } = yield* Credentials
     const byKey = yield* makeKeyCheck
     const settings = yield* Settings
     const rateLimiter = yield* RateLimiter
     const served = new Set(settings.environments)
-    const refused = new WeakMap<object, PublicError>()
 
     type Authenticated = Effect.Effect<Grant, PublicError>
 
     /** The caller in the environment that the call is in: a wallet's is the one it names. */
-    const inNamedEnvironment = (called: CalledEndpoint, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
-      Effect.flatMap(admit(called, grant), (named): Authenticated => {
+    const inNamedEnvironment = (call: Call, grant: Grant): Authenticated =>
+      Effect.flatMapEager(admit(call, grant), (named): Authenticated => {
         if (grant.kind === "key") return Effect.succeed(grant)
         const environment = named ?? grant.environment
         const objection = objectionToEnvironment(environment, served, named === undefined ? null : "environment")
@@ -228,8 +229,6 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
       })
 
     const authenticate = (request: Request): Authenticated => {
-      const before = refused.get(request)
-      if (before !== undefined) return Effect.fail(before)
       const presented = credentialOf(request.headers)
       const found = presented._tag === "Key"
         ? byKey(request, presented)
@@ -239,31 +238,10 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
       return Effect.catch(found, (error) => rateLimiter.refuse(request, error))
     }
 
-    const check = (
-      app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>,
-      called: CalledEndpoint
-    ) =>
-      Effect.flatMap(
-        HttpServerRequest.HttpServerRequest,
-        (request) =>
-          Effect.flatMap(authenticate(request), (grant) =>
-            Effect.flatMap(RequestInfo, (facts) => {
-              facts.apiVersion = versionOf(request.headers, grant.apiVersion)
-              return rateLimiter.credential(
-                grant,
-                Effect.flatMap(
-                  inNamedEnvironment(called, grant),
-                  (principal) => Effect.provideService(app, CurrentPrincipal, principal)
-                )
-              )
-            })).pipe(
-              // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
-              Effect.tapError((error) =>
-                Effect.sync(() => error instanceof PublicError ? refused.set(request, error) : undefined)
-              )
-            )
-      )
-
-    return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never, bearer: check as never })
-  })
+    return (call, act) =>
+      Effect.flatMap(authenticate(call.request), (grant) => {
+        call.facts.apiVersion = versionOf(call.request.headers, grant.apiVersion)
+        return rateLimiter.credential(grant, Effect.flatMap(Effect.suspend(() => inNamedEnvironment(call, grant)), act))
+      })
+  }
 )

@@ -1,6 +1,6 @@
 /** Request bodies before any schema sees them: size, encoding, depth, and strings that PostgreSQL cannot hold. */
 import { ByteSize, Effect, Result, type Schema } from "effect"
-import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
@@ -77,19 +77,25 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
     ? publicError("PAYLOAD_TOO_LARGE")
     : publicError("INVALID_JSON", { message: "The body ended early" })
 
+const checkedTexts = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<string, PublicError>>()
+
 /** The body as text, read once however often it is asked for. */
-const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> => {
-  let checked: Effect.Effect<string, PublicError> | undefined
-  return Effect.suspend(() =>
-    checked ??
-      request.arrayBuffer.pipe(
-        Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
-        Effect.matchEffect({
-          onFailure: (error) => checked = Effect.fail(readFault(error)),
-          onSuccess: (bytes) => checked = decode(bytes)
-        })
-      )
-  )
+const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> =>
+  checkedTexts.get(request) ??
+    request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
+      Effect.matchEffect({
+        onFailure: (error) => keepText(request, Effect.fail(readFault(error))),
+        onSuccess: (bytes) => keepText(request, decode(bytes))
+      })
+    )
+
+const keepText = (
+  request: HttpServerRequest.HttpServerRequest,
+  text: Effect.Effect<string, PublicError>
+): Effect.Effect<string, PublicError> => {
+  checkedTexts.set(request, text)
+  return text
 }
 
 /**
@@ -97,12 +103,12 @@ const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effec
  * unknown caller's body is never read. Its {@link PublicError} arrives as a defect there, and the family renders it.
  */
 export const guardBody = (request: HttpServerRequest.HttpServerRequest): void => {
-  Object.defineProperty(request, "text", { value: checkedText(request) })
+  Object.defineProperty(request, "text", { value: Effect.suspend(() => checkedText(request)) })
 }
 
 const malformed = publicError("INVALID_JSON")
 
-const parsed = (text: string): Effect.Effect<Schema.Json | undefined, PublicError> =>
+const parse = (text: string): Effect.Effect<Schema.Json | undefined, PublicError> =>
   text === ""
     ? Effect.undefined
     : Effect.fromResult(Result.try({ try: () => JSON.parse(text) as Schema.Json, catch: () => malformed }))
@@ -113,16 +119,16 @@ const parsedBodies = new WeakMap<
 >()
 
 /**
- * The body as JSON, parsed once for all middlewares that ask; undefined where it is empty. Fails with `INVALID_JSON`,
- * and as the checked text does.
+ * The body as JSON, parsed once for all that ask; undefined where it is empty. Fails with `INVALID_JSON`, and as the
+ * checked text does.
  */
 export const jsonBody = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<Schema.Json | undefined, PublicError> => {
   if (!hasBody(request)) return Effect.undefined
   return parsedBodies.get(request) ??
-    Effect.flatMap(request.text as unknown as Effect.Effect<string, PublicError>, (text) => {
-      const body = parsed(text)
+    Effect.flatMap(checkedText(request), (text) => {
+      const body = parse(text)
       parsedBodies.set(request, body)
       return body
     })
@@ -186,3 +192,9 @@ export const readForm = Effect.fnUntraced(function*(
   const isMalformed = !formText.test(text) || [...form].flat().some((part) => /[\0\ufffd]/.test(part))
   return isMalformed ? yield* malformedForm : form
 })
+
+/** The body of a response that was built from text; undefined for a stream. */
+export const responseText = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined => {
+  if (body._tag === "Empty") return ""
+  return body._tag === "Uint8Array" ? body.text ?? new TextDecoder().decode(body.body) : undefined
+}

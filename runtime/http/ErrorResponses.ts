@@ -1,12 +1,12 @@
 /** Turns whatever a route fails with into one of the two error bodies or a page, and nothing of our insides with it. */
-import { Cause, Context, Effect, Layer, type SchemaIssue } from "effect"
-import { Headers, HttpBody, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
+import { Cause, Effect, type SchemaIssue } from "effect"
+import { Headers, HttpBody, HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidInput } from "../../schemas/InvalidInput.ts"
 import { sqlStateOf } from "../store/StoreError.ts"
-import { ErrorPages, FlatErrors, listParameterCodes, ParameterCodes, RequestInfo, WrappedErrors } from "../Http.ts"
+import { type ErrorForm, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
 
 /** The family a group renders its errors in. */
 export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {
@@ -117,14 +117,13 @@ export const publicErrorOf = (
 /** `respond` to {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. */
 export const failureResponse = (
   cause: Cause.Cause<unknown>,
-  family: ErrorFamily,
-  respond: ReturnType<typeof refusalTo>,
-  codes?: Readonly<Record<string, ErrorCode>>
+  { family, parameterCodes }: ErrorForm,
+  respond: ReturnType<typeof refusalTo>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.withFiber((fiber) => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
     const { requestId } = fiber.getRef(RequestInfo)
-    const error = publicErrorOf(cause, codes)
+    const error = publicErrorOf(cause, parameterCodes)
     const response = respond(error ?? publicError("INTERNAL_ERROR"), family, requestId)
     if (error !== undefined && error.status < 500) return Effect.succeed(response)
     const log = error === undefined
@@ -132,27 +131,6 @@ export const failureResponse = (
       : Effect.logWarning("request refused", cause)
     return Effect.as(Effect.annotateLogs(log, { requestId }), response)
   })
-
-const render = (family: ErrorFamily) =>
-  Effect.map(ErrorPages, (errorPages) =>
-  (
-    httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>,
-    { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
-  ) => {
-    const codes = {
-      ...Context.get(group.annotations, ParameterCodes),
-      ...Context.get(endpoint.annotations, ParameterCodes)
-    }
-    return Effect.catchCause(httpEffect, (cause) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        failureResponse(cause, family, refusalTo(errorPages, request), codes)))
-  })
-
-/** What stands behind `FlatErrors` and `WrappedErrors`. */
-export const layer = Layer.mergeAll(
-  Layer.effect(FlatErrors, render("flat") as never),
-  Layer.effect(WrappedErrors, render("wrapped") as never)
-) as Layer.Layer<FlatErrors | WrappedErrors, never, ErrorPages>
 
 /** Whether a failure is the router's "no such route". */
 export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {

@@ -1,14 +1,24 @@
-/** What every request passes first and every response last, whoever serves it. */
-import { Context, Effect } from "effect"
-import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
+/** What every request passes first and every response last, whoever serves it: in one function, without a fiber. */
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Clock, Context, Effect } from "effect"
+import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
+import { IncomingMessage, type ServerResponse } from "node:http"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type ErrorPages, merchantCredentials, type RateLimiter, type RequestFacts, RequestInfo } from "../Http.ts"
-import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
+import {
+  type ErrorPages,
+  merchantCredentials,
+  plainErrors,
+  type RateLimiter,
+  type RequestFacts,
+  RequestInfo
+} from "../Http.ts"
+import { countRequest } from "../telemetry/HttpMetrics.ts"
+import { announcedFault, hasBody, maximumBodyBytes, responseText } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
-import * as TimeLimit from "./TimeLimit.ts"
+import type { TimeLimit } from "./TimeLimit.ts"
 import { hasUnknownVersion, versionHeaders, versionOf } from "./Versions.ts"
 
 const callersId = /^[A-Za-z0-9_-]{1,64}$/
@@ -17,6 +27,13 @@ const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =
   const sent = headers["x-request-id"]
   return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
 }
+
+const factsOf = (request: HttpServerRequest.HttpServerRequest): RequestFacts => ({
+  requestId: requestIdOf(request),
+  apiVersion: versionOf(request.headers),
+  answerHeaders: {},
+  errorForm: plainErrors
+})
 
 /** `;` and `#` end a path for the router, as `?` does, and for nobody else: `/invoices;x=y` is not `/invoices`. */
 const hasForeignDelimiter = (url: string): boolean => {
@@ -115,72 +132,120 @@ const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerRespons
   })
 
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
+type Response = HttpServerResponse.HttpServerResponse
+
+/** What the global middleware takes. */
+export interface PassContext {
+  readonly routes: Routes
+  readonly rateLimiter: typeof RateLimiter.Service
+  readonly errorPages: typeof ErrorPages.Service
+  readonly timeLimit: TimeLimit
+}
+
+/** The headers every response carries. */
+const withCommonHeaders = (
+  response: Response,
+  request: HttpServerRequest.HttpServerRequest,
+  facts: RequestFacts,
+  knownPath: () => KnownPath | undefined
+): Response => {
+  const headers: Record<string, string> = {
+    ...facts.answerHeaders,
+    ...versionHeaders(facts.apiVersion),
+    "x-content-type-options": "nosniff",
+    "x-request-id": facts.requestId
+  }
+  if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
+  if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
+    headers["access-control-allow-origin"] = "*"
+    headers["access-control-expose-headers"] = exposedHeaders
+  }
+  return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
+}
 
 /**
- * The global middleware: request id, refusals that need no route, 404 and 405, a limit of time, and the headers every
- * response carries.
- * A defect nobody rendered becomes a wrapped 500.
+ * Writes an answer to the connection, beside the fiber that should: what it waits for may never come, not even for its
+ * interruption. Whatever that fiber answers later is dropped, because the answer has ended.
  */
-export const globalMiddleware = (
-  routes: Routes,
-  rateLimiter: typeof RateLimiter.Service,
-  errorPages: typeof ErrorPages.Service,
-  limited = TimeLimit.make()
-) =>
-(app: App): App =>
+const sendBeside = (request: HttpServerRequest.HttpServerRequest, response: Response): void => {
+  if (!(request.source instanceof IncomingMessage)) return
+  const answer = toServerResponse(request) as ServerResponse
+  if (answer.headersSent) return
+  answer.writeHead(response.status, response.headers).end(responseText(response))
+}
+
+/**
+ * The one pass of every request: id, refusals that need no route, the route, 404 and 405, a limit of time, the form of
+ * errors, the headers every response carries, and the count of the answer. What a route's definition asks for beside
+ * that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
+ */
+export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }: PassContext) => (app: App): App =>
   Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-    const requestId = requestIdOf(request)
+    const clock = fiber.getRef(Clock.Clock)
+    const startNanos = clock.monotonicTimeNanosUnsafe()
     const knownPath = () => routes.find(request.url)
-    const facts: RequestFacts = { requestId, apiVersion: versionOf(request.headers), answerHeaders: {} }
-    const finish = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
-      const headers: Record<string, string> = {
-        ...facts.answerHeaders,
-        ...versionHeaders(facts.apiVersion),
-        "x-content-type-options": "nosniff",
-        "x-request-id": requestId
-      }
-      if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
-      if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
-        headers["access-control-allow-origin"] = "*"
-        headers["access-control-expose-headers"] = exposedHeaders
-      }
-      return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
+    const facts = factsOf(request)
+    // The root of the request takes the context back when it ends.
+    fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
+    const finish = (response: Response): Response => {
+      const seconds = Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e9
+      // The router leaves its match in the context.
+      const route = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route
+      countRequest(fiber.context, request.method, route, response.status, seconds)
+      return withCommonHeaders(response, request, facts, knownPath)
     }
     const respond = refusalTo(errorPages, request)
     const familyOfPath = () => (knownPath() ?? routes.meant(request.url))?.family ?? "wrapped"
     /** In the family of the path, or of the one that was meant. */
-    const refuse = (error: PublicError) => respond(error, familyOfPath(), requestId)
+    const refuse = (error: PublicError) => respond(error, familyOfPath(), facts.requestId)
     const refusal = refusalOf(request, knownPath)
     if (refusal !== undefined) {
       // What is found for an address with a foreign delimiter is not what its sender means.
-      return Effect.succeed(
-        finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal))
-      )
+      const response = refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", facts.requestId) : refuse(refusal)
+      return Effect.succeed(finish(response))
     }
-    if (hasBody(request)) guardBody(request)
     /** Nobody is known to ask here, so it counts for the address. */
-    const unrouted = (): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+    const unrouted = (): Effect.Effect<Response> => {
       const path = knownPath()
-      if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(preflight(path))
+      if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(finish(preflight(path)))
       const meant = path === undefined ? routes.meant(request.url) : undefined
       return Effect.match(rateLimiter.address(request, "anonymous"), {
         onSuccess: () =>
-          path === undefined
-            ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
-            : HttpServerResponse.setHeader(refuse(publicError("METHOD_NOT_ALLOWED")), "allow", path.methods.join(", ")),
-        onFailure: (error) => refuse(error)
+          finish(
+            path === undefined
+              ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
+              : HttpServerResponse.setHeader(
+                refuse(publicError("METHOD_NOT_ALLOWED")),
+                "allow",
+                path.methods.join(", ")
+              )
+          ),
+        onFailure: (error) => finish(refuse(error))
       })
     }
-    if (hasEmptySegment(request.url)) return Effect.map(unrouted(), finish)
-    const tooLate = () => refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+    if (hasEmptySegment(request.url)) return unrouted()
+    let lateAnswer: Response | undefined
     // A stream lives as long as its listener.
-    const bounded = request.headers["upgrade"] === undefined ? limited(app, tooLate) : app
-    return Effect.matchCauseEffect(bounded, {
-      onSuccess: (response) => Effect.succeed(finish(response)),
-      onFailure: (cause) =>
-        isRouteNotFound(cause)
-          ? Effect.map(unrouted(), finish)
-          : Effect.map(failureResponse(cause, "wrapped", respond), finish)
-    }).pipe(Effect.provideService(RequestInfo, facts))
+    const timer = request.headers["upgrade"] === undefined
+      ? timeLimit.start(() => {
+        lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+        sendBeside(request, lateAnswer)
+        fiber.interruptUnsafe()
+      })
+      : undefined
+    const stop = (status: number | null) => timer === undefined ? undefined : timeLimit.stop(timer, status)
+    return Effect.matchCauseEffect(app, {
+      onSuccess: (response) => {
+        if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
+        stop(response.status)
+        return Effect.succeed(finish(response))
+      },
+      onFailure: (cause) => {
+        if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
+        stop(null)
+        if (isRouteNotFound(cause)) return unrouted()
+        return Effect.map(failureResponse(cause, facts.errorForm, respond), finish)
+      }
+    })
   })

@@ -1,25 +1,17 @@
 /** Requests that may be sent twice and must act once (modules/docs/reference/idempotency.md#what-a-repeat-gets). */
-import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Metric, type Schema } from "effect"
-import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
+import { Cause, Clock, Deferred, Effect, Exit, Metric, type Schema, type Scope } from "effect"
+import { Headers, HttpServerResponse } from "effect/http"
 import type { SqlClient } from "effect/sql"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Commit, IdempotentReplay, type ReplyWrite } from "../Commit.ts"
-import {
-  CurrentPrincipal,
-  Idempotency,
-  IdempotencyRequired,
-  Idempotent,
-  jsonText,
-  ReplyRenderers,
-  RequestInfo
-} from "../Http.ts"
+import { type Idempotency, jsonText, ReplyRenderers } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
-import { jsonBody } from "./Body.ts"
+import { jsonBody, responseText } from "./Body.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
-import { errorResponse, familyOf, publicErrorOf } from "./ErrorResponses.ts"
+import { errorResponse, publicErrorOf } from "./ErrorResponses.ts"
+import type { Call } from "./Operation.ts"
 import { boundPath } from "./Paths.ts"
 import { makeFind, prunePeriodically, readReply, type ReplyRow, type StoredReply } from "./Replies.ts"
 import { initializeSeries } from "../Telemetry.ts"
@@ -76,22 +68,17 @@ const answer = (
 
 const inProgress = publicError("IDEMPOTENCY_REQUEST_IN_PROGRESS", { retryAfterSeconds: 1 })
 
-/** The body of a response that was built from text; undefined for a stream, which cannot be kept. */
-const bodyText = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined => {
-  if (body._tag === "Empty") return ""
-  return body._tag === "Uint8Array" ? body.text ?? new TextDecoder().decode(body.body) : undefined
-}
-
 const replayedBy = (cause: Cause.Cause<unknown>): IdempotentReplay | undefined => {
   const error = Cause.squash(cause)
   return error instanceof IdempotentReplay ? error : undefined
 }
 
 /** A request that sent no key: its commits carry no reply. */
-const withoutKey: typeof Idempotency.Service = { key: null, reply: () => undefined }
+export const withoutKey: typeof Idempotency.Service = { key: null, reply: () => undefined }
 
-/** A request and the key it was sent with. */
+/** A call and the key it was sent with. */
 interface Keyed {
+  readonly call: Call
   readonly principal: Principal
   readonly key: string
   readonly scope: string
@@ -104,7 +91,17 @@ interface Outcome {
   readonly kept: StoredReply | null
 }
 
-type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Idempotency>
+/** What a call does once it is known to be the first with its key. */
+type ActOnce = (
+  idempotency: typeof Idempotency.Service
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
+
+/** Acts, or answers what a call with the same key was answered. */
+export type AnswerOnce = (
+  call: Call,
+  principal: Principal,
+  act: ActOnce
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
 
 // oxlint-disable-next-line max-lines-per-function -- one protocol: look-up, claim and wait
 const make = Effect.gen(function*() {
@@ -135,11 +132,11 @@ const make = Effect.gen(function*() {
   /** Stores a reply that no commit of the handler carried. The act is done: a failure to store it is only logged. */
   const keep = (keyed: Keyed, response: HttpServerResponse.HttpServerResponse, carried: StoredReply | undefined) =>
     Effect.gen(function*() {
-      const body = bodyText(response)
+      const body = responseText(response)
       if (!isKept(response.status) || body === undefined) return { response, kept: null }
       const kept: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
       if (carried?.status === kept.status && carried.body === body) return { response, kept }
-      const { requestId } = yield* RequestInfo
+      const { requestId } = keyed.call.facts
       return yield* commit.append({
         merchantId: keyed.principal.merchantId,
         environment: keyed.principal.environment,
@@ -162,14 +159,13 @@ const make = Effect.gen(function*() {
     })
 
   /** Runs the handler, which may carry the reply in its own commit. */
-  const run = (app: App, keyed: Keyed, endpoint: HttpApiEndpoint.Top): Effect.Effect<Outcome, unknown> => {
+  const run = (act: ActOnce, keyed: Keyed): Effect.Effect<Outcome, unknown> => {
     let carried: StoredReply | undefined
     const reply = (status: number, body: string, reference?: string): ReplyWrite => {
       carried = { fingerprint: keyed.fingerprint, status, body }
       return replyWrite(keyed, carried, reference)
     }
-    return app.pipe(
-      Effect.provideService(Idempotency, { key: keyed.key, reply }),
+    return act({ key: keyed.key, reply }).pipe(
       Effect.matchCauseEffect({
         onSuccess: (response) => keep(keyed, response, carried),
         onFailure: (cause): Effect.Effect<Outcome, unknown> => {
@@ -177,30 +173,27 @@ const make = Effect.gen(function*() {
           if (replayed !== undefined) return answerStored(replayed, keyed)
           const error = publicErrorOf(cause)
           if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
-          return Effect.flatMap(
-            RequestInfo,
-            ({ requestId }) => keep(keyed, errorResponse(error, familyOf(endpoint), requestId), carried)
-          )
+          const { errorForm, requestId } = keyed.call.facts
+          return keep(keyed, errorResponse(error, errorForm.family, requestId), carried)
         }
       })
     )
   }
 
-  const lead = (app: App, keyed: Keyed, endpoint: HttpApiEndpoint.Top): Effect.Effect<Outcome, unknown> =>
+  const lead = (act: ActOnce, keyed: Keyed): Effect.Effect<Outcome, unknown> =>
     Effect.flatMap(
       find({
         merchantId: keyed.principal.merchantId,
         environment: keyed.principal.environment,
         scope: keyed.scope
       }),
-      (found) => found === null ? run(app, keyed, endpoint) : answerStored(found, keyed)
+      (found) => found === null ? run(act, keyed) : answerStored(found, keyed)
     )
 
   /** One request per key at a time; the others get its reply, or their turn when it left none. */
   const once = (
-    app: App,
+    act: ActOnce,
     keyed: Keyed,
-    endpoint: HttpApiEndpoint.Top,
     deadline: number
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, unknown> => {
     const { merchantId, environment } = keyed.principal
@@ -209,7 +202,7 @@ const make = Effect.gen(function*() {
     if (first === undefined) {
       const mine = Deferred.makeUnsafe<StoredReply | null>()
       underWay.set(slot, mine)
-      return lead(app, keyed, endpoint).pipe(
+      return lead(act, keyed).pipe(
         Effect.onExit((exit) =>
           Effect.sync(() => {
             underWay.delete(slot)
@@ -224,42 +217,41 @@ const make = Effect.gen(function*() {
         Effect.timeoutOrElse({ duration: Math.max(0, deadline - now), orElse: () => Effect.fail(inProgress) }),
         Effect.flatMap((kept) =>
           kept === null
-            ? Effect.suspend(() => once(app, keyed, endpoint, deadline))
+            ? Effect.suspend(() => once(act, keyed, deadline))
             : answer(kept, keyed.fingerprint)
         )
       ))
   }
 
-  return (required: boolean) =>
-    Effect.fnUntraced(function*(app: App, { endpoint }: { readonly endpoint: HttpApiEndpoint.Top }) {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const header = request.headers["idempotency-key"]
-      if (header === undefined) {
-        if (required) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_MISSING"))
-        return yield* Effect.provideService(app, Idempotency, withoutKey)
-      }
-      const key = readKey(header)
-      if (key === undefined) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
-      const principal = yield* CurrentPrincipal
-      const fingerprint = fingerprintOf(yield* jsonBody(request), principal)
+  const answerOnce: AnswerOnce = (call, principal, act) => {
+    const { operation, request } = call
+    const header = request.headers["idempotency-key"]
+    if (header === undefined) {
+      return operation.idempotency === "required"
+        ? Effect.fail(publicError("IDEMPOTENCY_KEY_MISSING"))
+        : act(withoutKey)
+    }
+    const key = readKey(header)
+    if (key === undefined) return Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
+    return Effect.flatMapEager(jsonBody(request), (body) => {
+      const fingerprint = fingerprintOf(body, principal)
       const scope = `${request.method} ${boundPath(request.url)} ${key}`
-      const now = yield* Clock.currentTimeMillis
-      return yield* once(app, { principal, key, scope, fingerprint }, endpoint, now + waitMillis)
+      return Effect.clockWith((clock) =>
+        once(act, { call, principal, key, scope, fingerprint }, clock.currentTimeMillisUnsafe() + waitMillis)
+      )
     })
+  }
+  return answerOnce
 })
 
 /** What stands behind `Idempotent` and `IdempotencyRequired`: one memory of requests under way for both. */
-export const layer: Layer.Layer<
-  Idempotent | IdempotencyRequired,
+export const makeAnswerOnce: Effect.Effect<
+  AnswerOnce,
   never,
-  Commit | Secrets | Leases | ReplyRenderers | SqlClient.SqlClient
-> = Layer.effectContext(
-  Effect.gen(function*() {
-    const middleware = yield* make
-    yield* initializeSeries(replays)
-    yield* prunePeriodically
-    return Context.make(Idempotent, middleware(false) as never).pipe(
-      Context.add(IdempotencyRequired, middleware(true) as never)
-    )
-  })
-)
+  Commit | Secrets | Leases | ReplyRenderers | SqlClient.SqlClient | Scope.Scope
+> = Effect.gen(function*() {
+  const answerOnce = yield* make
+  yield* initializeSeries(replays)
+  yield* prunePeriodically
+  return answerOnce
+})

@@ -1,19 +1,11 @@
 /**
  * Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it.
  */
-import { Context, Effect, Layer, Metric, Record } from "effect"
-import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { Effect, Layer, Metric, Record } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import {
-  type AddressLimit,
-  AddressLimitOf,
-  Anonymous,
-  type Caller,
-  RateLimiter,
-  type RequestFacts,
-  RequestInfo
-} from "../Http.ts"
+import { type AddressLimit, type Caller, RateLimiter, type RequestFacts, RequestInfo } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { type RateLimitResult, RateLimits, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
@@ -21,7 +13,6 @@ import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { initializeSeries } from "../Telemetry.ts"
 import { callerBehind, prefixesOf } from "./Addresses.ts"
-import { afterAdmission, type CalledEndpoint } from "./Admission.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
 type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
@@ -195,31 +186,6 @@ const make = Effect.gen(function*() {
   })
 })
 
-type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
-
-/**
- * The limit that the endpoint names, else its group, else the default. `Context.getOption` would
- * answer the default of an endpoint that names none, and the group's limit would never apply.
- */
-export const addressLimitOf = ({ endpoint, group }: Pick<CalledEndpoint, "endpoint" | "group">): AddressLimit =>
-  Context.getOrUndefined(endpoint.annotations, AddressLimitOf) ??
-    Context.get(group.annotations, AddressLimitOf)
-
-const anonymous = Effect.map(
-  RateLimiter,
-  (rateLimiter) =>
-  (
-    app: App,
-    called: CalledEndpoint
-  ) => {
-    const limit = addressLimitOf(called)
-    return Effect.flatMap(
-      HttpServerRequest.HttpServerRequest,
-      (request) => Effect.andThen(rateLimiter.address(request, limit), afterAdmission(app, called))
-    )
-  }
-)
-
 /** The windows of the settings' choice. */
 const windows: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases | Settings> = Layer.unwrap(
   Effect.map(
@@ -231,12 +197,7 @@ const windows: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases | Set
 
 /** {@link RateLimiter} over windows of a test's own. */
 export const layerOver = <E, R>(store: Layer.Layer<RateLimits, E, R>) =>
-  Layer.effect(Anonymous, anonymous as never).pipe(
-    Layer.provideMerge(Layer.effect(RateLimiter, make)),
-    Layer.provide(store)
-  ) as Layer.Layer<Anonymous | RateLimiter, E, R | Settings>
+  Layer.provide(Layer.effect(RateLimiter, make), store)
 
-/** What stands behind `RateLimiter` and `Anonymous`. */
-export const layer: Layer.Layer<Anonymous | RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(
-  windows
-)
+/** What stands behind `RateLimiter`. */
+export const layer: Layer.Layer<RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(windows)

@@ -4,51 +4,30 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import type { Commit } from "../Commit.ts"
-import {
-  type Anonymous,
-  type Credentials,
-  ErrorPages,
-  type FlatErrors,
-  type IdempotencyRequired,
-  type Idempotent,
-  type MerchantAuth,
-  RateLimiter,
-  type ReplyRenderers,
-  type Revocations,
-  type WrappedErrors
-} from "../Http.ts"
+import { type Credentials, ErrorPages, RateLimiter, type ReplyRenderers, type Revocations } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
+import type { Operations } from "../Operations.ts"
 import type { Secrets } from "../Secrets.ts"
 import type { Settings } from "../Settings.ts"
-import { credentials, merchantAuth } from "./Authentication.ts"
+import { credentials } from "./Authentication.ts"
+import * as Calls from "./Calls.ts"
 import { globalMiddleware } from "./GlobalMiddleware.ts"
 import * as ErrorPagesLayer from "./ErrorPages.ts"
-import * as ErrorResponses from "./ErrorResponses.ts"
-import * as Idempotency from "./Idempotency.ts"
 import * as ReplyRenderersLayer from "./ReplyRenderers.ts"
 import * as RevocationsLayer from "./Revocations.ts"
 import { fromApis } from "./Routes.ts"
 import * as RateLimiterLayer from "./RateLimiter.ts"
+import * as TimeLimit from "./TimeLimit.ts"
 
 /**
- * The HTTP half of the kernel for the plugins whose `http` are `apis`: the middlewares their groups name, the registry
- * of credentials, the limits of callers, the error pages that modules render, and the global middleware on the router
+ * The HTTP half of the kernel for the plugins whose `http` are `apis`: what serves their operations, the registry of
+ * credentials, the limits of callers, the error pages that modules render, and the global middleware on the router
  * (request ids, versions, 404, 405, 413, 415, 500).
  *
  * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  | Anonymous
-  | Credentials
-  | ErrorPages
-  | FlatErrors
-  | WrappedErrors
-  | MerchantAuth
-  | Idempotent
-  | IdempotencyRequired
-  | ReplyRenderers
-  | Revocations
-  | RateLimiter,
+  Credentials | ErrorPages | Operations | ReplyRenderers | Revocations | RateLimiter,
   never,
   HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
@@ -56,14 +35,19 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
     Effect.flatMap(
       Effect.all([RateLimiter, ErrorPages]),
       ([rateLimiter, errorPages]) =>
-        router.addGlobalMiddleware(globalMiddleware(fromApis(apis), rateLimiter, errorPages) as never)
+        router.addGlobalMiddleware(
+          globalMiddleware({
+            routes: fromApis(apis),
+            rateLimiter,
+            errorPages,
+            timeLimit: TimeLimit.make()
+          }) as never
+        )
     )
   )
   return Layer.mergeAll(
-    ErrorResponses.layer,
-    Idempotency.layer,
     RevocationsLayer.layer,
-    Layer.provideMerge(merchantAuth, credentials),
+    Layer.provideMerge(Calls.layer, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages>
   ).pipe(Layer.provideMerge(Layer.mergeAll(RateLimiterLayer.layer, ErrorPagesLayer.layer, ReplyRenderersLayer.layer)))
 }

@@ -2,8 +2,6 @@
  * No request waits for ever: what hangs on a database that accepts and never answers is refused in time, and while it
  * hangs the next requests are refused sooner.
  */
-import { Effect, Fiber } from "effect"
-import type { HttpServerResponse } from "effect/http"
 
 /** Longest a route may take: above every wait of its own (a first request under way 5 s, a commit 5 s). */
 export const requestLimitMillis = 9_000
@@ -17,32 +15,28 @@ export interface TimeLimits {
   readonly suspiciousMillis: number
 }
 
-type App<E> = Effect.Effect<HttpServerResponse.HttpServerResponse, E>
+export interface TimeLimit {
+  /** Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. */
+  readonly start: (onLate: () => void) => NodeJS.Timeout
+  /** A route ended in time, with a status, or null where it was not answered. */
+  readonly stop: (timer: NodeJS.Timeout, status: number | null) => void
+}
 
-/**
- * Answers with `refusal` when the route takes longer than the limit. The route is interrupted but not waited for: its
- * interruption may hang on the same connection. An interrupted caller withdraws the route the same way.
- */
+/** The limit of one router. It runs on timers and no fiber, because every request has one. */
 export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
   usualMillis: requestLimitMillis,
   suspiciousMillis: suspiciousLimitMillis
-}) => {
+}): TimeLimit => {
   let limitMillis = usualMillis
-  return <E>(app: App<E>, refusal: () => HttpServerResponse.HttpServerResponse): App<E> =>
-    Effect.withFiber((parent) =>
-      Effect.callback<HttpServerResponse.HttpServerResponse, E>((resume) => {
-        const route: Fiber.Fiber<HttpServerResponse.HttpServerResponse, E> = Effect.runForkWith(parent.context)(app)
-        const timer = setTimeout(() => {
-          limitMillis = suspiciousMillis
-          resume(Effect.succeed(refusal()))
-          route.interruptUnsafe()
-        }, limitMillis)
-        route.addObserver((exit) => {
-          clearTimeout(timer)
-          if (exit._tag === "Success" && exit.value.status < 300) limitMillis = usualMillis
-          resume(exit)
-        })
-        return Effect.sync(() => route.interruptUnsafe())
-      })
-    )
+  return {
+    start: (onLate) =>
+      setTimeout(() => {
+        limitMillis = suspiciousMillis
+        onLate()
+      }, limitMillis),
+    stop: (timer, status) => {
+      clearTimeout(timer)
+      if (status !== null && status < 300) limitMillis = usualMillis
+    }
+  }
 }

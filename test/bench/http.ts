@@ -30,6 +30,7 @@ import { secretsLayer, settingsLayer } from "../support/Api.ts"
 import type { Bench } from "./Bench.ts"
 import { median, type ReportLine } from "./Report.ts"
 import { newestVersion } from "../../schemas/Version.ts"
+import * as Operations from "../../runtime/Operations.ts"
 
 const connections = 32
 const warmUp = 6_000
@@ -73,7 +74,7 @@ class BenchApi extends HttpApi.make("bench-api").add(Group) {}
 
 const reply = JSON.stringify({ id: "550e8400-e29b-41d4-a716-446655440000", amount: 49_990, padding: "x".repeat(600) })
 
-const handlers = HttpApiBuilder.group(
+const handlers = Operations.group(
   BenchApi,
   "bench",
   Effect.fnUntraced(function*(group) {

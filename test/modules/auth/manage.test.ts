@@ -18,6 +18,7 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import * as Operations from "../../../runtime/Operations.ts"
 
 /** Tells who is calling, in place of every other module's routes. */
 class ProbeGroup extends HttpApiGroup.make("probe").add(
@@ -26,7 +27,7 @@ class ProbeGroup extends HttpApiGroup.make("probe").add(
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(
-  HttpApiBuilder.group(
+  Operations.group(
     ProbeApi,
     "probe",
     (group) =>

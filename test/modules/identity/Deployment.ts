@@ -21,6 +21,7 @@ import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, WrappedErrors
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, databaseLayer, type TestDatabase } from "../../support/Database.ts"
+import * as Operations from "../../../runtime/Operations.ts"
 
 const hash = (text: string) => createHash("sha256").update(text).digest("hex")
 
@@ -73,7 +74,7 @@ class ProbeGroup extends HttpApiGroup.make("probe").add(
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(
-  HttpApiBuilder.group(
+  Operations.group(
     ProbeApi,
     "probe",
     (group) =>

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { Credentials, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
+import { Credentials, plainErrors, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
 import { credentials, makeKeyCheck } from "../../../runtime/http/Authentication.ts"
 import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
@@ -52,7 +52,12 @@ const makeDesk = Effect.gen(function*() {
           onSuccess: () => "served",
           onFailure: (error) => error instanceof PublicError ? error.code : "other"
         }),
-        Effect.provideService(RequestInfo, { requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
+        Effect.provideService(RequestInfo, {
+          requestId: "req_1",
+          apiVersion: newestVersion,
+          answerHeaders: {},
+          errorForm: plainErrors
+        })
       )
     })
   return { call, lookUps, ended }

@@ -9,6 +9,7 @@ import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/h
 import { ErrorPages, errors, FlatErrors } from "../../../runtime/Http.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import * as Operations from "../../../runtime/Operations.ts"
 
 class LettersGroup extends HttpApiGroup.make("letters")
   .add(HttpApiEndpoint.get("read", "/letters/:id", {
@@ -28,7 +29,7 @@ class LettersGroup extends HttpApiGroup.make("letters")
 {}
 class LettersApi extends HttpApi.make("letters-api").add(LettersGroup) {}
 
-const letters = HttpApiBuilder.group(
+const letters = Operations.group(
   LettersApi,
   "letters",
   Effect.fn(function*(group) {

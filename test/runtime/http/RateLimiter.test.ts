@@ -6,7 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { type Caller, RateLimiter, type RequestFacts, RequestInfo } from "../../../runtime/Http.ts"
+import { type Caller, plainErrors, RateLimiter, type RequestFacts, RequestInfo } from "../../../runtime/Http.ts"
 import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as LeasesOfDatabase from "../../../runtime/Leases.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"
@@ -181,7 +181,12 @@ const throttle = (more: Partial<typeof limits> = {}, trustProxy: ReadonlyArray<s
 /** A call by a key, or otherwise by a wallet, of a merchant. */
 const key = (credential: string, merchantId = 1): Caller => ({ credential, merchantId, kind: "key" })
 
-const facts = (): RequestFacts => ({ requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
+const facts = (): RequestFacts => ({
+  requestId: "req_1",
+  apiVersion: newestVersion,
+  answerHeaders: {},
+  errorForm: plainErrors
+})
 
 describe("addresses", () => {
   const accepted = (request: HttpServerRequest.HttpServerRequest) =>

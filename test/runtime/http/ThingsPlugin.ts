@@ -23,6 +23,7 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
+import * as Operations from "../../../runtime/Operations.ts"
 
 const Payload = Schema.Struct({ id: Schema.String, amount: Schema.optionalKey(Schema.Int) })
 const Thing = Schema.Struct({ id: Schema.String })
@@ -117,7 +118,7 @@ const end = (ending: string) => {
 const fail = (code: string) => Effect.fail(publicError(code as ErrorCode, { retryAfterSeconds: 3 }))
 
 const handlers = Layer.mergeAll(
-  HttpApiBuilder.group(ThingsApi, "things", (group) =>
+  Operations.group(ThingsApi, "things", (group) =>
     group
       .handle(
         "list",
@@ -132,11 +133,11 @@ const handlers = Layer.mergeAll(
         Effect.succeed(payload))
       .handle("create", ({ payload }) => create(payload.id) as never)
       .handle("act", ({ params }) => end(params.ending))),
-  HttpApiBuilder.group(ThingsApi, "flat-things", (group) =>
+  Operations.group(ThingsApi, "flat-things", (group) =>
     group
       .handle("fail", ({ params }) => fail(params.code))
       .handle("create", ({ payload }) => create(payload.id) as never)),
-  HttpApiBuilder.group(ThingsApi, "open-things", (group) => group.handle("get", () => Effect.succeed({ id: "open" })))
+  Operations.group(ThingsApi, "open-things", (group) => group.handle("get", () => Effect.succeed({ id: "open" })))
 )
 
 /** Keys of the tests by name. */

@@ -1,43 +1,124 @@
 /**
  * Goal: a route that hangs is refused in time, whatever it hangs on, and the next ones sooner.
- * Method: routes that never answer and cannot be interrupted, under limits of milliseconds.
+ * Method: the limit on timers that the test moves; and behind a real server, routes that never answer and cannot be
+ * interrupted.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
+import { Deferred, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { createServer, request } from "node:http"
+import type { AddressInfo } from "node:net"
+import { globalMiddleware } from "../../../runtime/http/GlobalMiddleware.ts"
+import { fromApis } from "../../../runtime/http/Routes.ts"
 import * as TimeLimit from "../../../runtime/http/TimeLimit.ts"
 
-const refusal = () => HttpServerResponse.empty({ status: 503 })
-const answer = Effect.succeed(HttpServerResponse.empty({ status: 200 }))
-const hanging = Effect.uninterruptible(Effect.never)
-
 describe("the limit of time", () => {
-  it.live("refuses a route that never answers and never stops, and leaves one that answers alone", () =>
-    Effect.gen(function*() {
-      const limited = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 })
-      assert.strictEqual((yield* limited(answer, refusal)).status, 200)
-      assert.strictEqual((yield* limited(hanging, refusal)).status, 503)
-    }))
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
 
-  it.live("takes the shorter limit after a refusal, until a route has answered again", () =>
-    Effect.gen(function*() {
-      const limited = TimeLimit.make({ usualMillis: 300, suspiciousMillis: 1 })
-      const slow = Effect.delay(answer, 100)
-      assert.strictEqual((yield* limited(slow, refusal)).status, 200)
-      assert.strictEqual((yield* limited(hanging, refusal)).status, 503)
-      assert.strictEqual((yield* limited(slow, refusal)).status, 503)
-      assert.strictEqual((yield* limited(answer, refusal)).status, 200)
-      assert.strictEqual((yield* limited(slow, refusal)).status, 200)
-    }))
+  it("is over for a route that does not end, once, and never for one that does", () => {
+    const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 })
+    const onLate = vi.fn()
+    limit.stop(limit.start(onLate), 200)
+    vi.advanceTimersByTime(100)
+    assert.strictEqual(onLate.mock.calls.length, 0)
+    limit.start(onLate)
+    vi.advanceTimersByTime(19)
+    assert.strictEqual(onLate.mock.calls.length, 0)
+    vi.advanceTimersByTime(1)
+    vi.advanceTimersByTime(100)
+    assert.strictEqual(onLate.mock.calls.length, 1)
+  })
 
-  it.live("passes a failure on, and interrupts the route of a caller who has gone", () =>
+  it("is shorter after it was met, until a route has succeeded again", () => {
+    const limit = TimeLimit.make({ usualMillis: 300, suspiciousMillis: 10 })
+    const isLateAfter = (millis: number) => {
+      const onLate = vi.fn()
+      const timer = limit.start(onLate)
+      vi.advanceTimersByTime(millis)
+      clearTimeout(timer)
+      return onLate.mock.calls.length === 1
+    }
+    assert.isFalse(isLateAfter(299))
+    assert.isTrue(isLateAfter(300))
+    assert.isTrue(isLateAfter(10))
+    limit.stop(limit.start(() => {}), 404)
+    limit.stop(limit.start(() => {}), null)
+    assert.isTrue(isLateAfter(10))
+    limit.stop(limit.start(() => {}), 200)
+    assert.isFalse(isLateAfter(299))
+  })
+})
+
+/** The status and body of a GET, by a connection of its own. */
+const get = (port: number, path: string) =>
+  Effect.callback<{ readonly status: number | undefined; readonly body: string }>((resume) => {
+    const sent = request({ port, path, agent: false }, (answer) => {
+      let body = ""
+      answer.setEncoding("utf8").on("data", (chunk: string) => void (body += chunk))
+      answer.once("end", () => resume(Effect.succeed({ status: answer.statusCode, body })))
+    })
+    sent.once("error", () => resume(Effect.succeed({ status: undefined, body: "" })))
+    sent.end()
+    return Effect.sync(() => sent.destroy())
+  })
+
+/** A server whose routes may take 20 ms. */
+const serve = Effect.fnUntraced(function*(route: Effect.Effect<HttpServerResponse.HttpServerResponse>) {
+  const router = yield* HttpRouter.make
+  yield* router.add("GET", "/route", route) as Effect.Effect<void>
+  yield* router.addGlobalMiddleware(
+    globalMiddleware({
+      routes: fromApis([]),
+      rateLimiter: { address: () => Effect.void } as never,
+      errorPages: { choose: () => ({ render: undefined, dependsOnAccept: false }) } as never,
+      timeLimit: TimeLimit.make({ usualMillis: 20, suspiciousMillis: 20 })
+    }) as never
+  ) as Effect.Effect<void>
+  const server = createServer()
+  const context = yield* Layer.build(NodeHttpServer.layerServer(() => server, { port: 0, host: "127.0.0.1" }))
+  yield* Effect.provideContext(
+    HttpServer.serveEffect(router.asHttpEffect() as Effect.Effect<HttpServerResponse.HttpServerResponse>),
+    context
+  )
+  return (server.address() as AddressInfo).port
+})
+
+describe("a request under the limit of time", () => {
+  const answer = HttpServerResponse.text("answered")
+
+  it.live("is answered 503 while its route hangs and cannot be interrupted", () =>
     Effect.gen(function*() {
-      const limited = TimeLimit.make({ usualMillis: 1_000, suspiciousMillis: 1_000 })
-      assert.strictEqual(yield* Effect.flip(limited(Effect.fail("no"), refusal)), "no")
+      const release = yield* Deferred.make<void>()
+      const port = yield* serve(Effect.as(Effect.uninterruptible(Deferred.await(release)), answer))
+      const { body, status } = yield* get(port, "/route")
+      assert.strictEqual(status, 503)
+      assert.strictEqual(JSON.parse(body).error.code, "SERVICE_UNAVAILABLE")
+      yield* Deferred.succeed(release, undefined)
+    }).pipe(Effect.scoped))
+
+  it.live("interrupts its route, and the next request is answered by its own", () =>
+    Effect.gen(function*() {
       const stopped = yield* Deferred.make<void>()
-      const route = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
-      const caller = yield* Effect.forkChild(limited(route, refusal), { startImmediately: true })
-      caller.interruptUnsafe()
+      let calls = 0
+      const hang = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+      const port = yield* serve(Effect.suspend(() => calls++ === 0 ? hang : Effect.succeed(answer)))
+      assert.strictEqual((yield* get(port, "/route")).status, 503)
       yield* Deferred.await(stopped)
-    }))
+      assert.deepStrictEqual(yield* get(port, "/route"), { status: 200, body: "answered" })
+    }).pipe(Effect.scoped))
+
+  it.live("interrupts the route of a caller who has gone", () =>
+    Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const stopped = yield* Deferred.make<void>()
+      const hang = Effect.onInterrupt(
+        Effect.andThen(Deferred.succeed(started, undefined), Effect.never),
+        () => Deferred.succeed(stopped, undefined)
+      )
+      const port = yield* serve(hang)
+      yield* Effect.raceFirst(get(port, "/route"), Deferred.await(started))
+      yield* Deferred.await(stopped)
+    }).pipe(Effect.scoped))
 })

@@ -1,19 +1,10 @@
 /** Where a fulfilment service reports what it was not asked: definitions, and the check of its signature. */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import {
-  HttpApi,
-  HttpApiBuilder,
-  HttpApiEndpoint,
-  HttpApiGroup,
-  HttpApiMiddleware,
-  HttpApiSecurity,
-  OpenApi
-} from "effect/http-api"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
-import { afterAdmission, type CalledEndpoint } from "../../../../runtime/http/Admission.ts"
 import { errors, jsonText, RateLimiter, RequiresAllSchemes, WrappedErrors } from "../../../../runtime/Http.ts"
-import { type PublicError, publicError } from "../../../../schemas/Errors.ts"
+import { publicError } from "../../../../schemas/Errors.ts"
 import { isUuid, pathId } from "../../../../schemas/Ids.ts"
 import type { Environment } from "../../../../schemas/Network.ts"
 import { OrderId } from "../../../../schemas/Order.ts"
@@ -21,6 +12,7 @@ import { RetailReport } from "../../../../schemas/Retail.ts"
 import { Retailers } from "../../plugin.ts"
 import { isFresh, isSignedBy } from "./Signature.ts"
 import { reportOf } from "./Wire.ts"
+import * as Operations from "../../../../runtime/Operations.ts"
 
 /** Checks that the fulfilment service signed this request, before anything of it is looked at. */
 export class RetailerSignature extends HttpApiMiddleware.Service<RetailerSignature>()(
@@ -90,7 +82,6 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
     RetailerSignature,
     Effect.gen(function*() {
       const rateLimiter = yield* RateLimiter
-      const outcomes = new WeakMap<object, PublicError | null>()
       const refuse = (request: HttpServerRequest.HttpServerRequest) =>
         rateLimiter.refuse(request, publicError("SIGNATURE_INVALID"))
 
@@ -102,26 +93,16 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
         if (!isSignedBy(keys, signature, message)) return yield* refuse(request)
       })
 
-      // Either scheme of the reference runs the same check, which judges a request once.
-      const check = <A, E, R>(app: Effect.Effect<A, E, R>, route: CalledEndpoint) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          const before = outcomes.get(request)
-          if (before !== undefined) return before === null ? app : Effect.fail(before)
-          return Effect.andThen(
-            verify(request).pipe(
-              Effect.tap(() => Effect.sync(() => outcomes.set(request, null))),
-              Effect.tapError((error) => Effect.sync(() => outcomes.set(request, error as PublicError)))
-            ),
-            afterAdmission(app, route)
-          )
-        })
+      // Both headers of the reference are one credential.
+      const check = <A, E, R>(app: Effect.Effect<A, E, R>) =>
+        Effect.andThen(Effect.flatMap(HttpServerRequest.HttpServerRequest, verify), app)
       return RetailerSignature.of({ retailerSignature: check as never, retailerTimestamp: check as never })
     })
   )
 
 /** Hands reports on; they are the truth for orders of `environment` only. */
 export const handlers = (environment: Environment) =>
-  HttpApiBuilder.group(
+  Operations.group(
     CallbacksApi,
     "retailerCallbacks",
     Effect.fn(function*(group) {

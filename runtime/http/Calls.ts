@@ -1,0 +1,107 @@
+/**
+ * A call of an operation, from the router's match to its answer: what the definition asks for, one after the other, in
+ * the fiber of the request. What every request passes before and after is `GlobalMiddleware.ts`'s.
+ */
+import { Context, Effect, Layer, Scope } from "effect"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { SqlClient } from "effect/sql"
+import type { Commit } from "../Commit.ts"
+import {
+  type Credentials,
+  CurrentPrincipal,
+  type Grant,
+  Idempotency,
+  RateLimiter,
+  type ReplyRenderers,
+  RequestInfo
+} from "../Http.ts"
+import type { Leases } from "../Leases.ts"
+import { type Act, Operations } from "../Operations.ts"
+import type { Secrets } from "../Secrets.ts"
+import type { Settings } from "../Settings.ts"
+import { admit } from "./Admission.ts"
+import { makeLetMerchantIn } from "./Authentication.ts"
+import { guardBody, hasBody } from "./Body.ts"
+import { makeAnswerOnce } from "./Idempotency.ts"
+import { type Call, type Operation, readOperation } from "./Operation.ts"
+
+type RequestServices =
+  | HttpServerRequest.HttpServerRequest
+  | HttpServerRequest.ParsedSearchParams
+  | HttpRouter.RouteContext
+  | Scope.Scope
+type Served = Effect.Effect<HttpServerResponse.HttpServerResponse>
+
+/**
+ * The context of a handler: the services of its group, and those of the request. Adding the few of the request costs
+ * less than the other way round.
+ */
+const handlerContext = (services: Context.Context<never>, request: Context.Context<RequestServices>) => {
+  const copy = <I, S>(context: Context.Context<never>, key: Context.Key<I & RequestServices, S>) =>
+    Context.add(context, key, Context.getUnsafe(request, key)) as Context.Context<never>
+  let context = copy(services, HttpServerRequest.HttpServerRequest)
+  context = copy(context, HttpServerRequest.ParsedSearchParams)
+  context = copy(context, HttpRouter.RouteContext)
+  context = copy(context, Scope.Scope)
+  return Context.add(context, RequestInfo, Context.get(request, RequestInfo))
+}
+
+/**
+ * `act` with one more service. The root of the request takes back the whole context at its end, so nothing restores it
+ * before.
+ */
+const withService = <I, S>(act: Served, key: Context.Key<I, S>, service: S): Served =>
+  Effect.withFiber((fiber) => {
+    fiber.setContext(Context.add(fiber.context, key, service))
+    return act
+  })
+
+/** What stands behind {@link Operations}. */
+export const layer: Layer.Layer<
+  Operations,
+  never,
+  Credentials | RateLimiter | ReplyRenderers | Settings | Commit | Secrets | Leases | SqlClient.SqlClient
+> = Layer.effect(
+  Operations,
+  Effect.gen(function*() {
+    const letMerchantIn = yield* makeLetMerchantIn
+    const answerOnce = yield* makeAnswerOnce
+    const rateLimiter = yield* RateLimiter
+
+    const asMerchant = (call: Call, act: Served): Served =>
+      letMerchantIn(call, (caller: Grant) => {
+        const answer = call.operation.idempotency === "none"
+          ? act
+          : answerOnce(call, caller, (idempotency) => withService(act, Idempotency, idempotency))
+        return withService(answer as Served, CurrentPrincipal, caller)
+      }) as Served
+
+    const asAnybody = (call: Call, act: Served): Served => {
+      const { caller, checks } = call.operation
+      const admission = Effect.suspend(() => admit(call))
+      if (typeof caller === "object") {
+        const counted = rateLimiter.address(call.request, caller.addressLimit)
+        return Effect.andThen(Effect.andThen(counted, admission), act) as Served
+      }
+      const checked = checks.length === 0 ? act : Effect.andThen(admission, act) as Served
+      return checks.reduce((inner, check) => check(inner, call.operation.called) as Served, checked)
+    }
+
+    const serve = (operation: Operation, act: Served, services: Context.Context<never>): Served =>
+      Effect.withFiber((fiber) => {
+        const context = fiber.context as Context.Context<RequestServices>
+        const request = Context.get(context, HttpServerRequest.HttpServerRequest)
+        const query = Context.get(context, HttpServerRequest.ParsedSearchParams)
+        const facts = Context.get(context, RequestInfo)
+        const call: Call = { operation, request, query, facts }
+        facts.errorForm = operation.errorForm
+        fiber.setContext(handlerContext(services, context))
+        if (operation.decodesPayload && hasBody(request)) guardBody(request)
+        return operation.caller === "merchant" ? asMerchant(call, act) : asAnybody(call, act)
+      })
+
+    return Operations.of({
+      serve: (called, act: Act, services) => serve(readOperation(called, services), act as Served, services)
+    })
+  })
+)

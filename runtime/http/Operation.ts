@@ -1,0 +1,100 @@
+/** What the definition of an endpoint says of its calls, read once; and one call of it. */
+import { Context } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiMiddleware } from "effect/http-api"
+import {
+  type AddressLimit,
+  AddressLimitOf,
+  Anonymous,
+  type ErrorForm,
+  FlatErrors,
+  IdempotencyRequired,
+  Idempotent,
+  MerchantAuth,
+  ParameterCodes,
+  type RequestFacts,
+  WrappedErrors
+} from "../Http.ts"
+import type { Act, CalledEndpoint } from "../Operations.ts"
+import { familyOf } from "./ErrorResponses.ts"
+import { type NamedInput, readInput } from "./NamedInput.ts"
+
+/** A middleware of a plugin's own: `act`, or a refusal in its place. */
+export type PluginCheck = (act: Act, called: CalledEndpoint) => Act
+
+/** What the definition of an endpoint asks for. */
+export interface Operation {
+  readonly called: CalledEndpoint
+  readonly errorForm: ErrorForm
+  /** Who may call: somebody of a merchant, or anybody within a limit for addresses; undefined: it is not asked here. */
+  readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
+  readonly idempotency: "none" | "accepted" | "required"
+  /** Pages and key sets take whatever their links carry. */
+  readonly isOfApi: boolean
+  /** Whether `HttpApi` decodes the body: then it must be checked by then. */
+  readonly decodesPayload: boolean
+  /** Made at the first call: reading all schemas would delay the start. */
+  readonly input: () => NamedInput
+  /** Of plugins' own middlewares, the innermost first. */
+  readonly checks: ReadonlyArray<PluginCheck>
+}
+
+export type Query = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** A call of an operation. */
+export interface Call {
+  readonly operation: Operation
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly query: Query
+  readonly facts: RequestFacts
+}
+
+const ownMiddlewares: ReadonlySet<string> = new Set(
+  [Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors].map(({ key }) => key)
+)
+
+/**
+ * The limit that the endpoint names, else its group, else the default. `Context.getOption` would
+ * answer the default of an endpoint that names none, and the group's limit would never apply.
+ */
+export const addressLimitOf = ({ endpoint, group }: CalledEndpoint): AddressLimit =>
+  Context.getOrUndefined(endpoint.annotations, AddressLimitOf) ??
+    Context.get(group.annotations, AddressLimitOf)
+
+/** The one function behind a middleware. Throws where its security schemes have several: only one would be run. */
+const checkBehind = (key: Context.Key<unknown, unknown>, services: Context.Context<never>): PluginCheck => {
+  const service = Context.getUnsafe(services, key as Context.Key<never, unknown>)
+  if (!HttpApiMiddleware.isSecurity(key as never)) return service as PluginCheck
+  const functions = new Set(Object.values(service as Readonly<Record<string, PluginCheck>>))
+  const [check] = functions
+  if (check === undefined || functions.size > 1) {
+    throw new Error(`the security schemes of ${key.key} must have one function in common`)
+  }
+  return check
+}
+
+/** Reads a definition. `services` hold what stands behind plugins' own middlewares. */
+export const readOperation = (called: CalledEndpoint, services: Context.Context<never>): Operation => {
+  const { endpoint, group } = called
+  const middlewares = [...endpoint.middlewares] as unknown as ReadonlyArray<Context.Key<unknown, unknown>>
+  const names = new Set(middlewares.map(({ key }) => key))
+  const parameterCodes = {
+    ...Context.get(group.annotations, ParameterCodes),
+    ...Context.get(endpoint.annotations, ParameterCodes)
+  }
+  let input: NamedInput | undefined
+  return {
+    called,
+    errorForm: { family: familyOf(endpoint), parameterCodes },
+    caller: names.has(MerchantAuth.key)
+      ? "merchant"
+      : names.has(Anonymous.key)
+      ? { addressLimit: addressLimitOf(called) }
+      : undefined,
+    idempotency: names.has(IdempotencyRequired.key) ? "required" : names.has(Idempotent.key) ? "accepted" : "none",
+    isOfApi: endpoint.path.startsWith("/api/"),
+    decodesPayload: endpoint.payload.size > 0,
+    input: () => input ??= readInput(called, parameterCodes),
+    checks: middlewares.filter(({ key }) => !ownMiddlewares.has(key)).map((key) => checkBehind(key, services))
+  }
+}
