@@ -654,7 +654,7 @@ CREATE TABLE invoice_payments (
   ordinal integer NOT NULL,
   CONSTRAINT invoice_payments_amount_check CHECK ((amount >= 0)),
   CONSTRAINT invoice_payments_ordinal_check CHECK ((ordinal > 0)),
-  CONSTRAINT invoice_payments_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT invoice_payments_pkey PRIMARY KEY (id, merchant_id),
   CONSTRAINT invoice_payments_refunded_check CHECK ((refunded >= 0)),
   CONSTRAINT invoice_payments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'underpaid'::text, 'confirmed'::text, 'manual_retry'::text, 'reverted'::text, 'rejected'::text]))),
   CONSTRAINT invoice_payments_units_check CHECK ((units >= (0)::numeric))
@@ -686,22 +686,18 @@ CREATE TABLE invoices (
   CONSTRAINT invoices_amount_paid_check CHECK ((amount_paid >= 0)),
   CONSTRAINT invoices_check CHECK (((paid_at IS NOT NULL) = (status = 'paid'::text))),
   CONSTRAINT invoices_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
-  CONSTRAINT invoices_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT invoices_pkey PRIMARY KEY (id, merchant_id),
   CONSTRAINT invoices_status_check CHECK ((status = ANY (ARRAY['unpaid'::text, 'underpaid'::text, 'paid'::text, 'expired'::text, 'canceled'::text]))),
   CONSTRAINT invoices_type_check CHECK ((type = ANY (ARRAY['standard'::text, 'commerce'::text])))
-) WITH (fillfactor=90);
+);
 
 CREATE INDEX exceptions_by_invoice ON public.exceptions USING btree (merchant_id, invoice_id) WHERE (status = 'open'::text);
 
 CREATE INDEX exceptions_open ON public.exceptions USING btree (type) WHERE (status = 'open'::text);
 
-CREATE INDEX invoice_payments_by_id ON public.invoice_payments USING btree (id);
-
 CREATE INDEX invoice_payments_by_ordinal ON public.invoice_payments USING btree (merchant_id, invoice_id, ordinal);
 
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (merchant_id, customer_id, id) WHERE (customer_id IS NOT NULL);
-
-CREATE INDEX invoices_by_id ON public.invoices USING btree (id);
 
 CREATE INDEX invoices_by_network ON public.invoices USING btree (merchant_id, environment, payer_wallet_network, type, status, id) WHERE (payer_wallet_network IS NOT NULL);
 

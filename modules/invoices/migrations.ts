@@ -9,7 +9,8 @@ export const tables = ["invoices", "invoice_payments", "exceptions"] as const
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    // Ids are UUIDs of version 7: the primary key is also the order of creation, newest last.
+    // Ids are UUIDs of version 7, so the primary key grows at its end. The id is first in it, because invoices are
+    // looked for by id with their merchant, and by id alone by those who were handed it by us.
     yield* sql`CREATE TABLE invoices (
       merchant_id integer NOT NULL,
       id uuid NOT NULL,
@@ -32,18 +33,22 @@ export const migrations: Migrations = {
       details json NOT NULL,
       grace_ended boolean NOT NULL,
       due_at bigint,
-      PRIMARY KEY (merchant_id, id)
-    ) WITH (fillfactor = 90)`
-    yield* sql`CREATE INDEX invoices_by_id ON invoices (id)`
+      PRIMARY KEY (id, merchant_id)
+    )`
+    // The list of one customer's invoices, and the newest one of a customer by `GET /api/v1/invoices/{customer_id}`.
     yield* sql`CREATE INDEX invoices_by_customer ON invoices (merchant_id, customer_id, id)
       WHERE customer_id IS NOT NULL`
+    // What expires or ends its grace next: `dueRows` and `nextDueAt` of runtime/timers/MerchantDue.ts.
     yield* sql`CREATE INDEX invoices_due ON invoices (due_at) WHERE due_at IS NOT NULL`
-    // Where a merchant's devnet time is ahead, its invoices are due before others of the same moment.
+    // The same where a merchant's devnet time is ahead: its invoices are due before others of the same moment.
     yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
-    // Every filter of the list finds its rows in the order of their ids; few invoices have a payer.
+    // Lists find their rows in the order of the ids. This is the index of those without a filter, and of the totals of
+    // a range of times, whose ends are read row by row.
     yield* sql`CREATE INDEX invoices_newest ON invoices (merchant_id, environment, id)`
+    // Lists by type or status: a run for each pair of them.
     yield* sql`CREATE INDEX invoices_by_state ON invoices (merchant_id, environment, type, status, id)`
+    // Lists by the wallet or the network that paid; few invoices have one.
     yield* sql`CREATE INDEX invoices_by_payer ON invoices (merchant_id, payer_wallet_address, id)
       WHERE payer_wallet_address IS NOT NULL`
     yield* sql`CREATE INDEX invoices_by_network ON invoices
@@ -71,10 +76,11 @@ export const migrations: Migrations = {
       refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0),
       -- The place of the payment among those of its invoice: payments of one second need an order that lasts.
       ordinal integer NOT NULL CHECK (ordinal > 0),
-      PRIMARY KEY (merchant_id, id)
+      -- The id is first, because operators ask for a payment by its id alone.
+      PRIMARY KEY (id, merchant_id)
     )`
+    // The payments of an invoice, with every read of it, and the newest of each in lists.
     yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
-    yield* sql`CREATE INDEX invoice_payments_by_id ON invoice_payments (id)`
     yield* sql`CREATE TABLE exceptions (
       merchant_id integer NOT NULL,
       id text NOT NULL,

@@ -3,11 +3,32 @@ import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import type { Aggregate, Decision, ExceptionDraft, InvoiceState, PaymentSettlement, PaymentState } from "../machine.ts"
+import type {
+  Aggregate,
+  Decision,
+  ExceptionDraft,
+  InvoiceDetails,
+  InvoiceState,
+  PaymentSettlement,
+  PaymentState
+} from "../machine.ts"
 
 export type Row = Readonly<Record<string, any>>
 
 const number = (value: bigint | number | null): number | null => (value === null ? null : Number(value))
+
+/** What is not null of an object; {@link readInvoice} knows the rest. Most details are null, and each row repeats them. */
+const withoutNulls = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+
+const noDetails: InvoiceDetails = {
+  description: null,
+  title: null,
+  footer: null,
+  customerEmail: null,
+  returnUrl: null,
+  locale: null
+}
 
 export const invoiceWrite = (invoice: InvoiceState): Write => ({
   table: "invoices",
@@ -29,8 +50,8 @@ export const invoiceWrite = (invoice: InvoiceState): Write => ({
     paid_at: invoice.paidAt,
     last_payment_at: invoice.lastPaymentAt,
     metadata: invoice.metadata,
-    policy: invoice.policy,
-    details: invoice.details,
+    policy: withoutNulls(invoice.policy),
+    details: withoutNulls(invoice.details),
     grace_ended: invoice.graceEnded,
     due_at: invoice.dueAt
   }
@@ -54,8 +75,8 @@ export const readInvoice = (row: Row): InvoiceState => ({
   paidAt: number(row.paid_at),
   lastPaymentAt: number(row.last_payment_at),
   metadata: row.metadata,
-  policy: row.policy,
-  details: row.details,
+  policy: { acceptedNetworks: null, ...row.policy },
+  details: { ...noDetails, ...row.details },
   graceEnded: row.grace_ended,
   dueAt: number(row.due_at)
 })
