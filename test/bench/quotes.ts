@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
-import { findPgbench, pgbench, pgbenchClients } from "./create.ts"
+import { findPgbench, pgbench, pgbenchClients } from "./pgbench.ts"
 import { createDatabase, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import { median, type ReportLine } from "./Report.ts"
