@@ -30,7 +30,7 @@ DECLARE
   v_outcomes text[];
 BEGIN
   SELECT array_agg(EXISTS (SELECT 1 FROM webhook_lanes l
-      WHERE l.merchant_id = t.m AND l.endpoint_id = t.e AND l.token = t.token) ORDER BY t.place) INTO v_holds
+      WHERE l.merchant_id = t.m AND l.endpoint_id = t.e AND l.token = t.token OFFSET 0) ORDER BY t.place) INTO v_holds
     FROM unnest(p_merchants, p_endpoints, p_tokens) WITH ORDINALITY AS t(m, e, token, place);
   WITH marks AS MATERIALIZED (
     SELECT r.*, p_merchants[r.lane] AS m, r.outcome IS NULL AND r.error IS NULL AS untried
