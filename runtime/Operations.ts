@@ -1,8 +1,9 @@
 /** How a plugin serves the operations of its `HttpApi`: handlers, in front of which its definitions are obeyed. */
-import { Context, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Schema, SchemaAST, Scope } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type HttpApi, HttpApiBuilder, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder, type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import type { Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "./Http.ts"
+import { jsonBody } from "./http/Body.ts"
 
 /** An endpoint and the group it belongs to. */
 export interface CalledEndpoint {
@@ -16,6 +17,12 @@ export type Act = Effect.Effect<
   never,
   HttpServerRequest.HttpServerRequest | HttpServerRequest.ParsedSearchParams | HttpRouter.RouteContext
 >
+
+/** The schemas of a body that is JSON and nothing else; undefined for all other bodies, and where there is none. */
+export const jsonPayloadOf = ({ method, payload }: HttpApiEndpoint.Top): ReadonlyArray<Schema.Top> | undefined => {
+  const [only, ...others] = payload.values()
+  return only?.encoding._tag === "Json" && others.length === 0 && method !== "GET" ? only.schemas : undefined
+}
 
 /** What `Operations` does for the definitions that name them: they are marks, and nothing is provided for them. */
 type OwnMiddleware = Anonymous | FlatErrors | IdempotencyRequired | Idempotent | MerchantAuth | WrappedErrors
@@ -74,23 +81,43 @@ class GroupHandlers {
   }
 }
 
+type Handle = Handler["handle"]
+
+/** `handle` for the body as it was parsed before, when the names in it were checked: it is parsed once. */
+const withJsonPayload = (handle: Handle, schemas: ReadonlyArray<Schema.Top>): Handle => {
+  const decode = Schema.decodeUnknownEffect(Schema.Union(schemas)) as (body: unknown) => Effect.Effect<
+    unknown,
+    Schema.SchemaError
+  >
+  // No body at all is null where the definition takes that.
+  const empty = schemas.some(({ ast }) => SchemaAST.isNull(SchemaAST.toEncoded(ast))) ? null : undefined
+  return (input: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+    Effect.flatMapEager(jsonBody(input.request), (body) =>
+      Effect.flatMapEager(
+        HttpApiError.HttpApiSchemaError.wrap("Payload", decode(body === undefined ? empty : body)),
+        (payload) => handle({ ...input, payload } as never)
+      ))
+}
+
 /**
  * The handler between decoding and encoding, as `HttpApiBuilder` makes it of a definition without middlewares. It is
  * made without services: whatever is there when it is made would be merged into the context of every request. A raw
  * handler reads the body itself.
  */
 const actOf = (api: HttpApi.Top, group: HttpApiGroup.Top, { endpoint, handle, isRaw }: Handler): Act => {
+  const payload = jsonPayloadOf(endpoint)
   const bare = Object.create(endpoint, {
     middlewares: { value: new Set() },
-    ...(isRaw ? { payload: { value: new Map() } } : {})
+    ...(isRaw || payload !== undefined ? { payload: { value: new Map() } } : {})
   }) as HttpApiEndpoint.Top
   const groups = { [group.identifier]: { annotations: group.annotations, endpoints: { [endpoint.identifier]: bare } } }
+  const read = isRaw || payload === undefined ? handle : withJsonPayload(handle, payload)
   return Effect.runSync(
     HttpApiBuilder.endpoint(
       { annotations: api.annotations, groups } as never,
       group.identifier as never,
       endpoint.identifier as never,
-      ((request: never) => Effect.orDie(handle(request))) as never
+      ((request: never) => Effect.orDie(read(request))) as never
     ) as Effect.Effect<Act>
   )
 }

@@ -22,11 +22,24 @@ const escapedUnit = (text: string, index: number): number =>
   text.charCodeAt(index + 1) === 0x75 ? Number.parseInt(text.slice(index + 2, index + 6), 16) : Number.NaN
 
 /**
- * What is wrong with a JSON text, judged in one pass before it is parsed; null if nothing here is. Malformed JSON is
- * left to the parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked
- * before.
+ * What is wrong with a JSON text, judged before it is parsed; null if nothing here is. Malformed JSON is left to the
+ * parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked before.
  */
-export const bodyFault = (text: string): "depth" | "text" | null => {
+export const bodyFault = (text: string): "depth" | "text" | null =>
+  !text.includes("\\u") && hasFewOpenings(text) ? null : scanForFault(text)
+
+/** Whether a text cannot nest too deep, because it opens too little. Most bodies are done with this look. */
+const hasFewOpenings = (text: string): boolean => {
+  let openings = 0
+  for (const bracket of ["{", "["]) {
+    for (let index = text.indexOf(bracket); index !== -1; index = text.indexOf(bracket, index + 1)) {
+      if (++openings > maximumBodyDepth) return false
+    }
+  }
+  return true
+}
+
+const scanForFault = (text: string): "depth" | "text" | null => {
   let depth = 0
   let inString = false
   for (let index = 0; index < text.length; index++) {
@@ -79,8 +92,8 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
 
 const checkedTexts = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<string, PublicError>>()
 
-/** The body as text, read once however often it is asked for. */
-const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> =>
+/** The body as text, checked, and read once however often it is asked for. Fails as a refusal of the body. */
+export const bodyText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> =>
   checkedTexts.get(request) ??
     request.arrayBuffer.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
@@ -99,11 +112,11 @@ const keepText = (
 }
 
 /**
- * Makes `request.text` the checked one. Endpoints decode their payload from it, after credentials were checked, so an
- * unknown caller's body is never read. Its {@link PublicError} arrives as a defect there, and the family renders it.
+ * Makes `request.text` the checked one, for what reads a body by itself: after credentials were checked, so an unknown
+ * caller's is never read. Its {@link PublicError} arrives as a defect there, and the family renders it.
  */
 export const guardBody = (request: HttpServerRequest.HttpServerRequest): void => {
-  Object.defineProperty(request, "text", { value: Effect.suspend(() => checkedText(request)) })
+  Object.defineProperty(request, "text", { value: Effect.suspend(() => bodyText(request)) })
 }
 
 const malformed = publicError("INVALID_JSON")
@@ -127,7 +140,7 @@ export const jsonBody = (
 ): Effect.Effect<Schema.Json | undefined, PublicError> => {
   if (!hasBody(request)) return Effect.undefined
   return parsedBodies.get(request) ??
-    Effect.flatMap(checkedText(request), (text) => {
+    Effect.flatMap(bodyText(request), (text) => {
       const body = parse(text)
       parsedBodies.set(request, body)
       return body

@@ -96,7 +96,7 @@ export const layer: Layer.Layer<
         const call: Call = { operation, request, query, facts }
         facts.errorForm = operation.errorForm
         fiber.setContext(handlerContext(services, context))
-        if (operation.decodesPayload && hasBody(request)) guardBody(request)
+        if (operation.readsRequestText && hasBody(request)) guardBody(request)
         return operation.caller === "merchant" ? asMerchant(call, act) : asAnybody(call, act)
       })
 

@@ -15,7 +15,7 @@ import {
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
-import type { Act, CalledEndpoint } from "../Operations.ts"
+import { type Act, type CalledEndpoint, jsonPayloadOf } from "../Operations.ts"
 import { familyOf } from "./ErrorResponses.ts"
 import { type NamedInput, readInput } from "./NamedInput.ts"
 
@@ -31,8 +31,8 @@ export interface Operation {
   readonly idempotency: "none" | "accepted" | "required"
   /** Pages and key sets take whatever their links carry. */
   readonly isOfApi: boolean
-  /** Whether `HttpApi` decodes the body: then it must be checked by then. */
-  readonly decodesPayload: boolean
+  /** Whether `HttpApi` itself reads the body, by `request.text`: JSON is read here. */
+  readonly readsRequestText: boolean
   /** Made at the first call: reading all schemas would delay the start. */
   readonly input: () => NamedInput
   /** Of plugins' own middlewares, the innermost first. */
@@ -93,7 +93,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       : undefined,
     idempotency: names.has(IdempotencyRequired.key) ? "required" : names.has(Idempotent.key) ? "accepted" : "none",
     isOfApi: endpoint.path.startsWith("/api/"),
-    decodesPayload: endpoint.payload.size > 0,
+    readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),
     checks: middlewares.filter(({ key }) => !ownMiddlewares.has(key)).map((key) => checkBehind(key, services))
   }

@@ -3,6 +3,7 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
+import { bodyText } from "../../../../runtime/http/Body.ts"
 import { errors, jsonText, RateLimiter, RequiresAllSchemes, WrappedErrors } from "../../../../runtime/Http.ts"
 import { publicError } from "../../../../schemas/Errors.ts"
 import { isUuid, pathId } from "../../../../schemas/Ids.ts"
@@ -88,7 +89,7 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
       const verify = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
         const { "x-service-signature": signature = "", "x-service-timestamp": timestamp = "" } = request.headers
         if (!isFresh(timestamp, yield* Clock.currentTimeMillis)) return yield* refuse(request)
-        const body = yield* request.text
+        const body = yield* bodyText(request)
         const message = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
         if (!isSignedBy(keys, signature, message)) return yield* refuse(request)
       })
