@@ -6,6 +6,7 @@
  */
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { getNodeValue } from "jsonc-parser"
+import { httpProcesses, maximumOnEmbedded } from "./boot/ProcessRole.ts"
 import { check, type SelectedPlugin } from "./config/Check.ts"
 import { decodeAt, isRecord } from "./config/Decode.ts"
 import { type Override, overridesIn, place, placeWithoutSchema, putAt } from "./config/Overrides.ts"
@@ -70,6 +71,9 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   const plugins = entries.map((entry) => decodeOptions(draft, entry))
   const environments = environmentsOf(draft.value)
   draft.problems.push(...check(plugins, environments))
+  if (decodedSettings._tag === "Decoded" && store !== undefined) {
+    draft.problems.push(...processProblems({ settings: decodedSettings.value, store, plugins }))
+  }
   const literals = literalSecrets(draft.value, plugins, (path) => isReferenced(draft, path))
   if (environments.includes("mainnet")) {
     draft.problems.push(...literals.map(literalProblem))
@@ -282,6 +286,21 @@ const literalProblem = (path: KeyPath): Problem => ({
   path,
   message: "a secret written out in a mainnet config: write \"${env:NAME}\" or \"${file:/path}\""
 })
+
+const processProblems = (config: LoadedConfig): ReadonlyArray<Problem> => {
+  const count = httpProcesses(config)
+  const path = ["http", "processes"]
+  const alone = config.plugins.find(({ plugin }) => plugin.needsOneProcess === true)
+  if (count > 1 && alone !== undefined) {
+    return [{ path, message: `"${alone.use}" keeps its state in one process: write 1, or remove it` }]
+  }
+  return config.store.use !== "embedded" || count <= maximumOnEmbedded ? [] : [{
+    path,
+    message:
+      `an embedded database serves ${maximumOnEmbedded} HTTP processes at most: write fewer, or use a PostgreSQL `
+      + "of your own by \"store\": { \"use\": \"postgres\" }"
+  }]
+}
 
 /** A page on the operator's own machine, without TLS, has no place where real money is. */
 const localOrigins = ({ http }: SettingsValue): ReadonlyArray<Problem> =>

@@ -205,5 +205,11 @@ const make = Effect.gen(function*() {
   return Leases.of({ hold, statuses })
 })
 
+/** For a process that does no such work: it waits for ever, and another process does it. */
+export const waitingLayer: Layer.Layer<Leases> = Layer.succeed(
+  Leases,
+  Leases.of({ hold: () => Effect.never, statuses: Effect.succeed([]) })
+)
+
 /** Leases of the table `leases`. */
 export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.effect(Leases, make)

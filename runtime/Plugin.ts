@@ -90,6 +90,11 @@ export interface Plugin<
    * Environments it may ever serve; absent: all. What moves play money says `["devnet"]` and never starts elsewhere.
    */
   readonly environments?: ReadonlyArray<Environment>
+  /**
+   * Whether it keeps state in memory that every call must see: then `http.processes` may only be 1. Absent: it keeps
+   * none.
+   */
+  readonly needsOneProcess?: boolean
   /** Decoded from the config entry before any IO; an unknown key is an error. Absent: no options. */
   readonly options?: Options
   readonly needs?: N

@@ -13,6 +13,9 @@ const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 const CallLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
 const Seconds = Schema.Finite.check(Schema.isGreaterThan(0))
 
+/** Processes that serve the public port, at most. */
+export const maximumHttpProcesses = 64
+
 /** The key may be left out of the file; the decoded value always has it. */
 const byDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
@@ -81,7 +84,19 @@ export const SettingsSchema = Schema.Struct({
        * Origins of pages, beside this service's own, that may open the merchants' websockets: `https://shop.example`.
        * Default none. Only a deployment without mainnet may list `http://localhost:<port>`.
        */
-      allowedOrigins: byDefault(Schema.Array(Origin), [])
+      allowedOrigins: byDefault(Schema.Array(Origin), []),
+      /**
+       * How many processes serve this port, 1 to 64; `auto`: one for each processor that this process may use. From 2
+       * on the first process does everything else, and rate limits are counted in the database. Default 1: one process
+       * does all.
+       */
+      processes: byDefault(
+        Schema.Union([
+          Schema.Literal("auto"),
+          Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumHttpProcesses }))
+        ]),
+        1
+      )
     }),
     {}
   ),

@@ -1,13 +1,15 @@
 /** Turns a checked config into a running service: kernel, plugins in config order, then the two ports. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
+import { Context, Effect, Layer, MutableRef, Option, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
+import { type HttpProcesses, type HttpProcessFailed, startHttpProcesses } from "./boot/HttpProcesses.ts"
 import {
   type Address,
+  checkAddress,
   connectionsPerAddress,
   idleTimeoutMillis,
   listen,
@@ -17,6 +19,8 @@ import {
 } from "./boot/Listener.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
+import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
+import { httpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
@@ -33,6 +37,8 @@ import { Settings } from "./Settings.ts"
 import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
+import { HealthReport, mergeReports } from "./telemetry/HealthReport.ts"
+import { mergeMetrics } from "./telemetry/MergedMetrics.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
 import { Webhooks } from "./Webhooks.ts"
 
@@ -60,19 +66,24 @@ export type BootError =
   | StoreError
   | DataDirectoryUnusable
   | SecretsError
+  | HttpProcessFailed
   | ListenFailed
   | PluginFailed
   | SqlError.SqlError
   | PlatformError.PlatformError
 
-/** The whole service of a config. `instanceId` is new for each process. */
-export const boot = (config: LoadedConfig, instanceId: string): Layer.Layer<ServiceInfo | StoreGuard, BootError> =>
+/** The service of a config, or one process's part of it. `instanceId` is new for each process. */
+export const boot = (
+  config: LoadedConfig,
+  instanceId: string,
+  role: ProcessRole = "whole"
+): Layer.Layer<ServiceInfo | StoreGuard, BootError> =>
   Layer.unwrap(
     Effect.gen(function*() {
       const settings = yield* resolveSettings(config, instanceId)
       yield* checkDataDirectory(settings.dataDirectory, settings.environments)
-      const below = kernel(config, settings)
-      return listeners(distinctPlugins(config.plugins)).pipe(
+      const below = kernel(config, settings, role)
+      return listeners(distinctPlugins(config.plugins), role, httpProcesses(config)).pipe(
         Layer.provideMerge(plugins(config.plugins)),
         Layer.provideMerge(below)
       ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
@@ -80,7 +91,8 @@ export const boot = (config: LoadedConfig, instanceId: string): Layer.Layer<Serv
   )
 
 /** The settings in force: what the file leaves to be computed. */
-export const resolveSettings = Effect.fnUntraced(function*({ settings }: LoadedConfig, instanceId: string) {
+export const resolveSettings = Effect.fnUntraced(function*(config: LoadedConfig, instanceId: string) {
+  const { settings } = config
   const path = yield* Path.Path
   const http = settings.http.port === 0
     ? { ...settings.http, port: yield* freePort(settings.http.host) }
@@ -88,6 +100,8 @@ export const resolveSettings = Effect.fnUntraced(function*({ settings }: LoadedC
   return Settings.of({
     ...settings,
     http,
+    // Processes of one service share its limits, as it promises.
+    limits: httpProcesses(config) === 1 ? settings.limits : { ...settings.limits, store: "postgres" },
     publicUrl: (http.publicUrl ?? `http://${printHost(http.host)}:${http.port}`).replace(/\/+$/, ""),
     dataDirectory: path.resolve(settings.data.directory),
     instanceId
@@ -131,7 +145,7 @@ const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : S
  * Opens the ports when every plugin has had its turn. Before any of it is torn down a stop closes both and ends the
  * deliveries, all at once: each may take 8 s, and `docker stop` kills after 10 s.
  */
-const listeners = (plugins: ReadonlyArray<AnyPlugin>) =>
+const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCount: number) =>
   Layer.effect(
     ServiceInfo,
     Effect.gen(function*() {
@@ -140,37 +154,90 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>) =>
       const router = yield* HttpRouter.HttpRouter
       yield* serveOwnCalls
       yield* checkDeclaredCalls(plugins)
-      yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
+      const processes = MutableRef.make<HttpProcesses | null>(null)
+      const { onServing, ...operations } = yield* operationsOf(role, processes)
+      yield* OpsRoutes.mount(
+        router,
+        settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token),
+        operations
+      )
       yield* Reference.mount(router, apisOf(plugins), settings.publicUrl)
       const stops = yield* Scope.fork(yield* Effect.scope, "parallel")
       const withOwnScope = <A, E, R>(part: Effect.Effect<A, E, R>) =>
         Effect.flatMap(Scope.fork(stops), (scope) => Scope.provide(part, scope))
-      const internal = yield* withOwnScope(openInternal(settings.rpc))
-      yield* withOwnScope(listen(router, settings.http, "http", {
-        connectionLimits: {
-          perAddress: connectionsPerAddress(settings),
-          exemptRanges: [...loopbackRanges, ...settings.http.trustProxy]
-        },
-        idleTimeoutMillis
-      }, yield* ErrorPages))
+      const internal = role === "http" ? undefined : yield* withOwnScope(openInternal(settings.rpc, operations))
+      if (role === "first") {
+        yield* checkAddress(settings.http, "http")
+        // The port as it was resolved: where the config says 0, all must have the same.
+        const environment = { TILLWIRE__HTTP__PORT: String(settings.http.port) }
+        const answers = { metrics: operations.metrics, health: operations.report }
+        MutableRef.set(processes, yield* withOwnScope(startHttpProcesses(httpCount, environment, answers)))
+      } else {
+        yield* withOwnScope(listen(router, settings.http, "http", {
+          connectionLimits: {
+            perAddress: connectionsPerAddress(settings),
+            exemptRanges: [...loopbackRanges, ...settings.http.trustProxy]
+          },
+          idleTimeoutMillis,
+          isPortShared: role === "http"
+        }, yield* ErrorPages))
+        yield* onServing
+      }
       yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
       const sockets = yield* Sockets
       // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its port open.
-      yield* Effect.addFinalizer(() => Effect.all([health.markStopping, internal.endStreams, sockets.close]))
+      yield* Effect.addFinalizer(() =>
+        Effect.all([health.markStopping, internal?.endStreams ?? Effect.void, sockets.close])
+      )
       return ServiceInfo.of({
         url: settings.publicUrl,
-        internalUrl: internal.url,
+        internalUrl: internal?.url ?? "",
         dataDirectory: settings.dataDirectory
       })
     })
   )
 
+/**
+ * Health and metrics of the whole service, whichever process is asked: the first one asks the others for their metrics,
+ * and they ask the first one for everything.
+ */
+const operationsOf = Effect.fnUntraced(
+  function*(role: ProcessRole, processes: MutableRef.MutableRef<HttpProcesses | null>) {
+    const own = yield* OpsRoutes.ownOperations
+    if (role === "whole") return { ...own, onServing: Effect.void }
+    if (role === "http") {
+      const link = yield* makeProcessLink(process as Peer, { metrics: own.metrics })
+      const report = Effect.zipWith(
+        own.report,
+        link.ask("health"),
+        (report, first) =>
+          mergeReports(report, Option.getOrNull(Option.flatMap(first, Schema.decodeUnknownOption(HealthReport))))
+      )
+      const metrics = Effect.flatMap(
+        link.ask("metrics"),
+        (text) => Option.isSome(text) ? Effect.succeed(String(text.value)) : own.metrics
+      )
+      return { report, metrics, onServing: link.announceServing }
+    }
+    const others = Effect.suspend(() => MutableRef.get(processes)?.ask("metrics") ?? Effect.succeed([]))
+    const metrics = Effect.zipWith(own.metrics, others, (text, rest) =>
+      mergeMetrics([
+        ["0", text],
+        ...rest.map(([place, answer]) => [String(place), String(answer)] as const)
+      ]))
+    return { report: own.report, metrics, onServing: Effect.void }
+  }
+)
+
 /** RPC, metrics and health on a router of their own: none of the public port's routes are there. */
-const openInternal = (address: Address & { readonly allowedHosts: ReadonlyArray<string> }) =>
+const openInternal = (
+  address: Address & { readonly allowedHosts: ReadonlyArray<string> },
+  operations: OpsRoutes.Operations
+) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
     yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
-    yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
+    yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken, operations)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
   })

@@ -7,10 +7,12 @@ import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
+import { Cause, Clock, Console, Effect, Exit, identity, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
 import { boot, resolveSettings, ServiceInfo } from "./boot.ts"
+import { placeVariable } from "./boot/HttpProcesses.ts"
 import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
+import { httpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
 import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "./Config.ts"
@@ -113,6 +115,23 @@ const logStop = Effect.gen(function*() {
   )
 })
 
+/** Which place among the processes that serve HTTP this one has; undefined: it is none of them. */
+const httpPlace = process.env[placeVariable]
+
+/**
+ * The first process has ended without a stop: with it its database and all other work, so this one ends at once. It may
+ * have ended before this one came here.
+ */
+if (httpPlace !== undefined) {
+  if (process.connected) process.once("disconnect", () => process.exit(1))
+  else process.exit(1)
+}
+
+const roleOf = (config: LoadedConfig): ProcessRole => {
+  if (httpPlace !== undefined) return "http"
+  return httpProcesses(config) === 1 ? "whole" : "first"
+}
+
 const start = (config: LoadedConfig) =>
   Effect.gen(function*() {
     yield* logStop
@@ -120,15 +139,20 @@ const start = (config: LoadedConfig) =>
     const service = Effect.gen(function*() {
       const running = yield* ServiceInfo
       const millis = (yield* Clock.currentTimeMillis) - started
-      if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
+      if (httpPlace !== undefined) yield* Effect.logInfo("an HTTP process serves", { start_ms: millis })
+      else if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
       else {yield* Effect.logInfo("ready").pipe(
           Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis })
         )}
       const guard = yield* StoreGuard
       return yield* guard.awaitLoss
     })
-    return yield* Effect.provide(service, boot(config, randomUUID()))
-  }).pipe(Effect.scoped, Effect.provide(Logs.layer(config.settings.telemetry, process.stdout.isTTY)))
+    return yield* Effect.provide(service, boot(config, randomUUID(), roleOf(config)))
+  }).pipe(
+    Effect.scoped,
+    httpPlace === undefined ? identity : Effect.annotateLogs({ http_process: Number(httpPlace) }),
+    Effect.provide(Logs.layer(config.settings.telemetry, process.stdout.isTTY))
+  )
 
 const run = (command: Command) =>
   Effect.gen(function*() {

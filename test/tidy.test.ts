@@ -89,7 +89,10 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\bprocess\.env\b/g,
     instead: "a setting: Settings, or ${env:NAME} in the config",
     within: own,
-    except: { "runtime/command.ts": "hands the environment to Config.ts" }
+    except: {
+      "runtime/command.ts": "hands the environment to Config.ts",
+      "runtime/boot/HttpProcesses.ts": "the processes that it starts have its environment"
+    }
   },
   {
     what: "async and await",

@@ -291,6 +291,7 @@ export const plugin = Plugin.make({
   name: "simulated",
   slot: "chains",
   environments: ["devnet"],
+  needsOneProcess: true,
   options: SimulatedOptions,
   layer: (options) =>
     Layer.effect(

@@ -18,6 +18,7 @@ export const plugin = Plugin.make({
   name: "simulator",
   slot: "modules",
   environments: ["devnet"],
+  needsOneProcess: true,
   needs: {
     invoices: Invoices,
     quotes: PaymentQuotes,

@@ -27,7 +27,8 @@ import { checkMaster } from "../secrets/MasterCheck.ts"
 import { Settings } from "../Settings.ts"
 import * as SignIns from "../SignIns.ts"
 import * as Sockets from "../sockets/Hub.ts"
-import { storeLayer } from "../Store.ts"
+import { type Store, type StoreError, storeLayer } from "../Store.ts"
+import * as Embedded from "../store/Embedded.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
@@ -36,6 +37,7 @@ import * as Timers from "../Timers.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
 import * as Webhooks from "../webhooks/Deliverer.ts"
 import * as DeliveryRetention from "../webhooks/Retention.ts"
+import { httpProcesses, poolShare, type ProcessRole } from "./ProcessRole.ts"
 
 /** Each plugin once, in the order it starts: a driver may be picked for several networks. */
 export const distinctPlugins = (entries: ReadonlyArray<SelectedPlugin>): ReadonlyArray<AnyPlugin> => [
@@ -50,24 +52,35 @@ export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi
  * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. In a
  * database of another master key only the runtime's tables are migrated.
  */
-const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
+const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
   Layer.effectDiscard(Effect.gen(function*() {
-    yield* migrate("runtime", runtimeMigrations)
-    yield* checkMaster
-    yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
+    // The first process did before it started this one.
+    if (role !== "http") {
+      yield* migrate("runtime", runtimeMigrations)
+      yield* checkMaster
+      yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
+    }
     yield* (yield* Health).markMigrated
   }))
 
-const storeOf = ({ settings: { environments }, store }: LoadedConfig, dataDirectory: string) =>
-  store.use === "embedded"
-    ? storeLayer("embedded", store.options, dataDirectory, environments)
-    : storeLayer("postgres", store.options, dataDirectory, environments)
+const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole): Layer.Layer<Store, StoreError> => {
+  const { settings: { environments }, store } = config
+  if (store.use === "postgres") return storeLayer("postgres", store.options, dataDirectory, environments)
+  const options = {
+    ...store.options,
+    maxConnections: poolShare(store.options.maxConnections, httpProcesses(config), Embedded.maximumConnections)
+  }
+  return role === "http"
+    ? Embedded.sharedLayer(options, dataDirectory)
+    : storeLayer("embedded", options, dataDirectory, environments)
+}
 
 /**
  * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
- * what reads tables comes after the migrations. Torn down in reverse.
+ * what reads tables comes after the migrations. Torn down in reverse. An `http` process has all of it, but does none of
+ * the work that one process does for all: it holds no lease and sends no webhook.
  */
-export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
+export const kernel = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
@@ -78,9 +91,9 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
     RpcServer.layer,
     Layer.succeed(Settings, settings)
   )
-  const state = migrations(plugins).pipe(
+  const state = migrations(plugins, role).pipe(
     Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(storeOf(config, settings.dataDirectory)),
+    Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
     Layer.provideMerge(Secrets.layer),
     Layer.provideMerge(platform)
   )
@@ -88,12 +101,16 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
     Layer.provideMerge(Commit.layer(tables, rollups)),
     Layer.provideMerge(state)
   )
-  const work = Layer.mergeAll(Webhooks.layer, DeliveryRetention.layer, EventRetention.layer).pipe(
+  const work = Layer.mergeAll(
+    Webhooks.layerWith({ sends: role !== "http" }),
+    DeliveryRetention.layer,
+    EventRetention.layer
+  ).pipe(
     Layer.provideMerge(Chains.layer),
     Layer.provideMerge(Oracle.layerWith(settings.pricing)),
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
-    Layer.provideMerge(Leases.layer),
+    Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
     Layer.provideMerge(Actors.layer),
     Layer.provideMerge(SignIns.layer),
     Layer.provideMerge(MerchantClock.layer),

@@ -2,9 +2,9 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Latch, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
-import type { HttpServerError, HttpServerResponse } from "effect/http"
+import type { HttpServerResponse } from "effect/http"
 import { Server, type ServerOptions, type ServerResponse } from "node:http"
-import type { Socket } from "node:net"
+import { createServer, type Socket } from "node:net"
 import { inRanges, prefixesOf } from "../http/Addresses.ts"
 import { answerParseErrors } from "../http/ParseErrors.ts"
 import type { ErrorPages } from "../Http.ts"
@@ -54,16 +54,25 @@ export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFail
 }
 
 /** Why listening failed, for an operator. `setting` is the key that holds the address. */
-const explain = ({ host, port }: Address, setting: string) => (error: HttpServerError.ServeError): ListenFailed => {
+const explain = ({ host, port }: Address, setting: string) => (error: { readonly cause?: unknown }): ListenFailed => {
   const code = Predicate.hasProperty(error.cause, "code") ? String(error.cause.code) : "unknown"
   const hint: Readonly<Record<string, string>> = {
     EADDRINUSE: `another process listens there: stop it, or choose another port by ${setting}.port in the config `
       + `or TILLWIRE__${setting.toUpperCase()}__PORT`,
     EACCES: "ports below 1024 need a privilege: choose a higher one, or put a proxy in front",
+    ENOTSUP: "this system cannot divide a port among processes: set http.processes to 1",
     EADDRNOTAVAIL: `this machine has no such address: correct ${setting}.host`
   }
   return new ListenFailed({ reason: `cannot listen on ${host}:${port} (${code}): ${hint[code] ?? `check ${setting}`}` })
 }
+
+/** Whether a port can be opened: for the first process, which says so before its HTTP processes would, each by itself. */
+export const checkAddress = (address: Address, setting: "http"): Effect.Effect<void, ListenFailed> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    server.once("error", (cause) => resume(Effect.fail(explain(address, setting)({ cause }))))
+    server.listen({ host: address.host, port: address.port }, () => server.close(() => resume(Effect.void)))
+  })
 
 /**
  * Leaves the connections that clients keep alone when it ends listening: on any of them somebody may be asking now.
@@ -204,6 +213,8 @@ export interface ListenerLimits {
   readonly connectionLimits?: ConnectionLimits
   /** Milliseconds without a byte in either direction after which a connection is cut. Absent: none, for RPC streams. */
   readonly idleTimeoutMillis?: number
+  /** Whether other processes of the service listen on the same address. */
+  readonly isPortShared?: boolean
 }
 
 /**
@@ -240,6 +251,7 @@ export const listen = Effect.fnUntraced(function*(
     NodeHttpServer.layerServer(make, {
       host: address.host,
       port: address.port,
+      reusePort: limits.isPortShared === true,
       disablePreemptiveShutdown: true,
       websocket: websocketOptions
     }),

@@ -102,12 +102,21 @@ const stepInto = (
 
 /** A string where the schema takes strings, else JSON. */
 const readValue = (ast: SchemaAST.AST, override: Override, path: KeyPath): Placement => {
-  if (takesString(ast)) return { _tag: "Placed", path, value: override.text }
+  if (takesText(ast, override.text)) return { _tag: "Placed", path, value: override.text }
   const parsed = parseJson(override.text)
+  if (parsed === undefined && takesString(ast)) return { _tag: "Placed", path, value: override.text }
   return parsed === undefined
     ? misplacement(override, path, "expected JSON, such as 8080, true or [\"devnet\"]")
     : { _tag: "Placed", path, value: parsed }
 }
+
+/** Whether `text` itself is a value: of any string, or of a literal that it is. */
+const takesText = (ast: SchemaAST.AST, text: string): boolean =>
+  SchemaAST.isUnion(ast)
+    ? ast.types.some((member) => takesText(member, text))
+    : SchemaAST.isLiteral(ast)
+    ? ast.literal === text
+    : takesString(ast)
 
 const takesString = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isUnion(ast)

@@ -22,7 +22,7 @@ import { databaseMessage, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
 /** The server takes 50: the pool, the lock, listeners, and an operator's tools. */
-const maximumConnections = 40
+export const maximumConnections = 40
 
 export const EmbeddedOptions = Schema.Struct({
   /** Size of the pool, 2 to 40. Default 10. */
@@ -165,6 +165,20 @@ const openStore = Effect.fnUntraced(function*(
   )
   return { sockets: first.server.sockets, guard: StoreGuard.of({ awaitLoss: Deferred.await(loss) }) }
 })
+
+/** A pool on the server that the first process of the service holds, for one of its other processes. */
+export const sharedLayer = (
+  options: EmbeddedOptions,
+  dataDirectory: string
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { directory } = yield* findSocketPaths(yield* locate(dataDirectory))
+    return Layer.merge(
+      pool({ host: directory, username: role, database: role }, directory, options.maxConnections),
+      // Without the first process this one ends, whatever its database does.
+      Layer.succeed(StoreGuard, { awaitLoss: Effect.never })
+    )
+  }))
 
 /**
  * Starts or adopts the server and holds it; torn down after everything that uses it.

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 
 /** The checks that parts of the service register, beside the database's own. */
-export const CheckName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices"])
+export const CheckName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices", "accepting"])
 export type CheckName = typeof CheckName.Type
 
 /** Something that is wrong, in a sentence for the operator: what it means and what to do. */
@@ -31,7 +31,7 @@ export const HealthReport = Schema.Struct({
      * Null while unknown.
      */
     deliveries: Schema.Struct({ ok: Schema.Boolean, oldest_due_seconds: Schema.NullOr(Schema.Int) }),
-    /** False once a stop was asked for. */
+    /** False once a stop was asked for, and while an HTTP process is missing. */
     accepting: Check,
     /** Commits are stored. */
     writes: Check,
@@ -90,6 +90,43 @@ export interface Findings {
   readonly checkFindings: ReadonlyArray<Finding & { readonly check: CheckName }>
 }
 
+/**
+ * The report of a service of several processes, as one of its HTTP processes gives it: `own` and what the `first`
+ * process says of the rest; null: it did not answer. Pure.
+ */
+export const mergeReports = (own: HealthReport, first: HealthReport | null): HealthReport => {
+  if (first === null) {
+    const message = "The first process did not answer: payments, webhooks and timers may be standing still."
+    const degraded = [...own.degraded, { check: "accepting", message }]
+    const checks = { ...own.checks, accepting: { ok: false } }
+    return { ...own, status: own.status === "ok" ? "degraded" : own.status, degraded, checks }
+  }
+  const both = (list: "unavailable" | "degraded") => [
+    ...new Map([...own[list], ...first[list]].map((problem) => [`${problem.check} ${problem.message}`, problem]))
+      .values()
+  ]
+  const isWell = (check: keyof HealthReport["checks"]) => ({ ok: own.checks[check].ok && first.checks[check].ok })
+  const unavailable = both("unavailable")
+  const degraded = both("degraded")
+  return {
+    status: unavailable.length > 0 ? "unavailable" : degraded.length > 0 ? "degraded" : "ok",
+    unavailable,
+    degraded,
+    checks: {
+      database: isWell("database"),
+      migrations: isWell("migrations"),
+      deliveries: { ...first.checks.deliveries, ...isWell("deliveries") },
+      accepting: isWell("accepting"),
+      writes: isWell("writes"),
+      networks: isWell("networks"),
+      leases: isWell("leases"),
+      transfers: isWell("transfers"),
+      timers: isWell("timers"),
+      prices: isWell("prices")
+    }
+  }
+}
+
 /** The report of `findings`. Pure. */
 export const makeReport = (
   { database, isMigrated, outboxLagSeconds, checkFindings, isStopping }: Findings
@@ -128,7 +165,7 @@ export const makeReport = (
       database: { ok: database },
       migrations: { ok: isMigrated },
       deliveries: { ok: isTimely, oldest_due_seconds: outboxLagSeconds },
-      accepting: { ok: !isStopping },
+      accepting: { ok: !isStopping && isWell("accepting").ok },
       writes: isWell("writes"),
       networks: isWell("networks"),
       leases: isWell("leases"),

@@ -7,6 +7,7 @@ import { RequestInfo } from "../Http.ts"
 import { errorResponse } from "../http/ErrorResponses.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
 import { Health, metricsPrefix } from "../Telemetry.ts"
+import type { HealthReport } from "./HealthReport.ts"
 import { initializeErrorSeries } from "./HttpMetrics.ts"
 
 const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
@@ -15,20 +16,35 @@ const uptime = Metric.gauge("process_uptime_seconds", { description: "Seconds si
 
 const noStore = { "cache-control": "no-store" }
 
-/** Prometheus text of all metrics; the ones that are measured and not counted are measured now. */
-const scrape = (startedMillis: number) =>
-  Effect.gen(function*() {
+/** What the routes answer with. */
+export interface Operations {
+  readonly report: Effect.Effect<HealthReport>
+  /** Prometheus text of all metrics. */
+  readonly metrics: Effect.Effect<string>
+}
+
+/** Report and metrics of this process alone. What is measured and not counted is measured when it is asked for. */
+export const ownOperations: Effect.Effect<Operations, never, Health> = Effect.gen(function*() {
+  const { report } = yield* Health
+  yield* initializeErrorSeries
+  const startedMillis = yield* Clock.currentTimeMillis
+  const metrics = Effect.gen(function*() {
     // The report takes the measures of the queue, once a second at most however many ask.
-    const report = yield* (yield* Health).report
-    yield* Metric.update(ready, report.status === "unavailable" ? 0 : 1)
+    const { status } = yield* report
+    yield* Metric.update(ready, status === "unavailable" ? 0 : 1)
     yield* Metric.update(memory, process.memoryUsage.rss())
     yield* Metric.update(uptime, Math.round(((yield* Clock.currentTimeMillis) - startedMillis) / 1000))
-    const body = yield* PrometheusMetrics.format({ prefix: metricsPrefix, metricNameMapper: withoutPrefix })
-    return HttpServerResponse.text(body, {
+    return yield* PrometheusMetrics.format({ prefix: metricsPrefix, metricNameMapper: withoutPrefix })
+  })
+  return { report, metrics }
+})
+
+const scrape = (metrics: Effect.Effect<string>) =>
+  Effect.map(metrics, (body) =>
+    HttpServerResponse.text(body, {
       contentType: "text/plain; version=0.0.4; charset=utf-8",
       headers: noStore
-    })
-  })
+    }))
 
 /** A module that writes the prefix itself does not get it twice. */
 const withoutPrefix = (name: string) =>
@@ -36,13 +52,11 @@ const withoutPrefix = (name: string) =>
 
 const live = HttpServerResponse.jsonUnsafe({ status: "ok" }, { headers: noStore })
 
-const readiness = Effect.gen(function*() {
-  const report = yield* (yield* Health).report
-  return HttpServerResponse.jsonUnsafe(report, {
+const readinessOf = (report: HealthReport) =>
+  HttpServerResponse.jsonUnsafe(report, {
     status: report.status === "unavailable" ? 503 : 200,
     headers: report.status === "unavailable" ? { ...noStore, "retry-after": "1" } : noStore
   })
-})
 
 /** Told to whoever asks for metrics without the operator's credential. */
 const refusal = publicError("UNAUTHORIZED", {
@@ -59,27 +73,24 @@ const unauthorized = Effect.map(
 )
 
 /**
- * Mounts the three routes. `metrics` is open (the internal port, on loopback) or behind a bearer credential; with
+ * Mounts the three routes. Metrics are open (the internal port, on loopback) or behind a bearer credential; with
  * `"closed"` it answers 401 to everyone.
  */
 export const mount = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
-  metrics: "open" | "closed" | Redacted.Redacted
+  metricsAccess: "open" | "closed" | Redacted.Redacted,
+  { metrics, report }: Operations
 ) {
-  const health = yield* Health
-  yield* initializeErrorSeries
-  const started = yield* Clock.currentTimeMillis
   const isAllowed = (header: string | undefined) =>
-    metrics === "open" || metrics !== "closed" && bearerMatches(header, metrics)
-  const provide = Effect.provideService(Health, health)
+    metricsAccess === "open" || metricsAccess !== "closed" && bearerMatches(header, metricsAccess)
   yield* router.add("GET", "/health/live", live)
-  yield* router.add("GET", "/health/ready", provide(readiness))
+  yield* router.add("GET", "/health/ready", Effect.map(report, readinessOf))
   yield* router.add(
     "GET",
     "/metrics",
     Effect.flatMap(
       HttpServerRequest.HttpServerRequest,
-      ({ headers }) => isAllowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized
+      ({ headers }) => isAllowed(headers["authorization"]) ? scrape(metrics) : unauthorized
     )
   )
 })

@@ -267,7 +267,14 @@ const targetsOf = ({ merchantId, pendingWebhooks, webhookEndpoints }: CommittedE
   return webhookEndpoints?.map((endpointId) => ({ merchantId, endpointId })) ?? [{ merchantId, endpointId: null }]
 }
 
-const make = (drainMillis: number) =>
+interface DelivererOptions {
+  /** Patience for attempts under way at a stop, in milliseconds. */
+  readonly drainMillis: number
+  /** False where another process sends: then only URLs are checked here. */
+  readonly sends: boolean
+}
+
+const make = ({ drainMillis, sends }: DelivererOptions) =>
   Effect.gen(function*() {
     yield* Effect.forEach(Object.values(attemptCounts), (series) => initializeSeries(series), { discard: true })
     const sql = yield* SqlClient.SqlClient
@@ -293,9 +300,11 @@ const make = (drainMillis: number) =>
     )
     const halt = Effect.andThen(Effect.sync(() => reschedule(deliverer, { _tag: "StopStarted" })), drain)
 
-    yield* Effect.forkScoped(withSql(keepExchanging(deliverer, oneExchange)))
-    yield* Effect.forkScoped(withSql(keepRenewing(deliverer)))
-    yield* bus.subscribe("webhooks", (events) => Effect.sync(() => wakeTargets(deliverer, events.flatMap(targetsOf))))
+    if (sends) {
+      yield* Effect.forkScoped(withSql(keepExchanging(deliverer, oneExchange)))
+      yield* Effect.forkScoped(withSql(keepRenewing(deliverer)))
+      yield* bus.subscribe("webhooks", (events) => Effect.sync(() => wakeTargets(deliverer, events.flatMap(targetsOf))))
+    }
     yield* Effect.addFinalizer(() => halt)
 
     return Webhooks.of({
@@ -311,12 +320,12 @@ const make = (drainMillis: number) =>
     })
   })
 
-/** As {@link layer}, with its own patience for attempts under way at a stop, in milliseconds. */
-export const layerWith = (options: { readonly drainMillis: number }): Layer.Layer<
+/** As {@link layer}, with options of its own. */
+export const layerWith = (options: Partial<DelivererOptions>): Layer.Layer<
   Webhooks,
   never,
   Settings | Secrets | Commit | EventBus | SqlClient.SqlClient
-> => Layer.effect(Webhooks, make(options.drainMillis))
+> => Layer.effect(Webhooks, make({ drainMillis: defaultDrainMillis, sends: true, ...options }))
 
 /** Deliveries of this instance. */
-export const layer = layerWith({ drainMillis: defaultDrainMillis })
+export const layer = layerWith({})

@@ -20,6 +20,15 @@ export const residentMegabytes = (pid: number): number => {
   return Number(kilobytes) * 1024 / 1e6
 }
 
+/** Whether a process is there and not only waits to be collected. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "latin1"))
+  } catch {
+    return false
+  }
+}
+
 /** `file` as a child, run with `spec` as its one argument, as JSON, and with no flags but `flags`. */
 const started = (file: URL, spec: object, flags: ReadonlyArray<string> = []): ChildProcess =>
   fork(file.pathname, [JSON.stringify(spec)], {

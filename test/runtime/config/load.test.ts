@@ -39,7 +39,7 @@ describe("a config", () => {
       const { plugins, settings } = yield* loading({ text: `{ "environments": ["devnet"] }` })
       assert.deepStrictEqual(settings, {
         environments: ["devnet"],
-        http: { host: "127.0.0.1", port: 8080, trustProxy: [], allowedOrigins: [] },
+        http: { host: "127.0.0.1", port: 8080, trustProxy: [], allowedOrigins: [], processes: 1 },
         rpc: { host: "127.0.0.1", port: 8081, allowedHosts: [] },
         data: { directory: ".tillwire" },
         store: { use: "embedded" },
@@ -314,7 +314,8 @@ describe("an environment variable", () => {
         port: 8000,
         publicUrl: "https://pay.example.com",
         trustProxy: [],
-        allowedOrigins: []
+        allowedOrigins: [],
+        processes: 1
       })
       assert.strictEqual(settings.data.directory, "/data")
       assert.strictEqual(settings.rpc.port, 0)

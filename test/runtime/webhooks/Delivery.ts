@@ -29,7 +29,7 @@ export const settingsOf = (
   more: { readonly retryBaseSeconds?: number; readonly environments?: ReadonlyArray<"devnet" | "mainnet"> } = {}
 ): Settings["Service"] => ({
   environments: (more.environments ?? ["devnet"]) as never,
-  http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [] },
+  http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [], processes: 1 },
   rpc: { host: "127.0.0.1", port: 0, allowedHosts: [] },
   data: { directory: "/nowhere" },
   store: { use: "embedded" },
