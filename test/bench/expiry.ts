@@ -1,19 +1,21 @@
 /** Many invoices due at once, beside the same writes by set-based SQL alone; and what readers feel of it. */
 import { Effect } from "effect"
-import { until } from "../support/Service.ts"
+import { setTimeout as pause } from "node:timers/promises"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import { median, type ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
-const due = 10_000
+const due = 20_000
 const batch = 250
 const readsPerSecond = 150
 const readers = 4
 const idleSeconds = 5
-/** The timer looks every 5 s, and the slowest run takes as long again. */
-const busySeconds = 12
+/** The timer looks every 5 s, and the slowest run takes twice as long. */
+const busySeconds = 15
+/** Between two looks whether all are expired: each is one probe of an index, so that the wait costs nothing. */
+const lookMillis = 150
 
 /** Copies of one real invoice, due at second `at`. */
 const copies = (at: string) =>
@@ -59,6 +61,14 @@ const limit = (server: DatabaseServer, database: string, dataLength: number) =>
     return done / ((performance.now() - start) / 1_000)
   })
 
+/** Waits on one connection until no invoice of this bench is due; the one that is read is due later. */
+const allExpired = (server: DatabaseServer, database: string) =>
+  onDatabase(server, database, async (client) => {
+    const text = `select exists (select from invoices
+      where due_at is not null and due_at <= extract(epoch from now())::bigint + 2) as is_waiting`
+    while ((await client.query({ name: "waiting", text })).rows[0].is_waiting) await pause(lookMillis)
+  })
+
 /** Expirations a second of the service, by the times of its events, and the p99 of readers before and meanwhile. */
 const ours = (server: DatabaseServer, deployment: Tillwire.Deployment, key: string, id: string) =>
   Effect.scoped(Effect.gen(function*() {
@@ -83,12 +93,7 @@ const ours = (server: DatabaseServer, deployment: Tillwire.Deployment, key: stri
       drive(service.pid, { ...reads, seconds: busySeconds }),
       Effect.andThen(
         query(copies("extract(epoch from now())::bigint + 1")),
-        until(
-          "all are expired",
-          query("select count(*)::int as n from invoices where status = 'expired'"),
-          ([row]) => row.n === due,
-          60_000
-        )
+        allExpired(server, deployment.database)
       )
     ], { concurrency: 2 })
     // The first flush's own time is not between the first and the last stamp.
@@ -141,7 +146,7 @@ export const expiry = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
         what: "rate against the SQL alone",
         value: median(seen.map(({ perSecond }, at) => perSecond / limits[at]!)),
         unit: "x",
-        goal: { atLeast: 0.7 }
+        goal: { atLeast: 0.8 }
       },
       {
         section,

@@ -1,8 +1,8 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
  * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
- * dependencies installed, that `create` and `page` are compared with. Names: create, events, http, expiry, list,
- * webhook, deliveries, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos,
+ * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
+ * list, webhook, deliveries, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos,
  * flood; none means all.
  */
 import { Effect } from "effect"
@@ -19,6 +19,7 @@ import { create } from "./create.ts"
 import { databaseServer } from "./Database.ts"
 import { deliveries } from "./deliveries.ts"
 import { delivery } from "./delivery.ts"
+import { eventList } from "./eventList.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { flood } from "./flood.ts"
@@ -37,6 +38,7 @@ import { webhook } from "./webhook.ts"
 const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<ReportLine>>>> = {
   create,
   events,
+  event_list: eventList,
   http,
   expiry,
   list,
