@@ -4,14 +4,20 @@
  */
 import { Clock, Effect, Layer, Schedule, Schema, Scope } from "effect"
 import { createSecureContext, rootCertificates } from "node:tls"
-import type { buildConnector, Pool } from "undici"
+import type { buildConnector } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
-import { type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
+import {
+  type DeliveryAnswer,
+  type DeliveryRequest,
+  TransportFailed,
+  UrlRefused,
+  Webhooks
+} from "../../runtime/Webhooks.ts"
 import { maximumHeaderBytes } from "./https/Answer.ts"
 import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
-import { post } from "./https/Exchange.ts"
+import { type PoolEntry, post } from "./https/Exchange.ts"
 import { proxyOf, throughProxy } from "./https/Proxy.ts"
 import { makeNameResolver } from "./https/NameResolver.ts"
 
@@ -55,12 +61,6 @@ const Options = Schema.Struct({
 
 /** Loaded with the first delivery: an idle service does without its 10 MB. */
 const loadUndici = Effect.promise(() => import("undici"))
-
-interface PoolEntry {
-  readonly pool: Pool
-  usedAt: number
-  activeRequests: number
-}
 
 const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
   Effect.gen(function*() {
@@ -153,23 +153,20 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
         if (reason !== undefined) return yield* new UrlRefused({ reason })
       })
 
-    const send = (request: DeliveryRequest) =>
-      Effect.gen(function*() {
+    const clock = yield* Clock.Clock
+    const send = (request: DeliveryRequest): Effect.Effect<DeliveryAnswer, TransportFailed> =>
+      Effect.suspend(() => {
         const verdict = checkTarget(request.url)
         if (verdict._tag === "Refused") {
-          return yield* new TransportFailed({ reason: verdict.reason, isOurFault: false, timedOut: false })
+          return Effect.fail(new TransportFailed({ reason: verdict.reason, isOurFault: false, timedOut: false }))
         }
         const { local, url } = verdict
-        const now = yield* Clock.currentTimeMillis
-        const slot = poolFor(yield* client, url, local, now)
-        slot.usedAt = now
-        slot.activeRequests++
-        return yield* Effect.ensuring(
-          post(slot.pool, url, request),
-          Effect.sync(() => {
-            slot.activeRequests--
-          })
-        )
+        return Effect.flatMap(client, (loaded) => {
+          const now = clock.currentTimeMillisUnsafe()
+          const entry = poolFor(loaded, url, local, now)
+          entry.usedAt = now
+          return post(entry, url, request)
+        })
       })
 
     yield* Clock.currentTimeMillis.pipe(

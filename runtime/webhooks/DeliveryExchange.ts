@@ -129,7 +129,8 @@ const lanesOf = (results: ReadonlyArray<DeliveryResult>, released: ReadonlyArray
 }
 
 /** Text as an element of an array: only quotes and backslashes mean something there. */
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
+const quoted = (text: string): string =>
+  text.includes("\"") || text.includes("\\") ? `"${text.replaceAll(/["\\]/g, "\\$&")}"` : `"${text}"`
 
 /** An array of which any element may be null, as PostgreSQL reads it: a driver cannot tell the type of nulls alone. */
 const nullableArray = (values: ReadonlyArray<string | number | bigint | null>): string =>

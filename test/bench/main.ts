@@ -2,8 +2,8 @@
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
  * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
  * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
- * list, webhook, deliveries, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash, delivery, chaos,
- * flood; none means all.
+ * list, webhook, deliveries, claims, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash,
+ * delivery, chaos, flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -13,6 +13,7 @@ import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
 import { chaos } from "./chaos.ts"
+import { claims } from "./claims.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
@@ -44,6 +45,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   list,
   webhook,
   deliveries,
+  claims,
   isolation,
   sockets,
   start,

@@ -20,12 +20,19 @@ const retryAfterOf = (headers: Readonly<Record<string, string | ReadonlyArray<st
   return typeof value === "string" ? value : null
 }
 
+/** The pool of an origin, and how many requests it carries. */
+export interface PoolEntry {
+  readonly pool: Pool
+  usedAt: number
+  activeRequests: number
+}
+
 /**
  * Posts and reads the answer to its end, or to the limit: then a success is none, and any other answer is cut. All of
  * it has `timeoutMillis`, from the wait for a connection to the last byte. Interrupted, the connection is cut.
  */
 export const post = (
-  pool: Pool,
+  entry: PoolEntry,
   url: URL,
   request: DeliveryRequest
 ): Effect.Effect<DeliveryAnswer, TransportFailed> =>
@@ -38,9 +45,13 @@ export const post = (
     let bytes = 0
     const bodyChunks: Array<Buffer> = []
 
-    const stop = (reason: Error): void => {
+    const end = (): void => {
       isDone = true
       clearTimeout(deadline)
+      entry.activeRequests--
+    }
+    const stop = (reason: Error): void => {
+      if (!isDone) end()
       controller?.abort(reason)
     }
     const fail = (failure: TransportFailed): void => {
@@ -50,8 +61,7 @@ export const post = (
     }
     const answer = (): void => {
       if (isDone) return
-      isDone = true
-      clearTimeout(deadline)
+      end()
       resume(Effect.succeed({ status, retryAfter, body: bytes === 0 ? "" : storableText(Buffer.concat(bodyChunks)) }))
     }
     const deadline = setTimeout(
@@ -62,7 +72,8 @@ export const post = (
       request.timeoutMillis
     )
 
-    pool.dispatch({
+    entry.activeRequests++
+    entry.pool.dispatch({
       method: "POST",
       path: `${url.pathname}${url.search}`,
       headers: request.headers,
