@@ -110,7 +110,20 @@ const inputOf = (files: ReadonlyArray<string>): Record<string, string> =>
 
 const serviceInput = { main: join(root, "runtime/main.ts"), ...inputOf(plugins) }
 
-const ownPlugins = [keepSourceUrls, builtInsByName, inAscii]
+/**
+ * `@effect/platform-node` loads undici by a file that names all its exports with `export *`. What a CommonJS package
+ * exports is only seen at run time, so of that file nothing but `default` would be left.
+ */
+const undiciItself: Plugin = {
+  name: "undici-itself",
+  resolveId(specifier, importer) {
+    return specifier === "./Undici.js" && importer?.includes("/@effect/platform-node/") === true
+      ? this.resolve("undici", importer)
+      : undefined
+  }
+}
+
+const ownPlugins = [keepSourceUrls, builtInsByName, undiciItself, inAscii]
 
 const common: BuildOptions = {
   platform: "node",

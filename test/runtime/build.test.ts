@@ -46,14 +46,16 @@ const outsidePlugin = `
   export const plugin = Plugin.make({
     name: "outside",
     slot: "prices",
-    options: Schema.Struct({ prices: Schema.Record(Schema.String, Schema.String) }),
-    layer: ({ prices }) => Layer.effectDiscard(Effect.gen(function*() {
-      yield* HttpClient.HttpClient
+    options: Schema.Struct({ url: Schema.String, prices: Schema.Record(Schema.String, Schema.String) }),
+    layer: ({ prices, url }) => Layer.effectDiscard(Effect.gen(function*() {
+      const client = yield* HttpClient.HttpClient
       const port = yield* Prices
       yield* port.register({
         name: "outside",
         environments: ["devnet"],
-        prices: (assets) => map(Effect.clockWith((clock) => clock.currentTimeMillis), (millis) =>
+        prices: (assets) => map(
+          Effect.andThen(Effect.orDie(client.get(url)), Effect.clockWith((clock) => clock.currentTimeMillis)),
+          (millis) =>
           assets.filter((asset) => asset in prices)
             .map((asset) => ({ asset, rate: prices[asset], at: Math.floor(millis / 1000) })))
       })
@@ -90,7 +92,7 @@ class Bundle extends Context.Service<Bundle, {
         config: {
           ...config,
           modules: [...config.modules, { use: "docs" }],
-          prices: [{ use: "./outside.mjs", options: { prices } }]
+          prices: [{ use: "./outside.mjs", options: { url: receiver.url("/prices"), prices } }]
         },
         environment: { NODE_OPTIONS: `--require ${join(directory, "recorder.cjs")}`, LOADED_FILES: written }
       })
@@ -119,7 +121,7 @@ layer(Bundle.layer, { excludeTestServices: true, timeout: "90 seconds" })("the b
       const others = [...loaded].filter((file) =>
         /^modules\/(?:chains\/(?!simulated)|prices\/|transports\/(?!https)|tokensources\/(?!bundled))/.test(file) ||
         /^modules\/.*\/drivers\/(?!simulated)/.test(file) ||
-        /^chunks\/(?:undici|ton-|marked|cborg|httpApi)/.test(file)
+        /^chunks\/(?:ton-|marked|cborg|httpApi)/.test(file)
       )
       assert.deepStrictEqual(others, [])
     }))
