@@ -1,28 +1,9 @@
 /** How a plugin serves the operations of its `HttpApi`: handlers, in front of which its definitions are obeyed. */
-import { Context, Effect, Layer, Schema, SchemaAST, Scope } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type HttpApi, HttpApiBuilder, type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
+import { Context, Effect, Layer, Scope } from "effect"
+import { HttpRouter, type HttpServerResponse } from "effect/http"
+import { type HttpApi, type HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import type { Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "./Http.ts"
-import { jsonBody } from "./http/Body.ts"
-
-/** An endpoint and the group it belongs to. */
-export interface CalledEndpoint {
-  readonly endpoint: HttpApiEndpoint.Top
-  readonly group: HttpApiGroup.Top
-}
-
-/** Decodes a request, runs its handler, and encodes what that answers. Fails only with defects. */
-export type Act = Effect.Effect<
-  HttpServerResponse.HttpServerResponse,
-  never,
-  HttpServerRequest.HttpServerRequest | HttpServerRequest.ParsedSearchParams | HttpRouter.RouteContext
->
-
-/** The schemas of a body that is JSON and nothing else; undefined for all other bodies, and where there is none. */
-export const jsonPayloadOf = ({ method, payload }: HttpApiEndpoint.Top): ReadonlyArray<Schema.Top> | undefined => {
-  const [only, ...others] = payload.values()
-  return only?.encoding._tag === "Json" && others.length === 0 && method !== "GET" ? only.schemas : undefined
-}
+import { type Act, actOf, type CalledEndpoint, type Handler } from "./http/Act.ts"
 
 /** What `Operations` does for the definitions that name them: they are marks, and nothing is provided for them. */
 type OwnMiddleware = Anonymous | FlatErrors | IdempotencyRequired | Idempotent | MerchantAuth | WrappedErrors
@@ -40,10 +21,7 @@ export class Operations extends Context.Service<Operations, {
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
 }>()("tillwire/runtime/Operations") {}
 
-interface Handler {
-  readonly endpoint: HttpApiEndpoint.Top
-  readonly handle: (request: never) => Effect.Effect<unknown, unknown, unknown>
-  readonly isRaw: boolean
+interface GroupHandler extends Handler {
   readonly uninterruptible: boolean
 }
 
@@ -54,7 +32,7 @@ interface HandlerOptions {
 
 /** Collects the handlers of a group, as `HttpApiBuilder.Handlers` describes it. */
 class GroupHandlers {
-  readonly handlers = new Map<string, Handler>()
+  readonly handlers = new Map<string, GroupHandler>()
   private readonly group: HttpApiGroup.Top
   constructor(group: HttpApiGroup.Top) {
     this.group = group
@@ -79,47 +57,6 @@ class GroupHandlers {
     }
     return this
   }
-}
-
-type Handle = Handler["handle"]
-
-/** `handle` for the body as it was parsed before, when the names in it were checked: it is parsed once. */
-const withJsonPayload = (handle: Handle, schemas: ReadonlyArray<Schema.Top>): Handle => {
-  const decode = Schema.decodeUnknownEffect(Schema.Union(schemas)) as (body: unknown) => Effect.Effect<
-    unknown,
-    Schema.SchemaError
-  >
-  // No body at all is null where the definition takes that.
-  const empty = schemas.some(({ ast }) => SchemaAST.isNull(SchemaAST.toEncoded(ast))) ? null : undefined
-  return (input: { readonly request: HttpServerRequest.HttpServerRequest }) =>
-    Effect.flatMapEager(jsonBody(input.request), (body) =>
-      Effect.flatMapEager(
-        HttpApiError.HttpApiSchemaError.wrap("Payload", decode(body === undefined ? empty : body)),
-        (payload) => handle({ ...input, payload } as never)
-      ))
-}
-
-/**
- * The handler between decoding and encoding, as `HttpApiBuilder` makes it of a definition without middlewares. It is
- * made without services: whatever is there when it is made would be merged into the context of every request. A raw
- * handler reads the body itself.
- */
-const actOf = (api: HttpApi.Top, group: HttpApiGroup.Top, { endpoint, handle, isRaw }: Handler): Act => {
-  const payload = jsonPayloadOf(endpoint)
-  const bare = Object.create(endpoint, {
-    middlewares: { value: new Set() },
-    ...(isRaw || payload !== undefined ? { payload: { value: new Map() } } : {})
-  }) as HttpApiEndpoint.Top
-  const groups = { [group.identifier]: { annotations: group.annotations, endpoints: { [endpoint.identifier]: bare } } }
-  const read = isRaw || payload === undefined ? handle : withJsonPayload(handle, payload)
-  return Effect.runSync(
-    HttpApiBuilder.endpoint(
-      { annotations: api.annotations, groups } as never,
-      group.identifier as never,
-      endpoint.identifier as never,
-      ((request: never) => Effect.orDie(read(request))) as never
-    ) as Effect.Effect<Act>
-  )
 }
 
 /**
@@ -153,20 +90,13 @@ export const group = <
     const group = api.groups[identifier] as unknown as HttpApiGroup.Top
     const result: unknown = build(new GroupHandlers(group) as never)
     const { handlers } = (Effect.isEffect(result) ? yield* result : result) as GroupHandlers
-    const routes = Array.from(
-      handlers.values(),
-      (handler) =>
-        HttpRouter.route(
-          handler.endpoint.method,
-          handler.endpoint.path as HttpRouter.PathInput,
-          serve(
-            { endpoint: handler.endpoint, group },
-            actOf(api as never, group, handler),
-            services as Context.Context<never>
-          ),
-          { uninterruptible: handler.uninterruptible }
-        )
-    )
+    const routes: Array<HttpRouter.Route<never, never>> = []
+    for (const handler of handlers.values()) {
+      const { endpoint, uninterruptible } = handler
+      const act = yield* actOf(api.annotations, group, handler)
+      const served = serve({ endpoint, group }, act, services as Context.Context<never>)
+      routes.push(HttpRouter.route(endpoint.method, endpoint.path as HttpRouter.PathInput, served, { uninterruptible }))
+    }
     // What `HttpApiBuilder.layer` looks for: the routes, and which endpoint each handler is of.
     return Context.makeUnsafe(new Map([[group.key, { routes, handlers }]]))
   })) as never

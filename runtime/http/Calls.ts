@@ -16,7 +16,8 @@ import {
   RequestInfo
 } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
-import { type Act, Operations } from "../Operations.ts"
+import { Operations } from "../Operations.ts"
+import type { Act } from "./Act.ts"
 import type { Secrets } from "../Secrets.ts"
 import type { Settings } from "../Settings.ts"
 import { admit } from "./Admission.ts"

@@ -2,7 +2,7 @@
 import { Context } from "effect"
 import type { ErrorCode } from "../../schemas/Errors.ts"
 import { IdempotencyRequired, Idempotent, listParameterCodes, MerchantAuth, UnknownParameters } from "../Http.ts"
-import type { CalledEndpoint } from "../Operations.ts"
+import type { CalledEndpoint } from "./Act.ts"
 import { leaf, type Shape, shapeOfSchemas } from "./KnownNames.ts"
 
 /** What a call of an endpoint may name. */

@@ -15,7 +15,7 @@ import {
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
-import { type Act, type CalledEndpoint, jsonPayloadOf } from "../Operations.ts"
+import { type Act, type CalledEndpoint, jsonPayloadOf } from "./Act.ts"
 import { familyOf } from "./ErrorResponses.ts"
 import { type NamedInput, readInput } from "./NamedInput.ts"
 
