@@ -31,7 +31,8 @@ const openStatuses = "'pending', 'delivering', 'retrying'"
 
 /**
  * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what
- * failed by its own index, of events by their key. Deliveries are looked up by their event: `|| ''` hides the endpoint
+ * failed by its own index, of events by their key (`OFFSET 0` keeps the planner from walking all of one side for each of
+ * the other). Deliveries are looked up by their event: `|| ''` hides the endpoint
  * from the planner, which without statistics read all of an endpoint's deliveries for each. A test event belongs to the
  * endpoint it was made for and to no other. Parameters: merchant, endpoint, environment (null: both), commerce only,
  * from ms, from seq, before ms, types.
@@ -50,7 +51,11 @@ const replayStatement = (onlyFailed: boolean): string => `
   ), looked_at AS (
     SELECT DISTINCT ms, seq FROM (SELECT ms, seq FROM examined ORDER BY ms, seq LIMIT ${maximumExamined}) x
   ), found AS MATERIALIZED (
-    SELECT l.ms, l.seq FROM looked_at l JOIN events e ON e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq
+    SELECT l.ms, l.seq FROM looked_at l
+    CROSS JOIN LATERAL (
+      SELECT type, environment, commerce FROM events e
+      WHERE e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq OFFSET 0
+    ) e
     CROSS JOIN LATERAL (
       SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${
   onlyFailed ? `${openStatuses}, 'succeeded'` : openStatuses

@@ -249,7 +249,8 @@ layer(served as Layer.Layer<Api | SqlClient.SqlClient | Secrets>)("idempotent re
         yield* TestClock.adjust("1 second")
       }
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* Fiber.join(pruning), 1500)
+      // The service prunes by itself as well: whichever came first, nothing old is left.
+      assert.isAtMost(yield* Fiber.join(pruning), 1500)
       assert.strictEqual((yield* sql`SELECT 1 FROM idempotency`).length, rows.length)
     }))
 })
