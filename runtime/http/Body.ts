@@ -2,6 +2,7 @@
 import { ByteSize, Effect, Result, type Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { isUtf8 } from "node:buffer"
+import { IncomingMessage } from "node:http"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
 /** Bytes of a body, at most: 256 KiB (modules/docs/reference/conventions.md#bodies). */
@@ -77,31 +78,74 @@ const unstorableText = publicError("VALIDATION_ERROR", {
 const notUtf8 = publicError("INVALID_JSON", { message: "The body is not valid UTF-8" })
 
 /** A byte order mark stays in the text, so that the JSON parser refuses it. */
-const decode = (buffer: ArrayBuffer): Effect.Effect<string, PublicError> => {
-  const bytes = Buffer.from(buffer)
+const decode = (bytes: Buffer): Effect.Effect<string, PublicError> => {
   if (!isUtf8(bytes)) return Effect.fail(notUtf8)
   const text = bytes.toString("utf8")
   const fault = bodyFault(text)
   return fault === null ? Effect.succeed(text) : Effect.fail(fault === "depth" ? tooDeep : unstorableText)
 }
 
+const endedEarly = publicError("INVALID_JSON", { message: "The body ended early" })
+
 const readFault = (error: HttpServerError.HttpServerError): PublicError =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
     ? publicError("PAYLOAD_TOO_LARGE")
-    : publicError("INVALID_JSON", { message: "The body ended early" })
+    : endedEarly
+
+/**
+ * The bytes of a body, read from Node's stream itself: every write has one, and `request.arrayBuffer` watches the stream
+ * by many more listeners and copies what it read.
+ */
+const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> =>
+  Effect.callback((resume) => {
+    const chunks: Array<Buffer> = []
+    let size = 0
+    const stop = () => {
+      source.off("data", onData).off("end", onEnd).off("error", onLoss).off("close", onLoss)
+    }
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size <= maximumBodyBytes) return
+      stop()
+      // What is still on its way is read and dropped, so that the sender comes to read the answer.
+      source.resume()
+      resume(Effect.fail(publicError("PAYLOAD_TOO_LARGE")))
+    }
+    const onEnd = () => {
+      stop()
+      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    }
+    const onLoss = () => {
+      stop()
+      resume(Effect.fail(endedEarly))
+    }
+    if (source.readableEnded || source.destroyed) return void onLoss()
+    source.on("data", onData).on("end", onEnd).on("error", onLoss).on("close", onLoss)
+    return Effect.sync(stop)
+  })
+
+/** Node's own request, unless its sender waits to be told that it may send the body. */
+const isPlainMessage = (source: object): source is IncomingMessage =>
+  source instanceof IncomingMessage && source.headers.expect === undefined
+
+const bytesOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, PublicError> =>
+  isPlainMessage(request.source)
+    ? bytesFrom(request.source)
+    : request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
+      Effect.mapBoth({ onFailure: readFault, onSuccess: (bytes) => Buffer.from(bytes) })
+    )
 
 const checkedTexts = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<string, PublicError>>()
 
 /** The body as text, checked, and read once however often it is asked for. Fails as a refusal of the body. */
 export const bodyText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> =>
   checkedTexts.get(request) ??
-    request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
-      Effect.matchEffect({
-        onFailure: (error) => keepText(request, Effect.fail(readFault(error))),
-        onSuccess: (bytes) => keepText(request, decode(bytes))
-      })
-    )
+    Effect.matchEffect(bytesOf(request), {
+      onFailure: (error) => keepText(request, Effect.fail(error)),
+      onSuccess: (bytes) => keepText(request, decode(bytes))
+    })
 
 const keepText = (
   request: HttpServerRequest.HttpServerRequest,

@@ -31,11 +31,11 @@ const openStatuses = "'pending', 'delivering', 'retrying'"
 
 /**
  * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what
- * failed by its own index, of events by their key (`OFFSET 0` keeps the planner from walking all of one side for each of
- * the other). Deliveries are looked up by their event: `|| ''` hides the endpoint
- * from the planner, which without statistics read all of an endpoint's deliveries for each. A test event belongs to the
- * endpoint it was made for and to no other. Parameters: merchant, endpoint, environment (null: both), commerce only,
- * from ms, from seq, before ms, types.
+ * failed by its own index, of events by their key. `OFFSET 0` keeps the planner from walking all of one side for each
+ * row of the other. Deliveries are looked up by their event: `|| ''` hides the endpoint from the planner, which without
+ * statistics read all of an endpoint's deliveries for each. A test event belongs to the endpoint it was made for and to
+ * no other. Parameters: merchant, endpoint, environment (null: both), commerce only, from ms, from seq, before ms,
+ * types.
  */
 const replayStatement = (onlyFailed: boolean): string => `
   WITH examined AS MATERIALIZED (${
