@@ -93,8 +93,8 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
     : endedEarly
 
 /**
- * The bytes of a body, read from Node's stream itself: every write has one, and `request.arrayBuffer` watches the stream
- * by many more listeners and copies what it read.
+ * The bytes of a body, read from Node's stream itself: every write has one, and `request.arrayBuffer` watches the
+ * stream by many more listeners and copies what it read.
  */
 const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> =>
   Effect.callback((resume) => {
