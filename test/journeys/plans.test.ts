@@ -40,8 +40,12 @@ const unchangedTables = [
 ]
   .concat(["wallet_owners", "wallet_counters", "wallet_batches", "wallet_addresses"])
 
-/** Pages that a statement may read more of: each index has one or two levels more, and a few rows lie in more pages. */
-const allowedPages = (before: number) => 4 * before + 20
+/**
+ * Pages that a statement may read more of: each index has one or two levels more, and a few rows lie in more pages. A
+ * look at the queue also passes what was delivered since the last vacuum; with a plan that had changed it read tens of
+ * thousands.
+ */
+const allowedPages = (before: number, name: string) => 4 * before + (name.includes("webhook_waiting_v1") ? 400 : 20)
 
 /** What a shop and its payors do all day: create, read, list, pay, expire; deliveries and timers come by themselves. */
 const trade = Effect.fnUntraced(function*(shop: Shop) {
@@ -114,7 +118,7 @@ const moreReads = (
 ): ReadonlyArray<string> =>
   [...after].flatMap(([name, pages]) => {
     const earlier = before.get(name)
-    return earlier === undefined || pages <= allowedPages(earlier)
+    return earlier === undefined || pages <= allowedPages(earlier, name)
       ? []
       : [`${pages} pages, ${earlier} before: ${name}`]
   })
