@@ -203,7 +203,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
  */
 const operationsOf = Effect.fnUntraced(
   function*(role: ProcessRole, processes: MutableRef.MutableRef<HttpProcesses | null>) {
-    const own = yield* OpsRoutes.ownOperations
+    const own = yield* OpsRoutes.ownAnswers
     if (role === "whole") return { ...own, onServing: Effect.void }
     if (role === "http") {
       const link = yield* makeProcessLink(process as Peer, { metrics: own.metrics })
@@ -232,7 +232,7 @@ const operationsOf = Effect.fnUntraced(
 /** RPC, metrics and health on a router of their own: none of the public port's routes are there. */
 const openInternal = (
   address: Address & { readonly allowedHosts: ReadonlyArray<string> },
-  operations: OpsRoutes.Operations
+  operations: OpsRoutes.OpsAnswers
 ) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make

@@ -69,12 +69,17 @@ export const layer: Layer.Layer<
     const answerOnce = yield* makeAnswerOnce
     const rateLimiter = yield* RateLimiter
 
+    /** `act` behind the middlewares of plugins. */
+    const checked = ({ operation: { called, checks } }: Call, act: Served): Served =>
+      checks.reduce((inner, check) => check(inner, called) as Served, act)
+
+    /** The checks of plugins stand before a kept answer too: it is given to nobody whom they refuse. */
     const asMerchant = (call: Call, act: Served): Served =>
       letMerchantIn(call, (caller: Grant) => {
         const answer = call.operation.idempotency === "none"
           ? act
           : answerOnce(call, caller, (idempotency) => withService(act, Idempotency, idempotency))
-        return withService(answer as Served, CurrentPrincipal, caller)
+        return withService(checked(call, answer as Served), CurrentPrincipal, caller)
       }) as Served
 
     const asAnybody = (call: Call, act: Served): Served => {
@@ -82,10 +87,9 @@ export const layer: Layer.Layer<
       const admission = Effect.suspend(() => admit(call))
       if (typeof caller === "object") {
         const counted = rateLimiter.address(call.request, caller.addressLimit)
-        return Effect.andThen(Effect.andThen(counted, admission), act) as Served
+        return Effect.andThen(Effect.andThen(counted, admission), checked(call, act)) as Served
       }
-      const checked = checks.length === 0 ? act : Effect.andThen(admission, act) as Served
-      return checks.reduce((inner, check) => check(inner, call.operation.called) as Served, checked)
+      return checks.length === 0 ? act : checked(call, Effect.andThen(admission, act) as Served)
     }
 
     const serve = (operation: Operation, act: Served, services: Context.Context<never>): Served =>

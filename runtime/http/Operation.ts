@@ -73,7 +73,10 @@ const checkBehind = (key: Context.Key<unknown, unknown>, services: Context.Conte
   return check
 }
 
-/** Reads a definition. `services` hold what stands behind plugins' own middlewares. */
+/**
+ * Reads a definition. `services` hold what stands behind plugins' own middlewares. Throws for one whose keys would count
+ * for nobody: answers are kept for a merchant.
+ */
 export const readOperation = (called: CalledEndpoint, services: Context.Context<never>): Operation => {
   const { endpoint, group } = called
   const middlewares = [...endpoint.middlewares] as unknown as ReadonlyArray<Context.Key<unknown, unknown>>
@@ -81,6 +84,14 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
   const parameterCodes = {
     ...Context.get(group.annotations, ParameterCodes),
     ...Context.get(endpoint.annotations, ParameterCodes)
+  }
+  const idempotency = names.has(IdempotencyRequired.key)
+    ? "required"
+    : names.has(Idempotent.key)
+    ? "accepted"
+    : "none"
+  if (idempotency !== "none" && !names.has(MerchantAuth.key)) {
+    throw new Error(`${endpoint.method} ${endpoint.path} takes idempotency keys and needs MerchantAuth for them`)
   }
   let input: NamedInput | undefined
   return {
@@ -91,7 +102,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       : names.has(Anonymous.key)
       ? { addressLimit: addressLimitOf(called) }
       : undefined,
-    idempotency: names.has(IdempotencyRequired.key) ? "required" : names.has(Idempotent.key) ? "accepted" : "none",
+    idempotency,
     isOfApi: endpoint.path.startsWith("/api/"),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),

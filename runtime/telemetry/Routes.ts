@@ -17,14 +17,14 @@ const uptime = Metric.gauge("process_uptime_seconds", { description: "Seconds si
 const noStore = { "cache-control": "no-store" }
 
 /** What the routes answer with. */
-export interface Operations {
+export interface OpsAnswers {
   readonly report: Effect.Effect<HealthReport>
   /** Prometheus text of all metrics. */
   readonly metrics: Effect.Effect<string>
 }
 
 /** Report and metrics of this process alone. What is measured and not counted is measured when it is asked for. */
-export const ownOperations: Effect.Effect<Operations, never, Health> = Effect.gen(function*() {
+export const ownAnswers: Effect.Effect<OpsAnswers, never, Health> = Effect.gen(function*() {
   const { report } = yield* Health
   yield* initializeErrorSeries
   const startedMillis = yield* Clock.currentTimeMillis
@@ -79,7 +79,7 @@ const unauthorized = Effect.map(
 export const mount = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
   metricsAccess: "open" | "closed" | Redacted.Redacted,
-  { metrics, report }: Operations
+  { metrics, report }: OpsAnswers
 ) {
   const isAllowed = (header: string | undefined) =>
     metricsAccess === "open" || metricsAccess !== "closed" && bearerMatches(header, metricsAccess)
