@@ -74,8 +74,8 @@ const checkBehind = (key: Context.Key<unknown, unknown>, services: Context.Conte
 }
 
 /**
- * Reads a definition. `services` hold what stands behind plugins' own middlewares. Throws for one whose keys would count
- * for nobody: answers are kept for a merchant.
+ * Reads a definition. `services` hold what stands behind plugins' own middlewares. Throws for one that takes
+ * idempotency keys and asks for no merchant: answers are kept for one.
  */
 export const readOperation = (called: CalledEndpoint, services: Context.Context<never>): Operation => {
   const { endpoint, group } = called
