@@ -322,6 +322,15 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
   provides: Idempotency
 }>()("tillwire/runtime/Http/IdempotencyRequired") {}
 
+/**
+ * Marks an endpoint whose handler changes nothing but by one commit, which carries the reply of {@link Idempotency}: no
+ * counter, no quote, no call to another service before it. Such a call is made without a look for a kept answer: the
+ * commit itself finds the repeat and writes nothing, and a call that is refused is looked for then.
+ */
+export const ActsByOneCommit = Context.Reference<boolean>("tillwire/runtime/Http/ActsByOneCommit", {
+  defaultValue: () => false
+})
+
 /** Tells that a credential ended, to what was opened by it and is still open. */
 export class Revocations extends Context.Service<Revocations, {
   /** The owner of the ids that begin with `<kind>_`: answers those that are still good. */

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
+  ActsByOneCommit,
   errors,
   FlatErrors,
   IdempotencyRequired,
@@ -330,6 +331,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     )
   })
     .middleware(IdempotencyRequired)
+    .annotate(ActsByOneCommit, true)
     .annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "Create an invoice",
       description: "Asks for `amount` (integer usd_millis) or `amount_usd` (dollars, at most 3 decimals), $0.01 to " +

@@ -13,6 +13,7 @@ import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, publicErrorOf } from "./ErrorResponses.ts"
 import type { Call } from "./Operation.ts"
 import { boundPath } from "./Paths.ts"
+import { makeRecentNames } from "./RecentNames.ts"
 import { makeFind, prunePeriodically, readReply, type ReplyRow, type StoredReply } from "./Replies.ts"
 import { initializeSeries } from "../Telemetry.ts"
 
@@ -73,6 +74,10 @@ const replayedBy = (cause: Cause.Cause<unknown>): IdempotentReplay | undefined =
   return error instanceof IdempotentReplay ? error : undefined
 }
 
+/** Not where the database does not answer: it would be asked, and waited for, a second time. */
+const canBeLookedFor = (cause: Cause.Cause<unknown>): boolean =>
+  !Cause.hasInterruptsOnly(cause) && publicErrorOf(cause)?.status !== 503
+
 /** A request that sent no key: its commits carry no reply. */
 export const withoutKey: typeof Idempotency.Service = { key: null, reply: () => undefined }
 
@@ -110,6 +115,7 @@ const make = Effect.gen(function*() {
   const context = { secrets, renderers: yield* ReplyRenderers }
   const find = yield* makeFind
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
+  const wasMet = makeRecentNames()
 
   const replyWrite = (
     { principal, scope }: Keyed,
@@ -158,8 +164,30 @@ const make = Effect.gen(function*() {
       )
     })
 
-  /** Runs the handler, which may carry the reply in its own commit. */
-  const run = (act: ActOnce, keyed: Keyed): Effect.Effect<Outcome, unknown> => {
+  /** The answer that is kept for a call, or null. */
+  const findKept = (keyed: Keyed) =>
+    Effect.flatMap(
+      find({
+        merchantId: keyed.principal.merchantId,
+        environment: keyed.principal.environment,
+        scope: keyed.scope
+      }),
+      (found) => found === null ? Effect.succeed(null) : answerStored(found, keyed)
+    )
+
+  /** What a refusal comes to: kept where it was decided by running the handler. */
+  const refusal = (keyed: Keyed, cause: Cause.Cause<unknown>, carried: StoredReply | undefined) => {
+    const error = publicErrorOf(cause)
+    if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
+    const { errorForm, requestId } = keyed.call.facts
+    return keep(keyed, errorResponse(error, errorForm.family, requestId), carried)
+  }
+
+  /**
+   * Runs the handler, which may carry the reply in its own commit. A call that `mayBeRepeat` is looked for when it is
+   * refused: what it did the first time may be why.
+   */
+  const run = (act: ActOnce, keyed: Keyed, mayBeRepeat: boolean): Effect.Effect<Outcome, unknown> => {
     let carried: StoredReply | undefined
     const reply = (status: number, body: string, reference?: string): ReplyWrite => {
       carried = { fingerprint: keyed.fingerprint, status, body }
@@ -171,24 +199,28 @@ const make = Effect.gen(function*() {
         onFailure: (cause): Effect.Effect<Outcome, unknown> => {
           const replayed = replayedBy(cause)
           if (replayed !== undefined) return answerStored(replayed, keyed)
-          const error = publicErrorOf(cause)
-          if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
-          const { errorForm, requestId } = keyed.call.facts
-          return keep(keyed, errorResponse(error, errorForm.family, requestId), carried)
+          if (!mayBeRepeat || !canBeLookedFor(cause)) return refusal(keyed, cause, carried)
+          return Effect.flatMap(
+            findKept(keyed),
+            (outcome) => outcome === null ? refusal(keyed, cause, carried) : Effect.succeed(outcome)
+          )
         }
       })
     )
   }
 
-  const lead = (act: ActOnce, keyed: Keyed): Effect.Effect<Outcome, unknown> =>
-    Effect.flatMap(
-      find({
-        merchantId: keyed.principal.merchantId,
-        environment: keyed.principal.environment,
-        scope: keyed.scope
-      }),
-      (found) => found === null ? run(act, keyed) : answerStored(found, keyed)
+  /**
+   * A call is looked for before it is run. One that acts by one commit is not, unless its key was met a short time ago:
+   * each repeat that only the commit finds makes the whole batch be written again.
+   */
+  const lead = (act: ActOnce, keyed: Keyed, slot: string): Effect.Effect<Outcome, unknown> => {
+    const { actsByOneCommit } = keyed.call.operation
+    if (actsByOneCommit && !wasMet(slot)) return run(act, keyed, true)
+    return Effect.flatMap(
+      findKept(keyed),
+      (outcome) => outcome === null ? run(act, keyed, false) : Effect.succeed(outcome)
     )
+  }
 
   /** One request per key at a time; the others get its reply, or their turn when it left none. */
   const once = (
@@ -202,7 +234,7 @@ const make = Effect.gen(function*() {
     if (first === undefined) {
       const mine = Deferred.makeUnsafe<StoredReply | null>()
       underWay.set(slot, mine)
-      return lead(act, keyed).pipe(
+      return lead(act, keyed, slot).pipe(
         Effect.onExit((exit) =>
           Effect.sync(() => {
             underWay.delete(slot)

@@ -3,6 +3,7 @@ import { Context } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import {
+  ActsByOneCommit,
   type AddressLimit,
   AddressLimitOf,
   Anonymous,
@@ -29,6 +30,7 @@ export interface Operation {
   /** Who may call: somebody of a merchant, or anybody within a limit for addresses; undefined: it is not asked here. */
   readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
   readonly idempotency: "none" | "accepted" | "required"
+  readonly actsByOneCommit: boolean
   /** Pages and key sets take whatever their links carry. */
   readonly isOfApi: boolean
   /** Whether `HttpApi` itself reads the body, by `request.text`: JSON is read here. */
@@ -103,6 +105,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       ? { addressLimit: addressLimitOf(called) }
       : undefined,
     idempotency,
+    actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
     isOfApi: endpoint.path.startsWith("/api/"),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),
