@@ -28,20 +28,26 @@ const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelea
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/**
- * A new deployment on an empty database, or on a copy of one; receivers are trusted with the tests' own certificate.
- */
+/** What a deployment has beside its database. */
+export interface DeployOptions {
+  /** Trusted with the tests' own certificate; default: none. */
+  readonly receivers?: ReadonlyArray<string>
+  /** A database to start with a copy of; default: an empty one. */
+  readonly template?: string
+  /** Default: `base`, simulated. */
+  readonly chains?: Parameters<typeof configOf>[0]["chains"]
+}
+
 export const deploy = (
   server: DatabaseServer,
   database: string,
-  receivers: ReadonlyArray<string> = [],
-  template?: string
+  { chains, receivers = [], template }: DeployOptions = {}
 ): Effect.Effect<Deployment, never, Scope.Scope> =>
   Effect.gen(function*() {
     yield* createDatabase(server, database, template)
     const config = configOf({
       database: urlOf(server, database),
-      chains: [{ use: "simulated", options: { networks: ["base"] } }],
+      chains: chains ?? [{ use: "simulated", options: { networks: ["base"] } }],
       receivers
     })
     return {

@@ -84,7 +84,7 @@ const measure = (server: DatabaseServer, database: string, full: number) =>
 
 export const claims = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
-    const origin = yield* Tillwire.deploy(server, "claims", ["localhost:9"])
+    const origin = yield* Tillwire.deploy(server, "claims", { receivers: ["localhost:9"] })
     yield* Tillwire.prepare(origin, (service, key) =>
       Effect.gen(function*() {
         const headers = { "x-api-key": key, "idempotency-key": "claims" }
@@ -103,7 +103,7 @@ export const claims = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     for (let round = 1; round <= rounds; round++) {
       const at = yield* Effect.forEach([few, many], (full) =>
         Effect.gen(function*() {
-          const deployment = yield* Tillwire.deploy(server, `claims_${round}_${full}`, [], "claims")
+          const deployment = yield* Tillwire.deploy(server, `claims_${round}_${full}`, { template: "claims" })
           return yield* measure(server, deployment.database, full)
         }))
       seen.push({ few: at[0]!, many: at[1]! })

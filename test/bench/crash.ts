@@ -14,7 +14,7 @@ const callers = 8
 export const crash = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = yield* makeReceiver()
-    const deployment = yield* Tillwire.deploy(server, "crash_till", [receiver.host])
+    const deployment = yield* Tillwire.deploy(server, "crash_till", { receivers: [receiver.host] })
     const ports = { http: yield* freePort, rpc: yield* freePort }
     const report = yield* killed({
       start: startService({ directory: deployment.directory, config: deployment.config, ports }),

@@ -21,7 +21,7 @@ const section = "create"
 
 /** Callers of the cold requests, and of the warm ones: the first are few enough for a small shop's worst minute. */
 const coldCallers = 64
-const callers = 256
+export const callers = 256
 
 /** Requests of a fresh process after which its CPU is reported; of the transaction twin the first two. */
 const coldRequests = [500, 2_000, 8_000] as const
@@ -83,7 +83,8 @@ commit;
 /** What a comparison with it must be read with. */
 const pgbenchNote = "leaves out: it writes no sums and an untoasted reply, and looks up a key that is not there"
 
-const createLoad = (port: number, keys: ReadonlyArray<string>) => ({
+/** Creates as fast as they are answered, each with a key of its own, until the seconds are over. */
+export const createLoad = (port: number, keys: ReadonlyArray<string>) => ({
   port,
   callers,
   seconds,
@@ -174,7 +175,7 @@ const deployShops = (
   { program, receiver }: { readonly program?: string | undefined; readonly receiver?: string }
 ): Effect.Effect<Shops, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const deployed = yield* Tillwire.deploy(server, database, receiver === undefined ? [] : [receiver])
+    const deployed = yield* Tillwire.deploy(server, database, receiver === undefined ? {} : { receivers: [receiver] })
     const deployment = program === undefined ? deployed : { ...deployed, program }
     const merchants = yield* Tillwire.prepare(deployment, (service) => makeShops(service, receiver))
     yield* onDatabase(server, database, async (client) => {

@@ -187,7 +187,7 @@ const copies = `
 /** A database with endpoints and events, and nothing queued; answers the text of such an event. */
 const prepare = (server: DatabaseServer, database: string, sink: Sink) =>
   Effect.gen(function*() {
-    const deployment = yield* Tillwire.deploy(server, database, [sink.host])
+    const deployment = yield* Tillwire.deploy(server, database, { receivers: [sink.host] })
     const made = yield* Tillwire.prepare(deployment, (service) =>
       Effect.gen(function*() {
         const merchants = yield* makeMerchants(service, merchantCount)
@@ -214,7 +214,7 @@ const prepare = (server: DatabaseServer, database: string, sink: Sink) =>
 
 const startTillwire = (server: DatabaseServer, name: string, sink: Sink) =>
   Effect.gen(function*() {
-    const deployment = yield* Tillwire.deploy(server, name, [sink.host], "deliveries_till")
+    const deployment = yield* Tillwire.deploy(server, name, { receivers: [sink.host], template: "deliveries_till" })
     const { pid }: Service = yield* Tillwire.start(deployment)
     const queue = (count: number) =>
       onDatabase(server, name, (client) =>

@@ -76,7 +76,7 @@ const measure = (sink: Sink, deployment: Tillwire.Deployment, keys: ReadonlyArra
 export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
-    const alone = yield* Tillwire.deploy(server, "isolation_alone", [sink.host])
+    const alone = yield* Tillwire.deploy(server, "isolation_alone", { receivers: [sink.host] })
     const { ids, keys } = yield* Tillwire.prepare(alone, (service) =>
       Effect.gen(function*() {
         const merchants = yield* Tillwire.makeShops(service, healthy, (n) => sink.url(`/hook/${n}`))
@@ -87,7 +87,10 @@ export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<Re
         })
         return { ids: others.map(({ id }) => id), keys: merchants.map(({ key }) => key) }
       }))
-    const beside = yield* Tillwire.deploy(server, "isolation_beside", [sink.host], "isolation_alone")
+    const beside = yield* Tillwire.deploy(server, "isolation_beside", {
+      receivers: [sink.host],
+      template: "isolation_alone"
+    })
     yield* onDead(server, beside.database, ids, queue)
     // As in service for long: a database that knows its tables.
     for (const { database } of [alone, beside]) {

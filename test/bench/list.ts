@@ -18,6 +18,9 @@ export const spanSeconds = 100 * 86_400
 
 const warmUpRequests = 1_600
 const turns = 3
+/** An answer over the many rows that takes less is quick enough, however quick the same over the few is. */
+const quickMillis = 5
+const mostTimes = 1.5
 const seconds = 0.3
 
 /**
@@ -171,13 +174,27 @@ export const list = ({ progress, rounds, server }: Bench): Effect.Effect<Readonl
       const worst = Math.max(...asked.map(([name]) => times(found.at(-1)!, name)))
       progress(`list ${round}/${rounds}: at most ${worst.toFixed(2)} times slower over ${sizes.many} rows`)
     }
-    const p50 = (name: string, size: Size) => median(found.map((round) => round.get(name)![size])).toFixed(2)
-    return asked.map(([name]): ReportLine => ({
-      section: "list",
-      what: `${sizes.many} rows against ${sizes.few}: ${name}`,
-      value: median(found.map((round) => times(round, name))),
-      unit: "x",
-      goal: { atMost: 1.5 },
-      note: `p50 ${p50(name, "few")} ms, ${p50(name, "many")} ms`
-    }))
+    const p50 = (name: string, size: Size) => median(found.map((round) => round.get(name)![size]))
+    return asked.map(([name]): ReportLine => {
+      const few = p50(name, "few").toFixed(2)
+      const many = p50(name, "many")
+      const slower = median(found.map((round) => times(round, name)))
+      return many < quickMillis
+        ? {
+          section: "list",
+          what: `over ${sizes.many} rows: ${name}`,
+          value: many,
+          unit: "ms",
+          goal: { atMost: quickMillis },
+          note: `p50; ${slower.toFixed(2)} times that over ${sizes.few} rows, ${few} ms`
+        }
+        : {
+          section: "list",
+          what: `${sizes.many} rows against ${sizes.few}: ${name}`,
+          value: slower,
+          unit: "x",
+          goal: { atMost: mostTimes },
+          note: `p50 ${few} ms, ${many.toFixed(2)} ms`
+        }
+    })
   }))

@@ -2,8 +2,8 @@
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
  * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
  * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
- * list, webhook, deliveries, claims, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash,
- * delivery, chaos, flood; none means all.
+ * list, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce,
+ * crash, delivery, chaos, flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -30,6 +30,7 @@ import { list } from "./list.ts"
 import { type ReportLine, table } from "./Report.ts"
 import { page } from "./page.ts"
 import { signin } from "./signin.ts"
+import { processes } from "./processes.ts"
 import { quotes } from "./quotes.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
@@ -46,6 +47,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   webhook,
   deliveries,
   claims,
+  processes,
   isolation,
   sockets,
   start,

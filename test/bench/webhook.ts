@@ -27,7 +27,7 @@ const callers = 64
 const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = yield* makeReceiver()
-    const deployment = yield* Tillwire.deploy(server, "webhook_till", [receiver.host])
+    const deployment = yield* Tillwire.deploy(server, "webhook_till", { receivers: [receiver.host] })
     const key = yield* Tillwire.prepare(deployment, (service, key) =>
       Effect.as(
         service.call("/api/v1/webhooks", {
@@ -72,7 +72,7 @@ const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<
 const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
-    const deployment = yield* Tillwire.deploy(server, "webhook_load", [sink.host])
+    const deployment = yield* Tillwire.deploy(server, "webhook_load", { receivers: [sink.host] })
     const merchants = yield* Tillwire.prepare(
       deployment,
       (service) => Tillwire.makeShops(service, shops, (n) => sink.url(`/hook/${n}`))
