@@ -72,6 +72,42 @@ const build = (
   )
 }
 
+/** What a handler is given. */
+interface Input extends Record<string, unknown> {
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+/** A part of a request that a handler is given, by the name it is given by. */
+interface Part {
+  readonly name: string
+  readonly read: (
+    request: HttpServerRequest.HttpServerRequest,
+    context: Context.Context<never>
+  ) => Effect.Effect<unknown, unknown>
+}
+
+/** The parts that an endpoint has schemas for, in the order in which they are judged. */
+const partsOf = ({ endpoint, isRaw }: Handler): ReadonlyArray<Part> => {
+  const params = decoderOf(endpoint.params)
+  const headers = decoderOf(endpoint.headers)
+  const query = endpoint.query && decoderOf(Schema.toCodecArrayFromSingle(endpoint.query))
+  const payload = isRaw ? undefined : jsonPayloadOf(endpoint)
+  const parts: Array<Part> = []
+  if (params) {
+    const read: Part["read"] = (_, context) =>
+      wrap("Params", params(Context.getUnsafe(context, HttpRouter.RouteContext).params))
+    parts.push({ name: "params", read })
+  }
+  if (headers) parts.push({ name: "headers", read: (request) => wrap("Headers", headers(request.headers)) })
+  if (query) {
+    const read: Part["read"] = (_, context) =>
+      wrap("Query", query(Context.getUnsafe(context, HttpServerRequest.ParsedSearchParams)))
+    parts.push({ name: "query", read })
+  }
+  if (payload) parts.push({ name: "payload", read: makeReadPayload(payload) })
+  return parts
+}
+
 /** The value that an answer is encoded from. */
 const AnswerValue = Context.Reference<unknown>("tillwire/runtime/http/Act/AnswerValue", {
   defaultValue: () => undefined
@@ -104,24 +140,22 @@ export const actOf = Effect.fnUntraced(function*(
   }
   const nothingRead = { params: undefined, query: undefined, headers: undefined, payload: new Map() }
   const encode = yield* build(annotations, called, nothingRead, () => Effect.service(AnswerValue))
-  const readParams = decoderOf(endpoint.params)
-  const readHeaders = decoderOf(endpoint.headers)
-  const readQuery = endpoint.query && decoderOf(Schema.toCodecArrayFromSingle(endpoint.query))
-  const payload = isRaw ? undefined : jsonPayloadOf(endpoint)
-  const readPayload = payload && makeReadPayload(payload)
-  return Effect.orDie(Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const input: Record<string, unknown> = { request, endpoint, group }
-    if (readParams) {
-      const { params } = yield* HttpRouter.RouteContext
-      input["params"] = yield* wrap("Params", readParams(params))
-    }
-    if (readHeaders) input["headers"] = yield* wrap("Headers", readHeaders(request.headers))
-    if (readQuery) input["query"] = yield* wrap("Query", readQuery(yield* HttpServerRequest.ParsedSearchParams))
-    if (readPayload) input["payload"] = yield* readPayload(request)
-    const answer = yield* handle(input as never)
-    return HttpServerResponse.isHttpServerResponse(answer)
-      ? answer
-      : yield* Effect.provideService(encode, AnswerValue, answer)
+  const parts = partsOf(handler)
+  const answerOf = (answer: unknown) =>
+    HttpServerResponse.isHttpServerResponse(answer)
+      ? Effect.succeed(answer)
+      : Effect.provideService(encode, AnswerValue, answer)
+  /** Reads the parts from the one at `index` on, then acts. What a schema decodes at once takes no step of a fiber. */
+  const readFrom = (index: number, input: Input, context: Context.Context<never>): Effect.Effect<unknown, unknown> => {
+    const part = parts[index]
+    if (part === undefined) return Effect.flatMap(handle(input as never), answerOf) as Effect.Effect<unknown, unknown>
+    return Effect.flatMapEager(part.read(input.request, context), (value) => {
+      input[part.name] = value
+      return readFrom(index + 1, input, context)
+    })
+  }
+  return Effect.orDie(Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    return readFrom(0, { request, endpoint, group }, fiber.context)
   })) as Act
 })

@@ -2,7 +2,7 @@
  * Who is calling: credentials of headers, checked by whoever owns them
  * (modules/docs/reference/authentication.md#which-credential-counts).
  */
-import { Clock, Deferred, Effect, Layer, Scope } from "effect"
+import { Deferred, Effect, Layer, Scope } from "effect"
 import type { Headers, HttpServerRequest } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -71,7 +71,8 @@ const makeCredentialCache = <E>(
   }
 
   return <E2 = never>(text: string, admit?: Effect.Effect<void, E2>): Effect.Effect<Grant | null, E | E2> =>
-    Effect.flatMap(Clock.currentTimeMillis, (nowMillis): Effect.Effect<Grant | null, E | E2> => {
+    Effect.clockWith((clock): Effect.Effect<Grant | null, E | E2> => {
+      const nowMillis = clock.currentTimeMillisUnsafe()
       const hit = entries.get(text)
       if (hit !== undefined && nowMillis < hit.untilMillis) return Effect.succeed(hit.grant)
       const grant = Effect.suspend(() => lookUp(text, nowMillis))

@@ -94,35 +94,34 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
 
 /**
  * The bytes of a body, read from Node's stream itself: every write has one, and `request.arrayBuffer` watches the
- * stream by many more listeners and copies what it read.
+ * stream by many more listeners and copies what it read. The listeners stay when the body is no longer wanted: then
+ * what is still on its way is read and dropped, so that the sender comes to read the answer.
  */
 const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> =>
   Effect.callback((resume) => {
-    const chunks: Array<Buffer> = []
+    let chunks: Array<Buffer> = []
     let size = 0
-    const stop = () => {
-      source.off("data", onData).off("end", onEnd).off("error", onLoss).off("close", onLoss)
+    let isDone = false
+    const finish = (result: Effect.Effect<Buffer, PublicError>) => {
+      if (isDone) return
+      isDone = true
+      chunks = []
+      resume(result)
     }
-    const onData = (chunk: Buffer) => {
+    if (source.readableEnded || source.destroyed) return finish(Effect.fail(endedEarly))
+    source.on("data", (chunk: Buffer) => {
+      if (isDone) return
       size += chunk.length
       chunks.push(chunk)
-      if (size <= maximumBodyBytes) return
-      stop()
-      // What is still on its way is read and dropped, so that the sender comes to read the answer.
-      source.resume()
-      resume(Effect.fail(publicError("PAYLOAD_TOO_LARGE")))
-    }
-    const onEnd = () => {
-      stop()
-      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    }
-    const onLoss = () => {
-      stop()
-      resume(Effect.fail(endedEarly))
-    }
-    if (source.readableEnded || source.destroyed) return void onLoss()
-    source.on("data", onData).on("end", onEnd).on("error", onLoss).on("close", onLoss)
-    return Effect.sync(stop)
+      if (size > maximumBodyBytes) finish(Effect.fail(publicError("PAYLOAD_TOO_LARGE")))
+    })
+    source.on("end", () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
+    // A stream that breaks closes without an end; without a listener for it, Node drops its error.
+    source.on("close", () => finish(Effect.fail(endedEarly)))
+    return Effect.sync(() => {
+      isDone = true
+      chunks = []
+    })
   })
 
 /** Node's own request, unless its sender waits to be told that it may send the body. */
@@ -137,21 +136,26 @@ const bytesOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Bu
       Effect.mapBoth({ onFailure: readFault, onSuccess: (bytes) => Buffer.from(bytes) })
     )
 
-const checkedTexts = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<string, PublicError>>()
+/** What was read of a request's body, kept with the request: a field costs less than a place in a WeakMap. */
+const bodyRead = Symbol("tillwire/runtime/http/Body/bodyRead")
+
+interface BodyRead {
+  readonly text: Effect.Effect<string, PublicError>
+  json: Effect.Effect<Schema.Json | undefined, PublicError> | undefined
+}
+
+type RequestRead = HttpServerRequest.HttpServerRequest & { [bodyRead]?: BodyRead }
 
 /** The body as text, checked, and read once however often it is asked for. Fails as a refusal of the body. */
 export const bodyText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> =>
-  checkedTexts.get(request) ??
+  (request as RequestRead)[bodyRead]?.text ??
     Effect.matchEffect(bytesOf(request), {
       onFailure: (error) => keepText(request, Effect.fail(error)),
       onSuccess: (bytes) => keepText(request, decode(bytes))
     })
 
-const keepText = (
-  request: HttpServerRequest.HttpServerRequest,
-  text: Effect.Effect<string, PublicError>
-): Effect.Effect<string, PublicError> => {
-  checkedTexts.set(request, text)
+const keepText = (request: RequestRead, text: BodyRead["text"]): BodyRead["text"] => {
+  request[bodyRead] = { text, json: undefined }
   return text
 }
 
@@ -170,11 +174,6 @@ const parse = (text: string): Effect.Effect<Schema.Json | undefined, PublicError
     ? Effect.undefined
     : Effect.fromResult(Result.try({ try: () => JSON.parse(text) as Schema.Json, catch: () => malformed }))
 
-const parsedBodies = new WeakMap<
-  HttpServerRequest.HttpServerRequest,
-  Effect.Effect<Schema.Json | undefined, PublicError>
->()
-
 /**
  * The body as JSON, parsed once for all that ask; undefined where it is empty. Fails with `INVALID_JSON`, and as the
  * checked text does.
@@ -183,11 +182,12 @@ export const jsonBody = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<Schema.Json | undefined, PublicError> => {
   if (!hasBody(request)) return Effect.undefined
-  return parsedBodies.get(request) ??
-    Effect.flatMap(bodyText(request), (text) => {
-      const body = parse(text)
-      parsedBodies.set(request, body)
-      return body
+  return (request as RequestRead)[bodyRead]?.json ??
+    Effect.flatMapEager(bodyText(request), (text) => {
+      const json = parse(text)
+      const read = (request as RequestRead)[bodyRead]
+      if (read !== undefined) read.json = json
+      return json
     })
 }
 

@@ -142,25 +142,28 @@ export interface PassContext {
   readonly timeLimit: TimeLimit
 }
 
-/** The headers every response carries. */
+const headersPrototype = Object.getPrototypeOf(Headers.empty)
+
+/**
+ * The response with the headers every response carries. Each is added once to one object: `setHeaders` makes three, and
+ * looks at the case of every name.
+ */
 const withCommonHeaders = (
   response: Response,
   request: HttpServerRequest.HttpServerRequest,
   facts: RequestFacts,
   knownPath: () => KnownPath | undefined
 ): Response => {
-  const headers: Record<string, string> = {
-    ...facts.answerHeaders,
-    ...versionHeaders(facts.apiVersion),
-    "x-content-type-options": "nosniff",
-    "x-request-id": facts.requestId
-  }
-  if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
+  const headers: Record<string, string> = Object.create(headersPrototype)
+  Object.assign(headers, response.headers, facts.answerHeaders, versionHeaders(facts.apiVersion))
+  headers["x-content-type-options"] = "nosniff"
+  headers["x-request-id"] = facts.requestId
+  headers["cache-control"] ??= "no-store"
   if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
     headers["access-control-allow-origin"] = "*"
     headers["access-control-expose-headers"] = exposedHeaders
   }
-  return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
+  return Object.assign(Object.create(Object.getPrototypeOf(response)), response, { headers })
 }
 
 /**
@@ -227,14 +230,14 @@ export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }:
     if (hasEmptySegment(request.url)) return unrouted()
     let lateAnswer: Response | undefined
     // A stream lives as long as its listener.
-    const timer = request.headers["upgrade"] === undefined
+    const deadline = request.headers["upgrade"] === undefined
       ? timeLimit.start(() => {
         lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         sendBeside(request, lateAnswer)
         fiber.interruptUnsafe()
       })
       : undefined
-    const stop = (status: number | null) => timer === undefined ? undefined : timeLimit.stop(timer, status)
+    const stop = (status: number | null) => deadline === undefined ? undefined : timeLimit.stop(deadline, status)
     return Effect.matchCauseEffect(app, {
       onSuccess: (response) => {
         if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)

@@ -123,13 +123,13 @@ const make = Effect.gen(function*() {
   const count = (name: LimitName, who: string): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => counted(fiber.getRef(RequestInfo), name, who, Effect.void))
 
-  const leave = (credential: string) => {
+  const leave = (credential: string): undefined => {
     const left = inFlight.get(credential)! - 1
     if (left === 0) inFlight.delete(credential)
     else inFlight.set(credential, left)
   }
 
-  /** An interruption between entering and leaving cannot happen: both stand inside of `ensuring`. */
+  /** An interruption between entering and leaving cannot happen: both stand inside of `onExitPrimitive`. */
   const underWay = <A, E, R>(
     { credential, kind, merchantId }: Caller,
     app: Effect.Effect<A, E, R>
@@ -147,7 +147,7 @@ const make = Effect.gen(function*() {
       entered = true
       return counted(facts, "key", credential, isLimitedByMerchant ? countForMerchant(facts, merchantId, app) : app)
     })
-    return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
+    return Effect.onExitPrimitive(enter, () => entered ? leave(credential) : undefined)
   }
 
   /**

@@ -15,28 +15,87 @@ export interface TimeLimits {
   readonly suspiciousMillis: number
 }
 
-export interface TimeLimit {
-  /** Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. */
-  readonly start: (onLate: () => void) => NodeJS.Timeout
-  /** A route ended in time, with a status, or null where it was not answered. */
-  readonly stop: (timer: NodeJS.Timeout, status: number | null) => void
+/** The end of a route's time, between those that were set before and after it. */
+export interface Deadline {
+  readonly atMillis: number
+  readonly onLate: () => void
+  /** Undefined: not in a list. */
+  list: DeadlineList | undefined
+  before: Deadline | undefined
+  after: Deadline | undefined
 }
 
-/** The limit of one router. It runs on timers and no fiber, because every request has one. */
+/** Deadlines that were all set equally long before their end, so that they end in the order of the list. */
+class DeadlineList {
+  readonly limitMillis: number
+  private first: Deadline | undefined
+  private last: Deadline | undefined
+  private isWaiting = false
+  constructor(limitMillis: number) {
+    this.limitMillis = limitMillis
+  }
+
+  add(onLate: () => void): Deadline {
+    const atMillis = performance.now() + this.limitMillis
+    const deadline: Deadline = { atMillis, onLate, list: this, before: this.last, after: undefined }
+    if (this.last === undefined) this.first = deadline
+    else this.last.after = deadline
+    this.last = deadline
+    if (!this.isWaiting) this.wait(this.limitMillis)
+    return deadline
+  }
+
+  remove(deadline: Deadline): void {
+    const { after, before } = deadline
+    if (before === undefined) this.first = after
+    else before.after = after
+    if (after === undefined) this.last = before
+    else after.before = before
+    deadline.list = undefined
+    deadline.before = undefined
+    deadline.after = undefined
+  }
+
+  /** One timer for all of them. It is left running when the list is empty: most likely it is not for long. */
+  private wait(millis: number): void {
+    this.isWaiting = true
+    setTimeout(() => {
+      this.isWaiting = false
+      const now = performance.now()
+      while (this.first !== undefined && this.first.atMillis <= now) {
+        const late = this.first
+        this.remove(late)
+        late.onLate()
+      }
+      if (this.first !== undefined && !this.isWaiting) this.wait(Math.ceil(this.first.atMillis - now))
+    }, millis).unref()
+  }
+}
+
+export interface TimeLimit {
+  /** Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. */
+  readonly start: (onLate: () => void) => Deadline
+  /** A route ended in time, with a status, or null where it was not answered. */
+  readonly stop: (deadline: Deadline, status: number | null) => void
+}
+
+/** The limit of one router. It runs on one timer for each limit and on no fiber, because every request has one. */
 export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
   usualMillis: requestLimitMillis,
   suspiciousMillis: suspiciousLimitMillis
 }): TimeLimit => {
-  let limitMillis = usualMillis
+  const usual = new DeadlineList(usualMillis)
+  const suspicious = new DeadlineList(suspiciousMillis)
+  let current = usual
   return {
     start: (onLate) =>
-      setTimeout(() => {
-        limitMillis = suspiciousMillis
+      current.add(() => {
+        current = suspicious
         onLate()
-      }, limitMillis),
-    stop: (timer, status) => {
-      clearTimeout(timer)
-      if (status !== null && status < 300) limitMillis = usualMillis
+      }),
+    stop: (deadline, status) => {
+      deadline.list?.remove(deadline)
+      if (status !== null && status < 300) current = usual
     }
   }
 }

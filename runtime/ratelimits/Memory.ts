@@ -46,6 +46,20 @@ class SlidingWindow {
   }
 }
 
+type Levels = Map<number, Map<string, SlidingWindow>>
+
+const addToLevel = (levels: Levels, who: string, window: SlidingWindow): void => {
+  const level = levels.get(window.level)
+  if (level === undefined) levels.set(window.level, new Map([[who, window]]))
+  else level.set(who, window)
+}
+
+const levelsOf = (byCaller: ReadonlyMap<string, SlidingWindow>): Levels => {
+  const levels: Levels = new Map()
+  for (const [who, window] of byCaller) addToLevel(levels, who, window)
+  return levels
+}
+
 /**
  * The windows of one limit, least recently accepted first. A window that holds no call any more is forgotten. When all
  * hold some, a newcomer takes over the emptiest one with the calls in it, as in Space-Saving (Metwally, Agrawal, El
@@ -55,8 +69,11 @@ class SlidingWindow {
  */
 class Windows {
   private readonly byCaller = new Map<string, SlidingWindow>()
-  /** The same windows by the calls they held at the last accepted one; the emptiest is found without a search. */
-  private readonly levels = new Map<number, Map<string, SlidingWindow>>()
+  /**
+   * The same windows by the calls they held at the last accepted one, in the same order, so that the emptiest is found
+   * without a search. Undefined until the memory is full: before that nobody needs it, and every call would change it.
+   */
+  private levels: Levels | undefined
 
   take(who: string, limit: number, now: number, span: number, capacity: number): RateLimitResult {
     const found = this.byCaller.get(who)
@@ -80,18 +97,17 @@ class Windows {
       this.remove(holder, window)
       window.level = window.size
       this.byCaller.set(who, window)
-      const level = this.levels.get(window.level)
-      if (level === undefined) this.levels.set(window.level, new Map([[who, window]]))
-      else level.set(who, window)
+      if (this.levels !== undefined) addToLevel(this.levels, who, window)
     }
     return verdict
   }
 
   private remove(who: string, window: SlidingWindow): void {
-    if (!this.byCaller.delete(who)) return
+    if (!this.byCaller.delete(who) || this.levels === undefined) return
     const level = this.levels.get(window.level)!
     level.delete(who)
     if (level.size === 0) this.levels.delete(window.level)
+    if (this.byCaller.size === 0) this.levels = undefined
   }
 
   /** Up to two that nobody needs: so they are gone before the memory is full. */
@@ -105,9 +121,10 @@ class Windows {
 
   /** Of the windows with the fewest calls the one whose last is the longest ago. */
   private emptiest(): readonly [string, SlidingWindow] {
+    const levels = this.levels ??= levelsOf(this.byCaller)
     let fewest = Infinity
-    for (const level of this.levels.keys()) fewest = Math.min(fewest, level)
-    const [first] = this.levels.get(fewest)!
+    for (const level of levels.keys()) fewest = Math.min(fewest, level)
+    const [first] = levels.get(fewest)!
     return first!
   }
 }

@@ -21,11 +21,22 @@ interface RouteSeries {
   readonly requests: Map<number, Metric.Counter<number>>
 }
 
-const seriesOfRoutes = new Map<string, RouteSeries>()
+const seriesOfLabels = new Map<string, RouteSeries>()
+/** The series of the method that a route is written for: almost every request's, found without making its label. */
+const seriesOfRoutes = new WeakMap<HttpRouter.Route<unknown, unknown>, RouteSeries>()
 
 const seriesOf = (method: string, route: HttpRouter.Route<unknown, unknown> | undefined): RouteSeries => {
+  if (route === undefined || route.method !== method) return seriesOfLabel(method, route)
+  const before = seriesOfRoutes.get(route)
+  if (before !== undefined) return before
+  const series = seriesOfLabel(method, route)
+  seriesOfRoutes.set(route, series)
+  return series
+}
+
+const seriesOfLabel = (method: string, route: HttpRouter.Route<unknown, unknown> | undefined): RouteSeries => {
   const label = route === undefined ? "unknown" : `${method} ${route.path}`
-  const before = seriesOfRoutes.get(label)
+  const before = seriesOfLabels.get(label)
   if (before !== undefined) return before
   const series: RouteSeries = {
     route: label,
@@ -36,7 +47,7 @@ const seriesOf = (method: string, route: HttpRouter.Route<unknown, unknown> | un
     }),
     requests: new Map()
   }
-  seriesOfRoutes.set(label, series)
+  seriesOfLabels.set(label, series)
   return series
 }
 

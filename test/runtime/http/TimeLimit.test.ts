@@ -31,13 +31,33 @@ describe("the limit of time", () => {
     assert.strictEqual(onLate.mock.calls.length, 1)
   })
 
+  it("ends for each route at its own time, whichever others ended before", () => {
+    const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 20 })
+    const late: Array<number> = []
+    const deadlines = [0, 1, 2, 3].map((route) => {
+      const deadline = limit.start(() => late.push(route))
+      vi.advanceTimersByTime(5)
+      return deadline
+    })
+    limit.stop(deadlines[1]!, 200)
+    assert.deepStrictEqual(late, [0])
+    vi.advanceTimersByTime(9)
+    assert.deepStrictEqual(late, [0])
+    vi.advanceTimersByTime(1)
+    assert.deepStrictEqual(late, [0, 2])
+    limit.stop(deadlines[3]!, 200)
+    limit.stop(deadlines[0]!, 200)
+    vi.advanceTimersByTime(100)
+    assert.deepStrictEqual(late, [0, 2])
+  })
+
   it("is shorter after it was met, until a route has succeeded again", () => {
     const limit = TimeLimit.make({ usualMillis: 300, suspiciousMillis: 10 })
     const isLateAfter = (millis: number) => {
       const onLate = vi.fn()
-      const timer = limit.start(onLate)
+      const deadline = limit.start(onLate)
       vi.advanceTimersByTime(millis)
-      clearTimeout(timer)
+      limit.stop(deadline, null)
       return onLate.mock.calls.length === 1
     }
     assert.isFalse(isLateAfter(299))
