@@ -10,7 +10,7 @@ import type { InvoiceId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import * as Repo from "./repo.ts"
 import { type MerchantState, newMerchant } from "./rules.ts"
-import { mintSession, type PayorSession, readSession } from "./service/SessionTokens.ts"
+import { mintSession, type PayorSession, readSession, sessionKey } from "./service/SessionTokens.ts"
 
 export type { PayorSession } from "./service/SessionTokens.ts"
 
@@ -77,7 +77,7 @@ export class PayorSessions extends Context.Service<PayorSessions, {
   static readonly layer = Layer.effect(
     PayorSessions,
     Effect.gen(function*() {
-      const keys = (yield* Secrets).keys("session")
+      const keys = (yield* Secrets).keys("session").map(sessionKey)
       const newest = keys[0]!
       return PayorSessions.of({
         mint: (invoiceId, nowMillis) => mintSession(newest, invoiceId, nowMillis),

@@ -1,5 +1,6 @@
 /** The token and the signature of a payment session: made for an invoice, and read back into it, without a look-up. */
-import { createHmac, timingSafeEqual } from "node:crypto"
+import { timingSafeEqual } from "node:crypto"
+import { hmacUnder } from "../../../runtime/Hmac.ts"
 import type { DerivedKey } from "../../../runtime/Secrets.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 
@@ -10,17 +11,29 @@ const uuidBytes = 16
 const tokenPattern = /^pst_[A-Za-z0-9_-]{44}$/
 const signaturePattern = /^[0-9a-f]{64}\.\d{1,15}$/
 
-const hmac = ({ key }: DerivedKey, data: Uint8Array | string): Buffer => createHmac("sha256", key).update(data).digest()
+/** A key that sessions are made under. */
+export interface SessionKey {
+  /** As of its {@link DerivedKey}. */
+  readonly id: number
+  /** {@link hmacUnder} it. */
+  readonly hmac: ReturnType<typeof hmacUnder>
+}
+
+export const sessionKey = ({ id, key }: DerivedKey): SessionKey => ({ id, hmac: hmacUnder(key) })
 
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
-const tokenUnder = (key: DerivedKey, invoiceId: string): string => {
-  const payload = Buffer.concat([Buffer.of(key.id), Buffer.from(invoiceId.replaceAll("-", ""), "hex")])
-  return `pst_${Buffer.concat([payload, hmac(key, payload).subarray(0, tokenMacBytes)]).toString("base64url")}`
+/** Two hex digits a byte. */
+const hexDigits = (bytes: number): number => 2 * bytes
+
+const tokenUnder = ({ hmac, id }: SessionKey, invoiceId: string): string => {
+  const payload = id.toString(16).padStart(hexDigits(1), "0") + invoiceId.replaceAll("-", "")
+  const mac = hmac(payload, "hex").slice(0, hexDigits(tokenMacBytes))
+  return `pst_${Buffer.from(payload + mac, "hex").toString("base64url")}`
 }
 
-const signatureUnder = (key: DerivedKey, sessionToken: string, invoiceId: string, millis: string): string =>
-  `${hmac(key, `${sessionToken}.${invoiceId}.${millis}`).toString("hex")}.${millis}`
+const signatureUnder = ({ hmac }: SessionKey, sessionToken: string, invoiceId: string, millis: string): string =>
+  `${hmac(`${sessionToken}.${invoiceId}.${millis}`, "utf8")}.${millis}`
 
 const uuidOf = (bytes: Buffer): string => {
   const hex = bytes.toString("hex")
@@ -34,7 +47,7 @@ export interface PayorSession {
 }
 
 /** The pair for an invoice. The same arguments give the same pair. */
-export const mintSession = (key: DerivedKey, invoiceId: string, nowMillis: number): PayorSession => {
+export const mintSession = (key: SessionKey, invoiceId: string, nowMillis: number): PayorSession => {
   const sessionToken = tokenUnder(key, invoiceId)
   return { sessionToken, signature: signatureUnder(key, sessionToken, invoiceId, String(nowMillis)) }
 }
@@ -45,7 +58,7 @@ export const mintSession = (key: DerivedKey, invoiceId: string, nowMillis: numbe
  * and nothing but a token of ours is ever signed.
  */
 export const readSession = (
-  keys: ReadonlyArray<DerivedKey>,
+  keys: ReadonlyArray<SessionKey>,
   { sessionToken, signature }: PayorSession
 ): InvoiceId | undefined => {
   if (!tokenPattern.test(sessionToken) || !signaturePattern.test(signature)) return undefined
