@@ -22,10 +22,10 @@ export const BaseUnits = Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt
 export type BaseUnits = typeof BaseUnits.Type
 
 /** Brands a bigint known to be a non-negative amount of usd_millis. Dies on a negative one: that is a bug. */
-export const usdMillis = (value: bigint): UsdMillis => UsdMillis.make(value)
+export const usdMillis = (value: bigint): UsdMillis => value >= 0n ? value as UsdMillis : UsdMillis.make(value)
 
 /** Brands a bigint known to be a non-negative amount of base units. Dies on a negative one: that is a bug. */
-export const baseUnits = (value: bigint): BaseUnits => BaseUnits.make(value)
+export const baseUnits = (value: bigint): BaseUnits => value >= 0n ? value as BaseUnits : BaseUnits.make(value)
 
 /**
  * The least and the most an invoice may ask for, in usd_millis: $0.01 to $1,000,000

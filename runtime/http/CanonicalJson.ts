@@ -13,9 +13,11 @@ export const canonicalJson = (value: unknown): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   const members = value as Readonly<Record<string, unknown>>
-  return `{${
-    Object.keys(members).sort().map((key) => `${JSON.stringify(key)}:${canonicalJson(members[key])}`).join(",")
-  }}`
+  let text = ""
+  for (const key of Object.keys(members).sort()) {
+    text += `${text === "" ? "{" : ","}${JSON.stringify(key)}:${canonicalJson(members[key])}`
+  }
+  return text === "" ? "{}" : `${text}}`
 }
 
 /** SHA-256, hex, of a text. */

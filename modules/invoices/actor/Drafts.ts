@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Commit, CommitCause, ReplyWrite, Write } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
+import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import { creationEvents, type InvoiceDetails, type InvoiceState, policyOf } from "../machine.ts"
 import { invoiceWrite } from "../repo.ts"
@@ -100,7 +100,7 @@ export const draftInvoice = Effect.fnUntraced(function*({ clock, settings }: Dra
   const { environment, merchantId } = input
   const nowMillis = yield* clock.nowMillis(merchantId, environment)
   const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
-  const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
+  const id = (yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment))) as InvoiceId
   const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
   const events = creationEvents(invoice)
   return { invoice, objectText: events[0].objectText, writes: [invoiceWrite(invoice)], events }

@@ -1,18 +1,18 @@
 /** A new invoice: its body is read and checked, and its answer rendered. */
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { Chains } from "../../../runtime/Chains.ts"
 import { amountError } from "../../../schemas/AmountError.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { validationError } from "../../../schemas/InvalidInput.ts"
 import { metadataLimits } from "../../../schemas/Invoice.ts"
 import { readInvoiceAmount } from "../../../schemas/Money.ts"
-import { type Environment, familyOf } from "../../../schemas/Network.ts"
+import { type Environment, familyOf, type Network } from "../../../schemas/Network.ts"
 import { isLocalPage } from "../../../schemas/Web.ts"
 import { Invoices, type NewInvoice } from "../actor.ts"
 import { InvoiceFields } from "../api.ts"
 import { makeCreationReply } from "./CreationReply.ts"
 
-const decodeFields = Schema.decodeUnknownEffect(InvoiceFields)
+const decodeFields = Schema.decodeUnknownResult(InvoiceFields)
 
 /** Who the invoice is for. */
 interface Owner {
@@ -25,17 +25,20 @@ interface Owner {
  * Reads the body of a new invoice, in the documented order: amount format, amount range, the other fields. Unknown
  * fields are ignored.
  */
-const readNewInvoice = Effect.fnUntraced(function*(
+const readNewInvoice = (
   body: Readonly<Record<string, unknown>>,
   owner: Owner
-): Effect.fn.Return<NewInvoice, PublicError> {
+): Result.Result<NewInvoice, PublicError> => {
   const amount = readInvoiceAmount(body)
-  if (typeof amount === "string") return yield* amountError(amount, body)
-  const fields = yield* decodeFields(body).pipe(Effect.mapError(({ issue }) => validationError(issue)))
+  if (typeof amount === "string") return Result.fail(amountError(amount, body))
+  const decoded = decodeFields(body)
+  if (Result.isFailure(decoded)) return Result.fail(validationError(decoded.failure.issue))
+  const fields = decoded.success
   const metadata = fields.metadata ?? {}
-  yield* checkMetadata(metadata)
-  yield* checkReturnUrl(fields.payment_return_url ?? null, owner.environment)
-  return {
+  const refusal = metadataRefusal(metadata) ??
+    returnUrlRefusal(fields.payment_return_url ?? null, owner.environment)
+  if (refusal !== undefined) return Result.fail(refusal)
+  return Result.succeed({
     ...owner,
     amount,
     expiresInMillis: fields.expires_in ?? null,
@@ -51,21 +54,21 @@ const readNewInvoice = Effect.fnUntraced(function*(
     },
     toleranceBasisPoints: fields.payment_tolerance_bps ?? null,
     acceptedNetworks: fields.accepted_networks ?? null
-  }
-})
+  })
+}
 
-/** A payor with real money never returns to a page without TLS. Fails with `VALIDATION_ERROR`. */
-const checkReturnUrl = (url: string | null, environment: Environment): Effect.Effect<void, PublicError> =>
+/** A payor with real money never returns to a page without TLS: `VALIDATION_ERROR`. */
+const returnUrlRefusal = (url: string | null, environment: Environment): PublicError | undefined =>
   url !== null && environment === "mainnet" && isLocalPage(url)
-    ? Effect.fail(publicError("VALIDATION_ERROR", {
+    ? publicError("VALIDATION_ERROR", {
       message: "payment_return_url must be an https URL: only devnet may return to http://localhost",
       param: "payment_return_url"
-    }))
-    : Effect.void
+    })
+    : undefined
 
-/** Holds metadata to {@link metadataLimits}. Fails with `VALIDATION_ERROR`. */
-export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
-  const refuse = (message: string) => Effect.fail(publicError("VALIDATION_ERROR", { message, param: "metadata" }))
+/** `VALIDATION_ERROR` for metadata beyond {@link metadataLimits}. */
+const metadataRefusal = (metadata: Readonly<Record<string, Schema.Json>>): PublicError | undefined => {
+  const refuse = (message: string) => publicError("VALIDATION_ERROR", { message, param: "metadata" })
   const keys = Object.keys(metadata)
   if (keys.length > metadataLimits.keys) return refuse(`metadata may have at most ${metadataLimits.keys} keys`)
   if (keys.some((key) => key.length > metadataLimits.keyLength)) {
@@ -73,7 +76,13 @@ export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): 
   }
   return Buffer.byteLength(JSON.stringify(metadata)) > metadataLimits.bytes
     ? refuse(`metadata may have at most ${metadataLimits.bytes} bytes as JSON`)
-    : Effect.void
+    : undefined
+}
+
+/** Holds metadata to {@link metadataLimits}. Fails with `VALIDATION_ERROR`. */
+export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
+  const refusal = metadataRefusal(metadata)
+  return refusal === undefined ? Effect.void : Effect.fail(refusal)
 }
 
 /**
@@ -82,8 +91,10 @@ export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): 
  */
 const makeNetworksCheck = Effect.gen(function*() {
   const chains = yield* Chains
-  return Effect.fnUntraced(function*({ acceptedNetworks, environment, merchantId }: NewInvoice) {
-    if (acceptedNetworks === null) return
+  const check = Effect.fnUntraced(function*(
+    acceptedNetworks: ReadonlyArray<Network>,
+    { environment, merchantId }: NewInvoice
+  ) {
     for (const network of acceptedNetworks) {
       const hasDriver = chains.driver(network, environment) !== undefined
       if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
@@ -97,6 +108,8 @@ const makeNetworksCheck = Effect.gen(function*() {
       param: "accepted_networks"
     })
   })
+  return (invoice: NewInvoice): Effect.Effect<void, PublicError> =>
+    invoice.acceptedNetworks === null ? Effect.void : check(invoice.acceptedNetworks, invoice)
 })
 
 /**
@@ -109,7 +122,7 @@ export const makeDraft = Effect.gen(function*() {
   const replyTo = yield* makeCreationReply
 
   return Effect.fnUntraced(function*(body: Readonly<Record<string, unknown>>, owner: Owner) {
-    const newInvoice = yield* readNewInvoice(body, owner)
+    const newInvoice = yield* Effect.fromResult(readNewInvoice(body, owner))
     yield* checkNetworks(newInvoice)
     const draft = yield* invoices.draft(newInvoice)
     return { draft, ...replyTo(draft.invoice, draft.objectText) }

@@ -8,6 +8,7 @@ import type {
   Decision,
   ExceptionDraft,
   InvoiceDetails,
+  InvoicePolicy,
   InvoiceState,
   PaymentSettlement,
   PaymentState
@@ -18,8 +19,14 @@ export type Row = Readonly<Record<string, any>>
 const number = (value: bigint | number | null): number | null => (value === null ? null : Number(value))
 
 /** What is not null of an object; {@link readInvoice} knows the rest. Most details are null, and each row repeats them. */
-const withoutNulls = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+const withoutNulls = (fields: InvoicePolicy | InvoiceDetails): object => {
+  const values = fields as unknown as Readonly<Record<string, unknown>>
+  const rest: Record<string, unknown> = {}
+  for (const name of Object.keys(values)) {
+    if (values[name] !== null) rest[name] = values[name]
+  }
+  return rest
+}
 
 const noDetails: InvoiceDetails = {
   description: null,
