@@ -5,6 +5,7 @@ import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
+import { type Value, valueOf } from "./RowValues.ts"
 import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
@@ -22,8 +23,10 @@ type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhoo
 /** A commit as the flush sends it. */
 export interface EncodedCommit {
   readonly append: Append
-  /** Rows as JSON objects, with the place of their table in the list. */
-  readonly rows: ReadonlyArray<{ readonly table: number; readonly json: string }>
+  /** Values of each row, with the place of its table in the list. */
+  readonly rows: ReadonlyArray<
+    { readonly table: number; readonly isNew: boolean; readonly values: ReadonlyArray<Value> }
+  >
   /** Names of what no other commit of the batch may name: its rows and its idempotency scope. */
   readonly conflictKeys: ReadonlyArray<string>
   readonly drafts: ReadonlyArray<Draft>
@@ -77,9 +80,9 @@ export const encode = (
     if (shape === undefined) throw new Error(`Table "${table}" is not on the list of tables that commits write to`)
     if (!Number.isSafeInteger(row.version) || row.version < 1) throw new Error(`"${table}": version ${row.version}`)
     conflictKeys.push(shape.key.reduce((key, column) => `${key}\n${String(row[column])}`, table))
-    const json = JSON.stringify(row)
-    size += json.length
-    return { table: shape.place, json }
+    const values = shape.columns.map(({ name, type }) => valueOf(type, row[name]))
+    for (const value of values) size += value === null ? 0 : value.length
+    return { table: shape.place, isNew: row.version === 1, values }
   })
   if (new Set(conflictKeys).size < conflictKeys.length) {
     throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
@@ -134,75 +137,86 @@ export const takeBatch = <A extends { readonly encoded: EncodedCommit }>(waiting
   return batch
 }
 
-const jsonArray = (items: ReadonlyArray<string>): string => (items.length === 0 ? "" : `[${items.join(",")}]`)
-const jsonOrNull = (items: ReadonlyArray<unknown>): string | null => (items.length === 0 ? null : JSON.stringify(items))
-
-const rowsByTable = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
-  const rows = Array.from({ length: tables }, (): Array<string> => [])
-  const owners = Array.from({ length: tables }, (): Array<number> => [])
+/** Rows of a batch in the order the functions read them: table by table, of each the new rows first. */
+const gatherRows = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
+  const groups = Array.from({ length: 2 * tables }, (): Array<{ values: ReadonlyArray<Value>; owner: number }> => [])
   batch.forEach((commit, owner) => {
-    for (const { json, table } of commit.rows) {
-      rows[table]!.push(json)
-      owners[table]!.push(owner)
-    }
+    for (const { isNew, table, values } of commit.rows) groups[2 * table + (isNew ? 0 : 1)]!.push({ values, owner })
   })
-  return { rows, owners }
+  return { counts: groups.map((group) => group.length), rows: groups.flat() }
 }
+
+/** What both functions are given: counts, and values of fences, replies and rows. */
+const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
+  const fences = batch.flatMap(({ append: { fence } }, owner) =>
+    fence === undefined ? [] : [{ owner, values: [fence.name, String(fence.token)] }]
+  )
+  const replies = batch.flatMap(({ append: { merchantId, reply } }, owner) =>
+    reply === undefined ? [] : [{
+      owner,
+      values: [
+        String(merchantId),
+        reply.environment,
+        reply.scope,
+        reply.fingerprint,
+        String(reply.status),
+        reply.sealedBody ?? null,
+        reply.reference ?? null
+      ]
+    }]
+  )
+  const { counts, rows } = gatherRows(batch, tables)
+  return { fences, replies, rows, tableCounts: counts }
+}
+
+const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>): ReadonlyArray<Value> =>
+  rows.flatMap(({ values }) => values)
 
 /** Arguments of the write function. */
 export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { rows } = rowsByTable(batch, tables)
-  const fences = batch.flatMap(({ append: { fence } }) =>
-    fence === undefined ? [] : [{ name: fence.name, token: fence.token.toString() }]
-  )
-  const keys = batch.flatMap(({ append: { merchantId, reply } }) =>
-    reply === undefined ? [] : [{
-      m: merchantId,
-      e: reply.environment,
-      s: reply.scope,
-      f: reply.fingerprint,
-      a: reply.status,
-      b: reply.sealedBody,
-      d: reply.reference
-    }]
-  )
-  const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, one: append.deliverOnlyTo })))
-  const events = drafts.map(({ draft, one }) => ({
-    m: draft.merchantId,
-    e: draft.environment,
-    t: draft.type,
-    filters: filterList(draft.type),
-    one,
-    commerce: draft.commerce,
-    i: draft.invoiceId,
-    o: draft.orderId,
-    c: draft.customerId,
-    r: draft.requestId,
-    k: draft.idempotencyKey,
-    p: draft.isForPayors
-  }))
+  const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, onlyTo: append.deliverOnlyTo })))
+  const lastEvents = new Map(drafts.map(({ draft }, index) => [draft.merchantId, index + 1]))
+  const merchants = [...lastEvents.keys()].toSorted((a, b) => a - b)
+  const places = new Map(merchants.map((merchant, index) => [merchant, index + 1]))
+  const events = drafts.flatMap(({ draft, onlyTo }): ReadonlyArray<Value> => [
+    String(places.get(draft.merchantId)),
+    draft.environment,
+    draft.type,
+    draft.invoiceId,
+    draft.orderId,
+    draft.customerId,
+    String(draft.commerce),
+    draft.requestId,
+    draft.idempotencyKey,
+    String(draft.isForPayors),
+    draft.data,
+    filterList(draft.type),
+    onlyTo ?? null
+  ])
+  const sums = deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas })))
   return [
-    [fences.length, keys.length, ...rows.map((table) => table.length)],
-    jsonOrNull(fences),
-    jsonOrNull(keys),
-    rows.map(jsonArray),
-    [...new Set(drafts.map(({ draft }) => draft.merchantId))],
-    jsonOrNull(events),
-    drafts.map(({ draft }) => draft.data),
-    jsonOrNull(deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas }))))
+    [fences.length, replies.length, drafts.length, sums.length, ...tableCounts],
+    valuesOf(fences),
+    valuesOf(replies),
+    valuesOf(rows),
+    merchants,
+    merchants.map((merchant) => lastEvents.get(merchant)),
+    events,
+    sums.flat()
   ]
 }
 
-/** Arguments of the function that names the losers. */
+/** Arguments of the function that names the losers of a batch. */
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { owners, rows } = rowsByTable(batch, tables)
-  const fences = batch.flatMap(({ append: { fence } }, n) =>
-    fence === undefined ? [] : [{ n, name: fence.name, token: fence.token.toString() }]
-  )
-  const keys = batch.flatMap(({ append: { merchantId, reply } }, n) =>
-    reply === undefined ? [] : [{ n, m: merchantId, e: reply.environment, s: reply.scope }]
-  )
-  return [jsonOrNull(fences), jsonOrNull(keys), rows.map(jsonArray), owners.map((table) => `{${table.join(",")}}`)]
+  const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  return [
+    [fences.length, replies.length, 0, 0, ...tableCounts],
+    valuesOf(fences),
+    valuesOf(replies),
+    valuesOf(rows),
+    [...fences, ...replies, ...rows].map(({ owner }) => owner)
+  ]
 }
 
 /** A row of the function that names the losers; the reply's columns are there when `cause` is `idempotency`. */

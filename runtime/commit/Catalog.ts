@@ -12,12 +12,15 @@ const installLock = 0x7177_0001
 export const readShapes = (tables: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const rows = yield* sql<{ name: string; columns: ReadonlyArray<string>; key: ReadonlyArray<string> | null }>`
-      select wanted.name, array(
-        select a.attname::text from pg_attribute a
-        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-        order by a.attnum
+    const rows = yield* sql<
+      Pick<TableShape, "name" | "columns" | "keyConstraint"> & { readonly key: ReadonlyArray<string> | null }
+    >`
+      select wanted.name, (
+        select json_agg(json_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod)) order by a.attnum)
+        from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
       ) as columns, (
+        select k.conname::text from pg_constraint k where k.conrelid = c.oid and k.contype = 'p'
+      ) as "keyConstraint", (
         select array_agg(a.attname::text order by place.n) from pg_index i
         cross join lateral unnest(i.indkey::smallint[]) with ordinality as place(attnum, n)
         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = place.attnum
@@ -29,10 +32,10 @@ export const readShapes = (tables: ReadonlyArray<string>) =>
     const shapes: Array<TableShape> = []
     for (const name of tables) {
       const found = rows.find((row) => row.name === name)
-      if (found?.key == null || !found.columns.includes("version")) {
+      if (found?.key == null || !found.columns.some((column) => column.name === "version")) {
         return yield* Effect.die(new Error(`Table "${name}" must exist, with a primary key and a column "version"`))
       }
-      shapes.push({ name, columns: found.columns, key: found.key })
+      shapes.push({ name, columns: found.columns, key: found.key, keyConstraint: found.keyConstraint })
     }
     return shapes
   })

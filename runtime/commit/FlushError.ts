@@ -28,9 +28,11 @@ const lockedState = "55P03"
  */
 const dataClasses: ReadonlySet<string> = new Set(["21", "22", "23", "54", "P0"])
 
-export const flushErrorOf = (error: SqlError.SqlError): FlushError => {
+/** `keys`: names of the primary keys of the tables that flushes insert into; who finds one taken has lost a race. */
+export const flushErrorOf = (error: SqlError.SqlError, keys: ReadonlySet<string> = new Set()): FlushError => {
   const state = sqlState(error)
   if (state === undefined) return "unavailable"
+  if (error.reason._tag === "UniqueViolation" && keys.has(error.reason.constraint)) return "conflict"
   if (state === conflictState) return "conflict"
   if (retryableStates.has(state)) return "retryable"
   if (state === lockedState) return "locked"

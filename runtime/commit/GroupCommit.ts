@@ -115,6 +115,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     // The limit on a real database is in real time, whatever clock the rest of the service runs under.
     const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, Clock.Clock.defaultValue())
     const { shapes, statements } = yield* prepare(tables, rollups)
+    const keys = new Set(["idempotency_pkey", ...shapes.map(({ keyConstraint }) => keyConstraint)])
     const byName = new Map(shapes.map((shape, place) => [shape.name, { ...shape, place }]))
     const rollupsByObject = groupRollups(rollups)
     const listeners = new Set<(batches: ReadonlyArray<CommittedBatch>) => void>()
@@ -227,7 +228,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       return call<EventNumberRow>(statements.write, values).pipe(Effect.matchEffect({
         onSuccess: (rows) => publish(batch, rows),
         onFailure: (error) => {
-          const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error)
+          const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error, keys)
           if (flushError === "unavailable") return abandon(shard, batch, error)
           if (flushError === "locked") return refuseLocked(shard, batch, tries)
           if (flushError === "conflict" && tries.conflicts < maximumConflicts) {

@@ -2,6 +2,7 @@
 import type { WireObject } from "../../schemas/WireObject.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { bucketOf, type Rollup, type Width } from "../Rollups.ts"
+import { selectRows } from "./RowValues.ts"
 
 /** What an event says of an object: how it stands, and what of it was otherwise before. */
 export interface RollupEvent {
@@ -110,13 +111,23 @@ export interface RollupOwner {
   readonly environment: Environment
 }
 
-/**
- * Rows for `json_to_recordset`: {@link deltaColumns}. Equal rows of one owner are added up, so that each is written
- * once.
- */
+/** Columns of a row of a sum; the first six are its key. */
+const deltaColumns = [
+  { name: "merchant_id", type: "integer" },
+  { name: "environment", type: "text" },
+  { name: "sum", type: "text" },
+  { name: "width", type: "integer" },
+  { name: "bucket", type: "bigint" },
+  { name: "key", type: "text" },
+  { name: "count", type: "bigint" },
+  { name: "amount", type: "bigint" },
+  { name: "amount_paid", type: "bigint" }
+]
+
+/** Values of rows of sums (`RowValues.ts`). Equal rows of one owner are added up, so that each is written once. */
 export const deltaRows = (
   deltas: Iterable<{ readonly owner: RollupOwner; readonly deltas: ReadonlyArray<RollupDelta> }>
-): ReadonlyArray<object> => {
+): ReadonlyArray<ReadonlyArray<string>> => {
   const owners = new Map<string, { readonly owner: RollupOwner; readonly sums: ReturnType<typeof makeDeltaSum> }>()
   for (const { deltas: moved, owner } of deltas) {
     if (moved.length === 0) continue
@@ -126,26 +137,30 @@ export const deltaRows = (
     moved.forEach(known.sums.add)
   }
   return [...owners.values()].flatMap(({ owner, sums }) =>
-    sums.nonZero().map(({ amount, amountPaid, bucket, count, key, sum, width }) => ({
-      m: owner.merchantId,
-      e: owner.environment,
-      s: sum,
-      w: width,
-      b: bucket,
-      k: key,
-      n: count,
-      a: amount.toString(),
-      p: amountPaid.toString()
-    }))
+    sums.nonZero().map(({ amount, amountPaid, bucket, count, key, sum, width }) => [
+      String(owner.merchantId),
+      owner.environment,
+      sum,
+      String(width),
+      String(bucket),
+      key,
+      String(count),
+      String(amount),
+      String(amountPaid)
+    ])
   )
 }
 
-/** Columns of {@link deltaRows}, and the statement that adds them to the table; rows are locked in key order. */
-export const deltaColumns = "m integer, e text, s text, w integer, b bigint, k text, n bigint, a bigint, p bigint"
-export const addDeltas = (json: string): string =>
-  `insert into rollups as t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
-      select r.m, r.e, r.s, r.w, r.b, r.k, r.n, r.a, r.p from json_to_recordset(${json}) as r(${deltaColumns})
-      order by r.m, r.e, r.s, r.w, r.b, r.k
-    on conflict (merchant_id, environment, sum, width, bucket, key) do update
-      set count = t.count + excluded.count, amount = t.amount + excluded.amount,
-        amount_paid = t.amount_paid + excluded.amount_paid`
+const isSameRow = deltaColumns.slice(0, 6).map(({ name }) => `t.${name} = r.${name}`).join(" and ")
+const rowsIn = (values: string, count: string) => `(${selectRows(deltaColumns, { values, count })} offset 0) r`
+
+/** The statement that moves those of `count` rows of {@link deltaRows} that are in the table. */
+export const updateSums = (values: string, count: string): string =>
+  `update rollups t set count = t.count + r.count, amount = t.amount + r.amount, amount_paid = t.amount_paid + r.amount_paid
+      from ${rowsIn(values, count)} where ${isSameRow}`
+
+/** The statement that inserts those that are not. */
+export const insertSums = (values: string, count: string): string =>
+  `insert into rollups (${deltaColumns.map(({ name }) => name).join(", ")})
+      select ${deltaColumns.map(({ name }) => `r.${name}`).join(", ")} from ${rowsIn(values, count)}
+      where not exists (select from rollups t where ${isSameRow} offset 0)`

@@ -11,7 +11,7 @@ import type { WireObject } from "../../schemas/WireObject.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Rollup } from "../Rollups.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import { addDeltas, deltaRows, deltasOf, groupRollups, makeDeltaSum, type RollupOwner } from "./RollupDeltas.ts"
+import { deltaRows, deltasOf, groupRollups, insertSums, makeDeltaSum, type RollupOwner } from "./RollupDeltas.ts"
 
 /** Events read at a time, about a megabyte. */
 const pageSize = 1_000
@@ -151,7 +151,8 @@ export const rebuildRollups = (rollups: ReadonlyArray<Rollup>, ownFunction: stri
       yield* sql`delete from rollups where sum = any (${stale.map(({ sum }) => sum)}::text[])`
       const totals = rows()
       for (let at = 0; at < totals.length; at += writeSize) {
-        yield* sql.unsafe(addDeltas("$1::json"), [JSON.stringify(totals.slice(at, at + writeSize))])
+        const rows = totals.slice(at, at + writeSize)
+        yield* sql.unsafe(insertSums("($1::text[])", "$2"), [rows.flat(), rows.length])
       }
       yield* Effect.forEach(stale, ({ sum, version }) =>
         sql`insert into rollup_versions (sum, version) values (${sum}, ${version})

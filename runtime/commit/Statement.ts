@@ -4,18 +4,24 @@
  */
 import { createHash } from "node:crypto"
 import type { Rollup } from "../Rollups.ts"
-import { addDeltas } from "./RollupDeltas.ts"
+import { insertSums, updateSums } from "./RollupDeltas.ts"
+import { type Column, quote, selectRows } from "./RowValues.ts"
 
 /** A table that commits write to, as the catalogue describes it. */
 export interface TableShape {
   readonly name: string
   /** Every column that can be written, in table order; `version` is one of them. */
-  readonly columns: ReadonlyArray<string>
+  readonly columns: ReadonlyArray<Column>
   /** Columns of the primary key, in key order. */
   readonly key: ReadonlyArray<string>
+  /** Name of the primary key's constraint. */
+  readonly keyConstraint: string
 }
 
-/** Raised by the write function when a count differs from what the batch expects: some commit of it has lost. */
+/**
+ * Raised by the write function when a count differs from what the batch expects: some commit of it has lost. Of a key
+ * that was taken meanwhile PostgreSQL itself tells (`FlushError.ts`).
+ */
 export const conflictState = "TW001"
 
 /**
@@ -33,150 +39,200 @@ export interface Statements {
   /** Of the function that writes, and of the one that names the losers. */
   readonly names: readonly [string, string]
   /**
-   * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, by how much sums move; milliseconds to wait for a lock, null: {@link
-   * lockTimeoutMillis}.
+   * Parameters: counts of fences, replies, events, sums, and of each table new rows and changed ones; values of the
+   * fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for each the place of its last
+   * event; values of the events, and of the sums by how much they move; milliseconds to wait for a lock, null:
+   * {@link lockTimeoutMillis}.
    */
   readonly write: string
-  /** Parameters: fences, keys, rows per table, owners of the rows per table. */
+  /** Parameters: counts, fences, replies and rows as above, and the commits that these belong to, in this order. */
   readonly rejections: string
 }
 
-const quote = (name: string): string => `"${name.replaceAll("\"", "\"\"")}"`
 const list = (names: ReadonlyArray<string>, prefix = ""): string => names.map((name) => prefix + quote(name)).join(", ")
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+const columns = (types: Readonly<Record<string, string>>): ReadonlyArray<Column> =>
+  Object.entries(types).map(([name, type]) => ({ name, type }))
+
+/** Values of a fence, of a kept reply and of an event, in the order in which `Batch.ts` sends them. */
+const fenceColumns = columns({ name: "text", token: "bigint" })
+const replyColumns = columns({
+  merchant_id: "integer",
+  environment: "text",
+  scope: "text",
+  fingerprint: "text",
+  status: "integer",
+  sealed_body: "text",
+  reference: "text"
+})
+const eventColumns = columns({
+  /** Place of its merchant among those of the batch, from 1. */
+  merchant: "integer",
+  environment: "text",
+  type: "text",
+  invoice_id: "text",
+  order_id: "text",
+  customer_id: "text",
+  commerce: "boolean",
+  request_id: "text",
+  idempotency_key: "text",
+  is_for_payors: "boolean",
+  data: "text",
+  /** Of endpoints that want it. */
+  filters: "text[]",
+  /** The one endpoint it is delivered to. */
+  only_to: "text"
+})
+
+/** Places in `p_counts`, from 1. */
+const counts = { fences: 1, replies: 2, events: 3, sums: 4 } as const
+const newRows = (table: number): string => `p_counts[${table * 2 + 5}]`
+const changedRows = (table: number): string => `p_counts[${table * 2 + 6}]`
 
 /**
- * Rows are upserted in key order, so that two flushes with the same rows lock them in the same order. A row of version
- * 1 must be inserted and any other must be updated from the version before; what is neither is not counted.
+ * Rows are written in key order, so that two flushes with the same rows lock them in the same order. A row of version 1
+ * is inserted: one that is there already violates the primary key, and means a lost race as {@link conflictState} does.
+ * Any other row is updated from the version before.
  */
-const writeRows = ({ columns, key, name }: TableShape, index: number): string => {
-  const rest = columns.filter((column) => !key.includes(column))
+const writeRows = ({ columns, key, name }: TableShape, table: number): string => {
+  const rest = columns.filter((column) => !key.includes(column.name)).map((column) => quote(column.name))
+  const rows = (count: string) => selectRows(columns, { values: "p_rows", offset: "v_offset", count })
   return `
-  if p_rows[${index}] <> '' then
-    with put as (
-      insert into ${quote(name)} as t (${list(columns)})
-      select ${list(columns, "r.")} 
-        from json_populate_recordset(null::${quote(name)}, p_rows[${index}]::json) r order by ${list(key, "r.")}
-      on conflict (${list(key)}) do update set ${
-    rest.map((column) => `${quote(column)} = excluded.${quote(column)}`).join(", ")
-  }
-        where t.version = excluded.version - 1
-      returning (t.xmax = 0) = (t.version = 1) as expected
-    )
-    select count(*) filter (where put.expected) into v_count from put;
-    if v_count <> p_expected[${index + 2}] then
+  if ${newRows(table)} > 0 then
+    insert into ${quote(name)} (${list(columns.map((column) => column.name))})
+      select ${list(columns.map((column) => column.name), "r.")} from (
+        ${rows(newRows(table))}
+      ) r order by ${list(key, "r.")};
+    v_offset := v_offset + ${newRows(table)} * ${columns.length};
+  end if;
+  if ${changedRows(table)} > 0 then
+    update ${quote(name)} t set ${rest.map((column) => `${column} = r.${column}`).join(", ")} from (
+        ${rows(changedRows(table))}
+        order by ${list(key)} offset 0
+      ) r where ${key.map((column) => `t.${quote(column)} = r.${quote(column)}`).join(" and ")}
+        and t.version = r.version - 1;
+    get diagnostics v_count = row_count;
+    if v_count <> ${changedRows(table)} then
       raise exception using errcode = '${conflictState}', message = ${literal(name)};
     end if;
+    v_offset := v_offset + ${changedRows(table)} * ${columns.length};
   end if;`
 }
-
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /**
  * Locks in a fixed order: fences, idempotency rows, rows table by table, and last the merchants' stream rows in
  * merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits
- * for them. The clock and the sequence are read in a statement after those locks, so for one merchant commit order is
- * id order (modules/docs/reference/events.md#ids).
+ * for them. The clock and the sequence are read in statements after those locks, so for one merchant commit order is
+ * id order (modules/docs/reference/events.md#ids). Endpoints are looked for once for all merchants: most have none.
  */
 const writeBody = (tables: ReadonlyArray<TableShape>): string => `
 declare
   v_count bigint;
+  v_offset integer := 0;
   v_clock bigint;
+  v_previous_ms bigint[];
+  v_previous_seq bigint[];
+  v_seqs bigint[];
+  v_endpoints text[];
 begin
   if p_lock_millis is not null then
     perform set_config('lock_timeout', p_lock_millis::text, true);
   end if;
-  if p_fences is not null then
-    perform 1 from json_to_recordset(p_fences) as f(name text, token bigint)
+  if p_counts[${counts.fences}] > 0 then
+    perform 1 from (${selectRows(fenceColumns, { values: "p_fences", count: `p_counts[${counts.fences}]` })}) f
       join leases l on l.name = f.name where l.token = f.token order by l.name for share of l;
     get diagnostics v_count = row_count;
-    if v_count <> p_expected[1] then
+    if v_count <> p_counts[${counts.fences}] then
       raise exception using errcode = '${conflictState}', message = 'leases';
     end if;
   end if;
-  if p_keys is not null then
-    insert into idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body, reference)
-    select k.m, k.e, k.s, k.f, k.a, k.b, k.d
-      from json_to_recordset(p_keys) as k(m integer, e text, s text, f text, a integer, b text, d text)
-      order by k.m, k.e, k.s
-    on conflict do nothing;
-    get diagnostics v_count = row_count;
-    if v_count <> p_expected[2] then
-      raise exception using errcode = '${conflictState}', message = 'idempotency';
-    end if;
-  end if;${tables.map((table, index) => writeRows(table, index + 1)).join("")}
-  if p_events is not null then
-    perform 1 from merchant_streams s where s.merchant_id = any (p_merchants) order by s.merchant_id for update;
-    get diagnostics v_count = row_count;
-    if v_count < cardinality(p_merchants) then
+  if p_counts[${counts.replies}] > 0 then
+    insert into idempotency (${list(replyColumns.map(({ name }) => name))})
+      select ${list(replyColumns.map(({ name }) => name), "r.")} from (
+        ${selectRows(replyColumns, { values: "p_replies", count: `p_counts[${counts.replies}]` })}
+      ) r order by r.merchant_id, r.environment, r.scope;
+  end if;${tables.map(writeRows).join("")}
+  if p_counts[${counts.events}] > 0 then
+    ${lockStreams}
+    if v_previous_ms is null or cardinality(v_previous_ms) < cardinality(p_merchants) then
       insert into merchant_streams (merchant_id) select m from unnest(p_merchants) m order by m on conflict do nothing;
-      perform 1 from merchant_streams s where s.merchant_id = any (p_merchants) order by s.merchant_id for update;
+      ${lockStreams}
     end if;
-    if p_sums is not null then
-      ${addDeltas("p_sums")};
+    if p_counts[${counts.sums}] > 0 then
+      ${updateSums("p_sums", `p_counts[${counts.sums}]`)};
+      get diagnostics v_count = row_count;
+      if v_count < p_counts[${counts.sums}] then
+        ${insertSums("p_sums", `p_counts[${counts.sums}]`)};
+      end if;
     end if;
     v_clock := floor(extract(epoch from clock_timestamp()) * 1000);
-    return query
-    with numbered as materialized (
-      select e.*, greatest(e.last_ms, v_clock) as ms, nextval('event_seq') as seq, array(
+    v_seqs := array(select nextval('event_seq') from generate_series(1, p_counts[${counts.events}]));
+    if exists (select from webhook_endpoints w where w.merchant_id = any (p_merchants) and w.status = 'enabled') then
+      v_endpoints := array(
+        select array(
           select w.id from webhook_endpoints w
-          where w.merchant_id = e.m and w.status = 'enabled' and case when e.one is null
-            then (w.environment is null or w.environment = e.e) and (e.commerce or not w.commerce_only)
+          where w.merchant_id = p_merchants[e.merchant] and w.status = 'enabled' and case when e.only_to is null
+            then (w.environment is null or w.environment = e.environment) and (e.commerce or not w.commerce_only)
               and w.filters && e.filters
-            else w.id = e.one end
-        ) as targets
-      from (
-        select d.*, s.last_ms, s.last_seq
-        from rows from (
-          json_to_recordset(p_events) as (
-            m integer, e text, t text, filters text[], one text, commerce boolean,
-            i text, o text, c text, r text, k text, p boolean
-          ),
-          unnest(p_data)
-        ) with ordinality as d(m, e, t, filters, one, commerce, i, o, c, r, k, p, data, place)
-        join merchant_streams s on s.merchant_id = d.m
-        order by d.place
-      ) e
-    ), moved as (
-      update merchant_streams s set last_ms = n.ms, last_seq = n.seq
-      from (select m, max(numbered.ms) as ms, max(numbered.seq) as seq from numbered group by m) n
-      where s.merchant_id = n.m
-    ), told as (
-      insert into events (
+            else w.id = e.only_to end
+        )::text from (${events}) e order by e.place
+      );
+      insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+        select p_merchants[e.merchant], endpoint, greatest(v_previous_ms[e.merchant], v_clock), v_seqs[e.place]
+        from (${events}) e, unnest(v_endpoints[e.place]::text[]) endpoint;
+    end if;
+    insert into events (
         merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
         idempotency_key, pending_webhooks, is_for_payors, data
       )
-      select n.m, n.ms, n.seq, n.e, n.t, n.i, n.o, n.c, n.commerce, n.r, n.k, cardinality(n.targets), n.p,
-        n.data
-      from numbered n
-    ), queued as (
-      insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
-      select n.m, target, n.ms, n.seq from numbered n, unnest(n.targets) target
-    )
-    select n.ms, n.seq, n.targets, n.last_ms, n.last_seq from numbered n order by n.place;
+      select p_merchants[e.merchant], greatest(v_previous_ms[e.merchant], v_clock), v_seqs[e.place], e.environment,
+        e.type, e.invoice_id, e.order_id, e.customer_id, e.commerce, e.request_id, e.idempotency_key,
+        coalesce(cardinality(v_endpoints[e.place]::text[]), 0), e.is_for_payors, e.data
+      from (${events}) e;
+    update merchant_streams s set last_ms = greatest(s.last_ms, v_clock), last_seq = v_seqs[p_last_events[n]]
+      from generate_series(1, cardinality(p_merchants)) n where s.merchant_id = p_merchants[n];
+    return query select greatest(v_previous_ms[e.merchant], v_clock), v_seqs[e.place],
+        coalesce(v_endpoints[e.place]::text[], '{}'), v_previous_ms[e.merchant], v_previous_seq[e.merchant]
+      from (${events}) e order by e.place;
   end if;
 end`
+
+const events = selectRows(eventColumns, { values: "p_events", count: `p_counts[${counts.events}]` })
+
+/** The events before those of the batch: of each merchant the last one, in the order of `p_merchants`. */
+const lockStreams = `select array_agg(s.last_ms), array_agg(s.last_seq) into v_previous_ms, v_previous_seq from (
+      select last_ms, last_seq from merchant_streams where merchant_id = any (p_merchants) order by merchant_id for update
+    ) s;`
 
 /**
  * Commits of a batch that lost for good: a version only grows, a kept reply stays, a lease's token never comes back.
  * Reads without locks, after the batch was rolled back; what it does not name is tried again.
  */
 const rejectionsBody = (tables: ReadonlyArray<TableShape>): string => `
+declare
+  v_offset integer := 0;
+  v_owned integer := 0;
 begin
-  return query select k.n, 'idempotency', i.fingerprint, i.status, i.sealed_body, i.reference
-    from json_to_recordset(p_keys) as k(n integer, m integer, e text, s text)
-    join idempotency i on i.merchant_id = k.m and i.environment = k.e and i.scope = k.s;
-  return query select f.n, 'leases', null::text, null::integer, null::text, null::text
-    from json_to_recordset(p_fences) as f(n integer, name text, token bigint)
-    left join leases l on l.name = f.name where l.token is distinct from f.token;${
-  tables.map(({ key, name }, index) => `
-  if p_rows[${index + 1}] <> '' then
-    return query select r.unnest, ${literal(name)}, null::text, null::integer, null::text, null::text from rows from (
-        json_populate_recordset(null::${quote(name)}, p_rows[${index + 1}]::json),
-        unnest(p_owners[${index + 1}]::integer[])
-      ) r left join ${quote(name)} t on ${key.map((column) => `t.${quote(column)} = r.${quote(column)}`).join(" and ")}
+  return query select p_owners[v_owned + f.place], 'leases', null::text, null::integer, null::text, null::text
+    from (${selectRows(fenceColumns, { values: "p_fences", count: `p_counts[${counts.fences}]` })}) f
+    left join leases l on l.name = f.name where l.token is distinct from f.token;
+  v_owned := v_owned + p_counts[${counts.fences}];
+  return query select p_owners[v_owned + r.place], 'idempotency', i.fingerprint, i.status, i.sealed_body, i.reference
+    from (${selectRows(replyColumns, { values: "p_replies", count: `p_counts[${counts.replies}]` })}) r
+    join idempotency i on i.merchant_id = r.merchant_id and i.environment = r.environment and i.scope = r.scope;
+  v_owned := v_owned + p_counts[${counts.replies}];${
+  tables.map(({ columns, key, name }, table) => {
+    const count = `${newRows(table)} + ${changedRows(table)}`
+    return `
+  if ${count} > 0 then
+    return query select p_owners[v_owned + r.place], ${literal(name)}, null::text, null::integer, null::text, null::text
+      from (${selectRows(columns, { values: "p_rows", offset: "v_offset", count })}) r
+      left join ${quote(name)} t on ${key.map((column) => `t.${quote(column)} = r.${quote(column)}`).join(" and ")}
       where coalesce(t.version, 0) <> r.version - 1;
-  end if;`).join("")
+    v_owned := v_owned + ${count};
+    v_offset := v_offset + (${count}) * ${columns.length};
+  end if;`
+  }).join("")
 }
 end`
 
@@ -211,18 +267,18 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_sums json, p_lock_millis integer",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_lock_millis integer",
         "ms bigint, seq bigint, endpoints text[], previous_ms bigint, previous_seq bigint",
         write
       ),
       define(
         names[1],
-        "p_fences json, p_keys json, p_rows text[], p_owners text[]",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_owners integer[]",
         "n integer, cause text, fingerprint text, status integer, sealed_body text, reference text",
         losers
       )
     ],
     write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    rejections: `select * from ${names[1]}($1, $2, $3, $4)`
+    rejections: `select * from ${names[1]}($1, $2, $3, $4, $5)`
   }
 }

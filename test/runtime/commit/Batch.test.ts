@@ -8,7 +8,13 @@ import {
 } from "../../../runtime/commit/Batch.ts"
 import { commitOf, eventDraft, thing } from "./CommitFixture.ts"
 
-const shapes = new Map([["things", { name: "things", columns: [], key: ["merchant_id", "id"], place: 0 }]])
+const shapes = new Map([["things", {
+  name: "things",
+  columns: [],
+  keyConstraint: "things_pkey",
+  key: ["merchant_id", "id"],
+  place: 0
+}]])
 
 const waiting = (...ids: ReadonlyArray<string>) =>
   ids.map((id, n) => ({ id, n, encoded: encode(commitOf(1, { writes: id === "" ? [] : [thing(1, id, 1)] }), shapes) }))

@@ -156,6 +156,34 @@ describe("a commit", () => {
       assert.deepStrictEqual(counts, { things: 252n, events: 252n })
     }))
 
+  it.effect("dies alone where a second row has a key that is unique beside the primary key: that is no lost race", () =>
+    Effect.gen(function*() {
+      const { append, sql } = yield* single
+      yield* sql`create unique index on things (note)`
+      const exits = yield* Effect.forEach(
+        range(10),
+        (n) => Effect.exit(append(commitOf(1, { writes: [thing(1, `t${n}`, 1, n < 8 ? {} : { note: "same" })] }))),
+        together
+      )
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), range(10).map((n) => n < 9))
+      assert.isTrue(Exit.hasDies(exits[9]!))
+    }))
+
+  it.effect("changes and adds rows of one table together, and either all of them are written or none", () =>
+    Effect.gen(function*() {
+      const { append, sql } = yield* single
+      yield* append(commitOf(1, { writes: [thing(1, "a", 1), thing(1, "c", 1)] }))
+      const mixed = (version: number) => [thing(1, "b", 1), thing(1, "c", version), thing(1, "a", 2), part(1, "p", 1)]
+      assert.deepStrictEqual(
+        yield* Effect.flip(append(commitOf(1, { writes: mixed(3) }))),
+        new Conflict({ table: "things" })
+      )
+      yield* append(commitOf(1, { writes: mixed(2) }))
+      const rows = yield* sql<{ id: string; note: string }>`select id, note from things union select id, note from parts
+        order by id`
+      assert.deepStrictEqual(rows.map(({ note }) => note), ["a v2", "b v1", "c v2", "p v1"])
+    }))
+
   it.effect("that breaks the rules of the log is a defect of its caller, and no other commit notices", () =>
     Effect.gen(function*() {
       const { append } = yield* single
