@@ -5,7 +5,7 @@ import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
-import { type Value, valueOf } from "./RowValues.ts"
+import { textArray, type Value, valueOf } from "./RowValues.ts"
 import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
@@ -169,8 +169,8 @@ const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) =>
   return { fences, replies, rows, tableCounts: counts }
 }
 
-const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>): ReadonlyArray<Value> =>
-  rows.flatMap(({ values }) => values)
+const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>) =>
+  textArray(rows.flatMap(({ values }) => values))
 
 /** Arguments of the write function. */
 export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
@@ -202,8 +202,8 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     valuesOf(rows),
     merchants,
     merchants.map((merchant) => lastEvents.get(merchant)),
-    events,
-    sums.flat()
+    textArray(events),
+    textArray(sums.flat())
   ]
 }
 

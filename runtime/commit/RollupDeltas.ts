@@ -11,10 +11,12 @@ export interface RollupEvent {
   readonly previousAttributes: Readonly<Record<string, unknown>>
 }
 
-/** By how much one row of a sum moves. */
+/**
+ * By how much a sum moves within a bucket of its narrowest width. What moves in its other widths follows from that:
+ * each bucket of theirs is made of whole ones of the narrowest.
+ */
 export interface RollupDelta {
-  readonly sum: string
-  readonly width: Width
+  readonly rollup: Rollup
   readonly bucket: number
   readonly key: string
   readonly count: number
@@ -55,52 +57,54 @@ const changesOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>)
   return changes.values()
 }
 
-/** Rows on their way to the table, each once; those that do not move are left out. */
+/** The narrowest width a sum is kept in. All time is wider than any other. */
+const narrowestOf = ({ widths }: Rollup): Width =>
+  widths.reduce((narrowest, wide) => wide !== 0 && (narrowest === 0 || wide < narrowest) ? wide : narrowest, 0)
+
+const isZero = ({ amount, amountPaid, count }: RollupDelta): boolean =>
+  count === 0 && amount === 0n && amountPaid === 0n
+
+/** Deltas, equal ones added up; those that do not move are left out. */
 export const makeDeltaSum = () => {
-  const rows = new Map<string, RollupDelta>()
+  const deltas = new Map<string, RollupDelta>()
   const add = (delta: RollupDelta): void => {
-    const id = `${delta.sum}\n${delta.width}\n${delta.bucket}\n${delta.key}`
-    const known = rows.get(id)
-    rows.set(
+    const id = `${delta.rollup.sum}\n${delta.bucket}\n${delta.key}`
+    const known = deltas.get(id)
+    deltas.set(
       id,
       known === undefined ? delta : {
-        ...known,
+        rollup: delta.rollup,
+        bucket: delta.bucket,
+        key: delta.key,
         count: known.count + delta.count,
         amount: known.amount + delta.amount,
         amountPaid: known.amountPaid + delta.amountPaid
       }
     )
   }
-  /** Adds what a snapshot contributes, or takes it away with sign -1. */
-  const contribute = (rollups: RollupsByObject, snapshot: WireObject, sign: 1 | -1): void => {
-    for (const { contributions, sum, widths } of rollups.get(snapshot.object) ?? []) {
-      for (const { amount, amountPaid, at, count, key } of contributions(snapshot)) {
-        for (const width of widths) {
-          add({
-            sum,
-            width,
-            bucket: bucketOf(at, width),
-            key,
-            count: sign * count,
-            amount: BigInt(sign) * amount,
-            amountPaid: BigInt(sign) * amountPaid
-          })
-        }
-      }
-    }
-  }
-  const nonZero = (): ReadonlyArray<RollupDelta> =>
-    [...rows.values()].filter(({ amount, amountPaid, count }) => count !== 0 || amount !== 0n || amountPaid !== 0n)
-  return { add, contribute, nonZero }
+  return { add, nonZero: () => [...deltas.values()].filter((delta) => !isZero(delta)) }
 }
+
+/** What a snapshot contributes, or takes away with sign -1. */
+const contributionsOf = (rollups: RollupsByObject, snapshot: WireObject, sign: 1n | -1n): ReadonlyArray<RollupDelta> =>
+  (rollups.get(snapshot.object) ?? []).flatMap((rollup) =>
+    rollup.contributions(snapshot).map(({ amount, amountPaid, at, count, key }) => ({
+      rollup,
+      bucket: bucketOf(at, narrowestOf(rollup)),
+      key,
+      count: Number(sign) * count,
+      amount: sign * amount,
+      amountPaid: sign * amountPaid
+    }))
+  )
 
 /** By how much the events of one commit move the sums. */
 export const deltasOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>): ReadonlyArray<RollupDelta> => {
   if (rollups.size === 0 || events.length === 0) return []
   const sums = makeDeltaSum()
   for (const { after, before } of changesOf(rollups, events)) {
-    if (before !== null) sums.contribute(rollups, before, -1)
-    sums.contribute(rollups, after, 1)
+    if (before !== null) contributionsOf(rollups, before, -1n).forEach(sums.add)
+    contributionsOf(rollups, after, 1n).forEach(sums.add)
   }
   return sums.nonZero()
 }
@@ -124,6 +128,25 @@ const deltaColumns = [
   { name: "amount_paid", type: "bigint" }
 ]
 
+/** A row of a sum: in one width, what moves in one bucket. */
+interface SumRow extends RollupDelta {
+  readonly width: Width
+}
+
+/** Deltas of one owner as rows: in each width of their sums, those of one bucket added up. */
+const rowsInAllWidths = (deltas: ReadonlyArray<RollupDelta>): ReadonlyArray<SumRow> => {
+  const rollups = new Set(deltas.map(({ rollup }) => rollup))
+  return [...rollups].flatMap((rollup) =>
+    rollup.widths.flatMap((width) => {
+      const inWidth = makeDeltaSum()
+      for (const delta of deltas) {
+        if (delta.rollup === rollup) inWidth.add({ ...delta, bucket: bucketOf(delta.bucket, width) })
+      }
+      return inWidth.nonZero().map((row) => ({ ...row, width }))
+    })
+  )
+}
+
 /** Values of rows of sums (`RowValues.ts`). Equal rows of one owner are added up, so that each is written once. */
 export const deltaRows = (
   deltas: Iterable<{ readonly owner: RollupOwner; readonly deltas: ReadonlyArray<RollupDelta> }>
@@ -137,10 +160,10 @@ export const deltaRows = (
     moved.forEach(known.sums.add)
   }
   return [...owners.values()].flatMap(({ owner, sums }) =>
-    sums.nonZero().map(({ amount, amountPaid, bucket, count, key, sum, width }) => [
+    rowsInAllWidths(sums.nonZero()).map(({ amount, amountPaid, bucket, count, key, rollup, width }) => [
       String(owner.merchantId),
       owner.environment,
-      sum,
+      rollup.sum,
       String(width),
       String(bucket),
       key,

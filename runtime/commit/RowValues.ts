@@ -4,6 +4,8 @@
  * casts; the same rows as JSON cost more than twice as much, because JSON is read character by character.
  */
 
+import { PgTypes } from "@effect/sql-pg"
+
 /** A column, and its type as SQL writes it. */
 export interface Column {
   readonly name: string
@@ -12,6 +14,13 @@ export interface Column {
 
 /** A value as text that can be cast to its column's type; null: none. */
 export type Value = string | null
+
+/** Values as one argument of a function. Without a type of its own the driver looks for one in every value. */
+export const textArray = (value: ReadonlyArray<Value>): PgTypes.Parameter => ({
+  [PgTypes.ParameterTypeId]: PgTypes.ParameterTypeId,
+  oid: PgTypes.OID.textArray,
+  value
+})
 
 export const quote = (name: string): string => `"${name.replaceAll("\"", "\"\"")}"`
 
