@@ -4,7 +4,7 @@
  * a connection that it hands to a process just as that is killed is never answered and never closed (tried); here the
  * system closes it, and the client asks again.
  */
-import { Deferred, Effect, Schema, type Scope } from "effect"
+import { Deferred, Effect, Schema, Scope } from "effect"
 import { type ChildProcess, fork } from "node:child_process"
 import { monotonicMillis } from "../Clock.ts"
 import { Health } from "../Telemetry.ts"
@@ -114,6 +114,8 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
       }
     })
 
+  // One after the other, each would have the whole time of a stop for itself.
+  const stops = yield* Scope.fork(yield* Effect.scope, "parallel")
   const places = Array.from({ length: count }, (_, index) => index + 1)
   yield* Effect.forEach(places, (place) =>
     Effect.gen(function*() {
@@ -127,7 +129,7 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
             }) before it served: see its message above`
           })
         )
-      yield* Effect.forkScoped(keepRunning(place, Deferred.succeed(started, undefined), onEnd))
+      yield* Effect.forkIn(keepRunning(place, Deferred.succeed(started, undefined), onEnd), stops)
       yield* Deferred.await(started)
     }), { concurrency: "unbounded", discard: true })
 

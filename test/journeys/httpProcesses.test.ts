@@ -5,8 +5,10 @@
  * calls go to one and the other in turn; its processes are killed by their ids.
  */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Fiber, Layer, type Scope } from "effect"
+import { randomUUID } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
+import { connect, type Socket } from "node:net"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil } from "../support/Anvil.ts"
 import { isAlive } from "../support/Process.ts"
@@ -45,6 +47,19 @@ const childrenOf = (pid: number): ReadonlyArray<number> =>
       return false
     }
   }).toSorted((a, b) => a - b)
+
+/** A request whose body does not come before the socket is ended with its two bytes. */
+const beginUpload = ({ ports }: Service, key: string): Effect.Effect<Socket, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<Socket>((resume) => {
+      const head =
+        `POST /api/v1/invoices HTTP/1.1\r\nhost: till\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\n`
+        + "content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n"
+      const socket = connect(ports.http, "127.0.0.1", () => socket.write(head, () => resume(Effect.succeed(socket))))
+      socket.on("error", () => undefined).resume()
+    }),
+    (socket) => Effect.sync(() => void socket.destroy())
+  )
 
 class Processes extends Context.Service<Processes, {
   readonly node: Anvil
@@ -193,4 +208,17 @@ layer(Processes.layer, { excludeTestServices: true, timeout: "120 seconds" })("t
       assert.deepStrictEqual(running.filter(isAlive), [])
       assert.deepStrictEqual(again.errors(), [])
     }))
+
+  it.effect("stop together, each with the time that requests under way may take", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { restart, shop } = yield* Processes
+      const again = yield* restart
+      const uploads = yield* Effect.forEach(Array.from({ length: 16 }), () => beginUpload(again, shop.key))
+      const stop = yield* Effect.forkChild(again.stop())
+      const stopping = Effect.sync(() => again.output().match(/"stopping".*"http_process"|"http_process".*"stopping"/g))
+      yield* until("both processes stop", stopping, (lines) => lines?.length === 2)
+      assert.notInclude(again.output(), `"msg":"stopped"`)
+      for (const upload of uploads) upload.end("{}")
+      assert.strictEqual(yield* Fiber.join(stop), 0)
+    })))
 })
