@@ -1,11 +1,11 @@
 /** The two ports: what listens, with which limits, and how it stops. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Latch, Layer, Predicate, Schema } from "effect"
-import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
-import type { HttpServerResponse } from "effect/http"
+import { HttpIncomingMessage, type HttpRouter } from "effect/http"
 import { Server, type ServerOptions, type ServerResponse } from "node:http"
 import { createServer, type Socket } from "node:net"
 import { inRanges, prefixesOf } from "../http/Addresses.ts"
+import { serve } from "../http/NodeServer.ts"
 import { answerParseErrors } from "../http/ParseErrors.ts"
 import type { ErrorPages } from "../Http.ts"
 import type { SettingsValue } from "../Settings.ts"
@@ -247,13 +247,12 @@ export const listen = Effect.fnUntraced(function*(
     return server
   }
   const scope = yield* Effect.scope
-  const serverContext = yield* Layer.buildWithScope(
+  yield* Layer.buildWithScope(
     NodeHttpServer.layerServer(make, {
       host: address.host,
       port: address.port,
       reusePort: limits.isPortShared === true,
-      disablePreemptiveShutdown: true,
-      websocket: websocketOptions
+      disablePreemptiveShutdown: true
     }),
     scope
   ).pipe(Effect.mapError(explain(address, setting)))
@@ -263,8 +262,7 @@ export const listen = Effect.fnUntraced(function*(
       for (const connection of connections.all()) connection.destroy()
     })
   )
-  yield* HttpServer.serveEffect(router.asHttpEffect() as Effect.Effect<HttpServerResponse.HttpServerResponse>).pipe(
-    Effect.provideContext(serverContext),
+  yield* serve(server!, router.asHttpEffect(), { websocket: websocketOptions }).pipe(
     Effect.provideService(
       HttpIncomingMessage.MaxBodySize,
       limits.maximumBodyBytes === undefined ? undefined : ByteSize.bytes(limits.maximumBodyBytes)

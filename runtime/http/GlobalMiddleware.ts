@@ -14,8 +14,9 @@ import {
   RequestInfo
 } from "../Http.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
-import { announcedFault, hasBody, maximumBodyBytes, responseText } from "./Body.ts"
+import { announcedFault, hasBody, maximumBodyBytes } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
+import { write } from "./NodeResponse.ts"
 import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
 import type { TimeLimit } from "./TimeLimit.ts"
@@ -173,8 +174,7 @@ const withCommonHeaders = (
 const sendBeside = (request: HttpServerRequest.HttpServerRequest, response: Response): void => {
   if (!(request.source instanceof IncomingMessage)) return
   const answer = toServerResponse(request) as ServerResponse
-  if (answer.headersSent) return
-  answer.writeHead(response.status, response.headers).end(responseText(response))
+  if (!answer.headersSent) Effect.runFork(write(answer, response))
 }
 
 /**

@@ -24,6 +24,8 @@ import {
   RequestInfo,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { serve } from "../../runtime/http/NodeServer.ts"
+import { routerConfig } from "../../runtime/http/Routes.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { secretsLayer, settingsLayer } from "../support/Api.ts"
@@ -137,13 +139,11 @@ const key = Layer.effectDiscard(
 )
 
 const application = (server: NodeServer) =>
-  HttpRouter.serve(
-    Layer.merge(HttpApiBuilder.layer(BenchApi).pipe(Layer.provide(handlers)), key).pipe(
-      Layer.provide(Server.layer([BenchApi]))
-    ),
-    { disableLogger: true, disableListenLog: true }
-  ).pipe(
-    Layer.provide(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" })),
+  Layer.effectDiscard(Effect.flatMap(HttpRouter.HttpRouter, (router) => serve(server, router.asHttpEffect()))).pipe(
+    Layer.provide(Layer.merge(HttpApiBuilder.layer(BenchApi).pipe(Layer.provide(handlers)), key)),
+    Layer.provide(Server.layer([BenchApi])),
+    Layer.provide(Layer.provide(HttpRouter.layer, routerConfig)),
+    Layer.provide(NodeHttpServer.layerHttpServices),
     Layer.provide(stubs)
   )
 
@@ -253,11 +253,11 @@ interface Side {
 /** One server in a process of its own. */
 const contest = async (name: "raw" | "api"): Promise<Side> => {
   const server = name === "raw" ? raw : createServer()
-  if (name === "raw") await new Promise<void>((resolve) => raw.listen(0, "127.0.0.1", resolve))
-  else {
+  if (name === "api") {
     const scope = Scope.makeUnsafe()
     await Effect.runPromise(Layer.buildWithScope(application(server) as Layer.Layer<Context.Context<never>>, scope))
   }
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return {
     answers: await probe(server),
     get: await measure(server, "GET", "/api/v1/bench/x"),

@@ -1,0 +1,143 @@
+/** Writes what a route answered to node:http's own answer, and decides what becomes of a body that nobody read. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Effect, Latch, Stream } from "effect"
+import { Cookies, HttpServerResponse } from "effect/http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { isBodyHeld } from "./NodeRequest.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+type NodeHeaders = Record<string, string | Array<string>>
+
+/** Bytes of a body that are read after the answer to keep the connection, at most; beyond them it is closed. */
+const maximumUnreadBytes = 262_144
+
+/** Time a client gets to read the answer on a connection that closes before it is cut, which can lose the answer. */
+const closeGraceMillis = 500
+
+/** Bytes of an answer from which on its fiber waits until they are handed over. */
+const largeAnswerBytes = 1_048_576
+
+/** Whether a status stands in the answer itself: 1xx would leave the client waiting for another. */
+const isFinal = (status: number): boolean => status >= 200 && status <= 599
+
+const hasNoBody = (status: number): boolean => status === 204 || status === 205 || status === 304
+
+/** The head's headers: those of the response and its cookies. */
+const headersOf = ({ cookies, headers, status }: Response): NodeHeaders => {
+  const isWithoutLength = (status === 204 || status === 205) && headers["content-length"] !== undefined
+  if (!isWithoutLength && Cookies.isEmpty(cookies)) return headers
+  const all: NodeHeaders = { ...headers }
+  if (isWithoutLength) delete all["content-length"]
+  if (!Cookies.isEmpty(cookies)) {
+    const own = headers["set-cookie"]
+    all["set-cookie"] = [...Cookies.toSetCookieHeaders(cookies), ...own === undefined ? [] : [own]]
+  }
+  return all
+}
+
+/** Whether the connection closes because more of the request's body is on its way than is read after the answer. */
+const isToClose = (request: IncomingMessage, isStream: boolean): boolean =>
+  !request.complete &&
+  (isBodyHeld(request) || (!isStream && Number(request.headers["content-length"]) > maximumUnreadBytes))
+
+const closeGently = (connection: Socket): void => {
+  if (connection.destroyed) return
+  connection.end()
+  const timer = setTimeout(() => connection.destroy(), closeGraceMillis)
+  connection.once("close", () => clearTimeout(timer))
+}
+
+/** Fields of Node's own that its `finish` listener looks at, which runs right after {@link disposeOfBody}. */
+interface NodeInternals {
+  readonly request: { _consuming: boolean }
+  readonly answer: { _last: boolean }
+}
+
+/**
+ * After the answer: reads what little is left of the request's body, so that the connection is kept, or closes it. Node
+ * itself would read an untouched body to its end, however long, and cut a closing connection at once, which can lose
+ * the answer.
+ */
+const disposeOfBody = (request: IncomingMessage, answer: ServerResponse): void => {
+  if (request.complete || request.destroyed) return
+  const { socket } = request
+  const internal = answer as unknown as NodeInternals["answer"]
+  if (internal._last) {
+    const consumed = request as unknown as NodeInternals["request"]
+    consumed._consuming = true
+    internal._last = false
+    return closeGently(socket)
+  }
+  let bytes = 0
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= maximumUnreadBytes) return
+    request.pause()
+    closeGently(socket)
+  })
+  request.resume()
+}
+
+/** Writes the head of `response`. Throws for a status or a header that HTTP does not have. */
+const writeHead = (answer: ServerResponse, response: Response, isStream: boolean): void => {
+  const request = answer.req
+  if (!isFinal(response.status)) throw new RangeError(`${response.status} is no status of a final answer`)
+  const headers = headersOf(response)
+  answer.writeHead(
+    response.status,
+    response.statusText,
+    isToClose(request, isStream) ? { ...headers, connection: "close" } : headers
+  )
+  if (!request.complete) answer.prependListener("finish", () => disposeOfBody(request, answer))
+}
+
+/** Done when the answer has ended, or its client is gone. */
+const closed = (answer: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (answer.destroyed || answer.closed) return resume(Effect.void)
+    answer.once("close", () => resume(Effect.void))
+  })
+
+const writeStream = (answer: ServerResponse, stream: Stream.Stream<Uint8Array, unknown>): Effect.Effect<void> => {
+  const drained = Latch.makeUnsafe()
+  answer.on("drain", () => drained.openUnsafe())
+  const written = Stream.runForEachArray(Stream.orDie(stream), (chunks) => {
+    if (answer.write(chunks.length > 1 ? Buffer.concat(chunks) : chunks[0])) return Effect.void
+    drained.closeUnsafe()
+    return drained.await
+  })
+  return Effect.andThen(Effect.interruptible(written), Effect.sync(() => answer.end()))
+}
+
+/** Node streams, such as files, and forms: they are rare, and Effect's own server has all it takes to write them. */
+const writeByEffect = (answer: ServerResponse, response: Response): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.scope,
+    (scope) =>
+      Effect.flatMap(NodeHttpServer.makeHandler(Effect.succeed(response), { scope }), (handle) => {
+        handle(answer.req, answer)
+        return closed(answer)
+      })
+  ) as Effect.Effect<void>
+
+/**
+ * Writes a response. What is text or bytes of usual length is written at once, and the effect has nothing left to do.
+ * Throws for a response that HTTP cannot carry.
+ */
+export const write = (answer: ServerResponse, response: Response): Effect.Effect<void> => {
+  const { body, status } = response
+  if (body._tag === "Raw" || body._tag === "FormData") return writeByEffect(answer, response)
+  // Somebody answered already, or nobody is there any more.
+  if (answer.writableEnded || answer.destroyed) return Effect.void
+  const isBare = answer.req.method === "HEAD" || body._tag === "Empty" || hasNoBody(status)
+  writeHead(answer, response, body._tag === "Stream" && !isBare)
+  if (isBare) {
+    answer.end()
+    return Effect.void
+  }
+  answer.strictContentLength = true
+  if (body._tag === "Stream") return writeStream(answer, body.stream)
+  answer.end(body.text ?? body.body)
+  return body.contentLength < largeAnswerBytes ? Effect.void : closed(answer)
+}

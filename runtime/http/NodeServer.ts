@@ -1,0 +1,115 @@
+/**
+ * The way in: from a request that node:http parsed to the bytes of its answer, in one fiber. It stands in the place of
+ * `HttpServer.serve` of `@effect/platform-node`, which does the same in more steps for each request: it watches every
+ * body, copies every header, and keeps every fiber in a scope (`npm run bench -- http`). Websockets are left to that.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeWS from "@effect/platform-node/NodeWS"
+import { Context, Effect, type Exit, Fiber, Scope } from "effect"
+import { type HttpEffect, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { holdBody, NodeRequest } from "./NodeRequest.ts"
+import { write } from "./NodeResponse.ts"
+
+/** What a router makes of a request: `HttpRouter.asHttpEffect`. */
+type App = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  unknown,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+>
+
+/**
+ * Where `HttpEffect.appendPreResponseHandler` and what is built on it, such as cookies of a security scheme, leave what
+ * changes the answer. Effect does not export its name for it.
+ */
+class RequestState extends Context.Service<RequestState, {
+  preResponseHandler: HttpEffect.PreResponseHandler | undefined
+  loggerDisabled: boolean
+}>()("effect/http/HttpEffect/CurrentRequestState") {}
+
+type State = typeof RequestState.Service
+
+/** Answers a request with what `app` makes of it, and with its status where it makes no response. */
+const answerWith = (app: App, request: NodeRequest, state: State) => {
+  const { response: answer } = request
+  const send = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<void, unknown> =>
+    state.preResponseHandler === undefined
+      ? write(answer, response)
+      : Effect.flatMap(state.preResponseHandler(request, response), (changed) => write(answer, changed))
+  return Effect.catchCause(Effect.flatMap(app, send), (cause) => {
+    // The head is out: ending the answer would make a part of a body look like all of it.
+    if (answer.headersSent) return Effect.sync(() => answer.writableEnded ? undefined : void answer.destroy())
+    return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => write(answer, response))
+  })
+}
+
+/** What {@link serve} takes beside the application. */
+export interface ServeOptions {
+  /** Of the library that accepts websockets. */
+  readonly websocket?: NodeHttpServer.Options["websocket"]
+}
+
+const websocketServer = (options: ServeOptions["websocket"]) =>
+  Effect.acquireRelease(
+    Effect.sync(() => new NodeWS.WebSocketServer({ ...options, noServer: true })),
+    (sockets) => Effect.callback<void>((resume) => sockets.close(() => resume(Effect.void)))
+  )
+
+/**
+ * Answers the requests of `server` with `app` until the scope closes: what is under way then is interrupted, and waited
+ * for. A request whose client goes away is interrupted as well.
+ */
+export const serve = Effect.fnUntraced(function*(
+  server: Server,
+  app: App,
+  { websocket }: ServeOptions = {}
+) {
+  const scope = yield* Effect.scope
+  // Flat, because what a request adds to a context is looked for from the newest on.
+  const services = Context.makeUnsafe<never>(new Map((yield* Effect.context()).mapUnsafe))
+  const underWay = new Set<Fiber.Fiber<unknown, unknown>>()
+
+  const keep = (fiber: Fiber.Fiber<unknown, unknown>, onExit: (exit: Exit.Exit<unknown, unknown>) => void): void => {
+    underWay.add(fiber)
+    fiber.addObserver((exit) => {
+      underWay.delete(fiber)
+      onExit(exit)
+    })
+  }
+
+  const onRequest = (source: IncomingMessage, answer: ServerResponse): void => {
+    const request = new NodeRequest(source, answer)
+    const requestScope = Scope.makeUnsafe()
+    const state: State = { preResponseHandler: undefined, loggerDisabled: false }
+    const withRequest = Context.add(services, HttpServerRequest.HttpServerRequest, request)
+    const context = Context.add(Context.add(withRequest, Scope.Scope, requestScope), RequestState, state)
+    const close = (exit: Exit.Exit<unknown, unknown>): void => {
+      const closing = Scope.closeUnsafe(requestScope, exit)
+      if (closing !== undefined) keep(Effect.runForkWith(services)(closing), () => {})
+    }
+    const fiber = Effect.runForkWith(context)(answerWith(app, request, state), { uninterruptible: true })
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return close(exit)
+    keep(fiber, close)
+    answer.on("close", () => {
+      if (!answer.writableEnded) fiber.interruptUnsafe(undefined, HttpServerError.ClientAbort.annotation)
+    })
+  }
+
+  const onHeldRequest = (source: IncomingMessage, answer: ServerResponse): void => {
+    holdBody(source)
+    onRequest(source, answer)
+  }
+
+  const sockets = yield* Effect.cached(Scope.provide(websocketServer(websocket), scope))
+  const onUpgrade = yield* NodeHttpServer.makeUpgradeHandler(sockets, app, {
+    scope: yield* Scope.fork(scope, "parallel")
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      server.off("request", onRequest).off("checkContinue", onHeldRequest).off("upgrade", onUpgrade)
+      return Fiber.interruptAll(underWay)
+    })
+  )
+  server.on("request", onRequest).on("checkContinue", onHeldRequest).on("upgrade", onUpgrade)
+})
