@@ -213,6 +213,8 @@ layer(Processes.layer, { excludeTestServices: true, timeout: "120 seconds" })("t
     Effect.scoped(Effect.gen(function*() {
       const { restart, shop } = yield* Processes
       const again = yield* restart
+      const serving = Effect.sync(() => again.output().match(/an HTTP process serves/g))
+      yield* until("both processes serve", serving, (lines) => lines?.length === 2)
       const uploads = yield* Effect.forEach(Array.from({ length: 16 }), () => beginUpload(again, shop.key))
       const stop = yield* Effect.forkChild(again.stop())
       const stopping = Effect.sync(() => again.output().match(/"stopping".*"http_process"|"http_process".*"stopping"/g))
