@@ -11,13 +11,15 @@
 import type { WireObject } from "../schemas/WireObject.ts"
 
 /**
- * Seconds of a bucket: a day of UTC, an hour, a quarter of an hour (every time zone in use is whole quarters off UTC,
- * so local days are sums of hours and quarters), or 0: one bucket for all time, which begins at 0.
+ * Seconds of a bucket: six hours of UTC, a quarter of an hour (every time zone in use is whole quarters off UTC, so
+ * local days are sums of both), or 0: one bucket for all time, which begins at 0. Each width is one more row that a
+ * commit writes. With hours and days in place of six hours a commit wrote a third more rows, and a local day was read
+ * from as many (24 hours, now 3 buckets and 24 quarters); a day of UTC was one row and is four.
  */
-export type Width = 0 | 900 | 3_600 | 86_400
+export type Width = 0 | 900 | 21_600
 
 /** Widths by name. */
-export const width = { ever: 0, quarter: 900, hour: 3_600, day: 86_400 } as const satisfies Record<string, Width>
+export const width = { ever: 0, quarter: 900, sixHours: 21_600 } as const satisfies Record<string, Width>
 
 /** What one snapshot adds to one sum. */
 export interface Contribution {
@@ -64,8 +66,8 @@ export interface Span {
   readonly to: number
 }
 
-/** Widths of time, each a whole number of the one before. */
-export const timeWidths = [width.quarter, width.hour, width.day] as const
+/** Widths of time, the second a whole number of the first. */
+export const timeWidths = [width.quarter, width.sixHours] as const
 
 /** The whole buckets of one width in a span; none where it is shorter than one. */
 const wholeOf = ({ from, to }: Span, wide: number): Span => {
@@ -83,13 +85,13 @@ const surroundings = (outer: Span, inner: Span): ReadonlyArray<Span> =>
  * be counted otherwise. Both bounds are epoch seconds.
  */
 export const cover = (span: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
-  const [quarters, hours, days] = timeWidths.map((wide) => wholeOf(span, wide)) as [Span, Span, Span]
+  const quarters = wholeOf(span, width.quarter)
+  const sixHours = wholeOf(span, width.sixHours)
   const of = (wide: Width, spans: ReadonlyArray<Span>) => spans.map((each): Piece => ({ width: wide, ...each }))
   return {
     pieces: [
-      ...of(width.quarter, surroundings(quarters, hours)),
-      ...of(width.hour, surroundings(hours, days)),
-      ...of(width.day, surroundings(days, { from: days.to, to: days.to }))
+      ...of(width.quarter, surroundings(quarters, sixHours)),
+      ...of(width.sixHours, surroundings(sixHours, { from: sixHours.to, to: sixHours.to }))
     ],
     edges: surroundings(span, quarters)
   }

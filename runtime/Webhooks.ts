@@ -58,7 +58,7 @@ export interface Transport {
 }
 
 /**
- * The sum of attempts that were spent, by the day, hour and quarter of an hour in which they ended: kept by the
+ * The sum of attempts that were spent, by the six hours and the quarter of an hour in which they ended: kept by the
  * statement that writes down how they ended. Keys are `commerce:` or `standard:`, as the event is of commerce or not,
  * and `succeeded` or `failed`; amounts are 0.
  */

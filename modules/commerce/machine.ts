@@ -224,14 +224,14 @@ const isSameRefund = (a: RefundView, b: RefundView): boolean =>
 
 /**
  * Orders by how they stand and when they were created: counts, totals and what was paid of them. Keys are
- * `<status>:<retailer or nothing>:<wallet_network or nothing>`. For all time, by day, by hour and by quarter of an
+ * `<status>:<retailer or nothing>:<wallet_network or nothing>`. For all time, by six hours and by quarter of an
  * hour.
  */
 export const orderStates: Rollup = {
   sum: "commerce.orders",
-  version: 1,
+  version: 2,
   object: "commerce_order",
-  widths: [0, 86_400, 3_600, 900],
+  widths: [0, 21_600, 900],
   contributions: (order) => [{
     at: order.created_at as number,
     key: `${order.status}:${order.retailer ?? ""}:${order.wallet_network ?? ""}`,

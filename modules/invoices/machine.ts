@@ -121,13 +121,13 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
 
 /**
  * Invoices by how they stand and when they were created: counts, amounts and what was paid of them. Keys are
- * `<invoice_type>:<status>:<payer_wallet_network or nothing>`. For all time, by day, by hour and by quarter of an hour.
+ * `<invoice_type>:<status>:<payer_wallet_network or nothing>`. For all time, by six hours and by quarter of an hour.
  */
 export const invoiceStates: Rollup = {
   sum: "invoices.states",
-  version: 1,
+  version: 2,
   object: "invoice",
-  widths: [0, 86_400, 3_600, 900],
+  widths: [0, 21_600, 900],
   contributions: (invoice) => [{
     at: invoice.created_at as number,
     key: `${invoice.invoice_type}:${invoice.status}:${invoice.payer_wallet_network ?? ""}`,

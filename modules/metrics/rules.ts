@@ -67,9 +67,9 @@ const contributionOf = (at: number, key: string, amount: bigint): Contribution =
  */
 export const paidInvoices: Rollup = {
   sum: "metrics.invoices",
-  version: 2,
+  version: 3,
   object: "invoice",
-  widths: [86_400, 3_600, 900],
+  widths: [21_600, 900],
   contributions: (invoice) => {
     const { created_at, invoice_type, paid_at } = invoice as WireObject & {
       readonly created_at: number
@@ -100,9 +100,9 @@ const countedAt = ({ confirmed_at, status }: PaymentSnapshot): number | null => 
  */
 export const payments: Rollup = {
   sum: "metrics.payments",
-  version: 2,
+  version: 3,
   object: "invoice_payment",
-  widths: [86_400, 3_600, 900],
+  widths: [21_600, 900],
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const { amount, invoice_type, metadata, network, status } = payment
@@ -126,9 +126,9 @@ export const payments: Rollup = {
 /** Counted payments by when they were confirmed and whose they are (`<invoice_type>:<customer_id or nothing>`). */
 export const customers: Rollup = {
   sum: "metrics.customers",
-  version: 1,
+  version: 2,
   object: "invoice_payment",
-  widths: [86_400, 3_600, 900],
+  widths: [21_600, 900],
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const at = countedAt(payment)

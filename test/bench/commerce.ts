@@ -133,7 +133,7 @@ const replaced = (count: number): Readonly<Record<string, string>> => ({
 const sums = `
   insert into rollups select merchant_id, environment, 'commerce.orders', w, case w when 0 then 0 else created_at - created_at % w end,
     status || ':' || retailer || ':' || coalesce(wallet_network, ''), count(*), sum((amounts->>'total')::bigint), 0
-  from orders, unnest(array[0, 900, 3600, 86400]) w group by 1, 2, 4, 5, 6 order by 4, 5, 6
+  from orders, unnest(array[0, 900, 21600]) w group by 1, 2, 4, 5, 6 order by 4, 5, 6
   on conflict (merchant_id, environment, sum, width, bucket, key) do update set count = excluded.count, amount = excluded.amount`
 
 const fill = (server: DatabaseServer, database: string, count: number, first: number) =>

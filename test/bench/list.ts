@@ -48,7 +48,7 @@ const copies = (count: number, first: number) => `
 const sums = `
   insert into rollups select merchant_id, environment, 'invoices.states', w, case w when 0 then 0 else created_at - created_at % w end,
     type || ':' || status || ':' || coalesce(payer_wallet_network, ''), count(*), sum(amount), sum(amount_paid)
-  from invoices, unnest(array[0, 900, 3600, 86400]) w group by 1, 2, 4, 5, 6 order by 4, 5, 6
+  from invoices, unnest(array[0, 900, 21600]) w group by 1, 2, 4, 5, 6 order by 4, 5, 6
   on conflict (merchant_id, environment, sum, width, bucket, key) do update set count = excluded.count,
     amount = excluded.amount, amount_paid = excluded.amount_paid`
 

@@ -215,7 +215,7 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
       yield* Effect.forEach(
         rows,
         ([environment, key, count]) =>
-          sql`insert into rollups values (7, ${environment}, 'webhooks.attempts', 86400, 1577836800, ${key}, ${count}, 0, 0)`
+          sql`insert into rollups values (7, ${environment}, 'webhooks.attempts', 21600, 1577836800, ${key}, ${count}, 0, 0)`
       )
       const attempts = (key: string) =>
         Effect.map(
@@ -230,7 +230,7 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
   it.effect("tells at most 100 groups, those that paid most, and that there are more", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      yield* sql`insert into rollups select 6, 'devnet', ${customers.sum}, 86400, 1577836800, 'standard:c:' || n, 1, n, 0
+      yield* sql`insert into rollups select 6, 'devnet', ${customers.sum}, 21600, 1577836800, 'standard:c:' || n, 1, n, 0
         from generate_series(1, 150) n`
       const { json } = yield* get({ from: "2020-01-01", to: "2020-01-03", group_by: "customer" }, "merchant-6-devnet")
       assert.deepStrictEqual(
