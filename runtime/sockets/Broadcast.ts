@@ -45,6 +45,9 @@ const sendToMerchant = (index: ConnectionIndex<Connection>, input: FilterInput):
   }
 }
 
+const isHeard = (index: ConnectionIndex<Connection>, { invoiceId, merchantId }: CommittedEvent): boolean =>
+  index.ofMerchant(merchantId) !== undefined || (invoiceId !== null && index.ofInvoice(invoiceId) !== undefined)
+
 /** Sends committed events, in their order, to the listeners of their invoices and merchants. */
 export const broadcast = (
   index: ConnectionIndex<Connection>,
@@ -52,6 +55,7 @@ export const broadcast = (
   nowMillis: number
 ): void => {
   for (const event of events) {
+    if (!isHeard(index, event)) continue
     const input = filterInputOf(event)
     sendToPayors(index, input, nowMillis)
     sendToMerchant(index, input)
