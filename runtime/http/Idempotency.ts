@@ -136,33 +136,36 @@ const make = Effect.gen(function*() {
     )
 
   /** Stores a reply that no commit of the handler carried. The act is done: a failure to store it is only logged. */
-  const keep = (keyed: Keyed, response: HttpServerResponse.HttpServerResponse, carried: StoredReply | undefined) =>
-    Effect.gen(function*() {
-      const body = responseText(response)
-      if (!isKept(response.status) || body === undefined) return { response, kept: null }
-      const kept: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
-      if (carried?.status === kept.status && carried.body === body) return { response, kept }
-      const { requestId } = keyed.call.facts
-      return yield* commit.append({
-        merchantId: keyed.principal.merchantId,
-        environment: keyed.principal.environment,
-        cause: { requestId, idempotencyKey: keyed.key },
-        writes: [],
-        events: [],
-        reply: replyWrite(keyed, kept)
-      }).pipe(
-        Effect.as<Outcome>({ response, kept }),
-        Effect.catchTags({
-          IdempotentReplay: (replayed) => answerStored(replayed, keyed),
-          Conflict: (conflict) => Effect.die(conflict),
-          PublicError: (error) =>
-            Effect.as(
-              Effect.annotateLogs(Effect.logWarning("a reply was not stored", error), { requestId }),
-              { response, kept: null }
-            )
-        })
-      )
-    })
+  const keep = (
+    keyed: Keyed,
+    response: HttpServerResponse.HttpServerResponse,
+    carried: StoredReply | undefined
+  ): Effect.Effect<Outcome, PublicError> => {
+    const body = responseText(response)
+    if (!isKept(response.status) || body === undefined) return Effect.succeed({ response, kept: null })
+    const kept: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
+    if (carried?.status === kept.status && carried.body === body) return Effect.succeed({ response, kept })
+    const { requestId } = keyed.call.facts
+    return commit.append({
+      merchantId: keyed.principal.merchantId,
+      environment: keyed.principal.environment,
+      cause: { requestId, idempotencyKey: keyed.key },
+      writes: [],
+      events: [],
+      reply: replyWrite(keyed, kept)
+    }).pipe(
+      Effect.as<Outcome>({ response, kept }),
+      Effect.catchTags({
+        IdempotentReplay: (replayed) => answerStored(replayed, keyed),
+        Conflict: (conflict) => Effect.die(conflict),
+        PublicError: (error) =>
+          Effect.as(
+            Effect.annotateLogs(Effect.logWarning("a reply was not stored", error), { requestId }),
+            { response, kept: null }
+          )
+      })
+    )
+  }
 
   /** The answer that is kept for a call, or null. */
   const findKept = (keyed: Keyed) =>
