@@ -263,11 +263,37 @@ const envelope = (
   data: string
 ): string => {
   const version = knownVersion(requestedVersion)
-  return `{"id":"${event.id}","object":"event","api_version":"${version}","created":${event.created},` +
-    `"type":"${event.type}","livemode":${event.environment === "mainnet"},"pending_webhooks":${pendingWebhooks},` +
-    `"request":{"id":${JSON.stringify(requestId)},"idempotency_key":${JSON.stringify(idempotencyKey)}},` +
-    `"data":${dataTextIn(version, event.type, data)}}`
+  return envelopeText({
+    id: event.id,
+    version,
+    created: event.created,
+    type: event.type,
+    livemode: event.environment === "mainnet",
+    pendingWebhooks,
+    requestId: JSON.stringify(requestId),
+    idempotencyKey: JSON.stringify(idempotencyKey),
+    data: dataTextIn(version, event.type, data)
+  })
 }
+
+/** What an envelope is put together from: JSON as it stands in the text, but for `id`, `version` and `type`. */
+export interface EnvelopeParts {
+  readonly id: string
+  readonly version: string
+  readonly created: number | string
+  readonly type: string
+  readonly livemode: boolean | string
+  readonly pendingWebhooks: number | string
+  readonly requestId: string
+  readonly idempotencyKey: string
+  readonly data: string
+}
+
+/** The one place that has the text of an envelope; the SQL of a page is made from it too. */
+export const envelopeText = (parts: EnvelopeParts): string =>
+  `{"id":"${parts.id}","object":"event","api_version":"${parts.version}","created":${parts.created},` +
+  `"type":"${parts.type}","livemode":${parts.livemode},"pending_webhooks":${parts.pendingWebhooks},` +
+  `"request":{"id":${parts.requestId},"idempotency_key":${parts.idempotencyKey}},"data":${parts.data}}`
 
 /** What the events table is filtered by, read off the object. */
 export interface EventIndex {

@@ -12,9 +12,12 @@ import {
 import { compareEventPositions, eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { knownVersion, newestVersion } from "../../schemas/Version.ts"
+import { textStatement } from "./repo/EventText.ts"
 import type { EventsPage } from "./rules.ts"
 
-interface Row {
+/** An event as it is stored. */
+export interface Row {
   readonly ms: bigint
   readonly seq: bigint
   readonly environment: Environment
@@ -23,6 +26,10 @@ interface Row {
   readonly idempotency_key: string | null
   readonly data: string
   readonly pending: number
+}
+
+interface TextRow {
+  readonly text: string
 }
 
 /** `pending` is counted now: deliveries that have neither succeeded nor been given up. */
@@ -99,7 +106,8 @@ const storedEvent = (row: Row): StoredEvent => ({
   data: row.data
 })
 
-const textOf = (row: Row, version: string): string => eventText(storedEvent(row), row.pending, version)
+/** Of one event, and of a version whose objects may differ from the stored ones. */
+export const textOf = (row: Row, version: string): string => eventText(storedEvent(row), row.pending, version)
 
 /** A page as texts, newest first. */
 export interface TextPage {
@@ -113,9 +121,12 @@ export const make = Effect.gen(function*() {
     /** A page of events, each told in `version`. */
     page: (page: EventsPage, version: string): Effect.Effect<TextPage> => {
       const { text, values } = pageStatement(page)
-      return Effect.map(Effect.orDie(sql.unsafe<Row>(text, values)), (rows) => {
-        const data = rows.slice(0, page.limit).map((row) => textOf(row, version))
-        return { data: page.direction === "older" ? data : data.reverse(), hasMore: rows.length > page.limit }
+      const texts = knownVersion(version) === newestVersion
+        ? Effect.map(sql.unsafe<TextRow>(textStatement(text), values), (rows) => rows.map((row) => row.text))
+        : Effect.map(sql.unsafe<Row>(text, values), (rows) => rows.map((row) => textOf(row, version)))
+      return Effect.map(Effect.orDie(texts), (found) => {
+        const data = found.slice(0, page.limit)
+        return { data: page.direction === "older" ? data : data.reverse(), hasMore: found.length > page.limit }
       })
     },
     /**

@@ -1,11 +1,14 @@
 /**
- * A page of 100 events out of many, over HTTP, beside the limit: a raw node:http server that answers with the joined
- * texts of a bare `pg` query.
+ * A page of 100 events out of many, over HTTP, beside the limit: a raw node:http server that answers the same bytes,
+ * joined from the texts of a bare `pg` query.
  */
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Pool } from "pg"
+import { pageStatement } from "../../modules/events/repo.ts"
+import { textStatement } from "../../modules/events/repo/EventText.ts"
+import { firstPosition, lastPosition } from "../../runtime/eventbus/EventRuns.ts"
 import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
 import { drive } from "./load.ts"
@@ -25,23 +28,53 @@ interface LimitSpec {
   readonly merchant: number
 }
 
-const limitText = `select data from events where merchant_id = $1 and (ms, seq) < ($2::bigint, $3::bigint)
-  order by ms desc, seq desc limit ${page}`
+/** The service's own query for the texts of a page, whose values are `limitValues`. */
+const limitText = textStatement(
+  pageStatement({
+    merchantId: 0,
+    commerceOnly: false,
+    environment: undefined,
+    types: undefined,
+    fromMillis: undefined,
+    toMillis: undefined,
+    invoiceId: undefined,
+    orderId: undefined,
+    customerId: undefined,
+    direction: "older",
+    cursor: lastPosition,
+    limit: page
+  }).text
+)
 
-/** The least anybody could do: read the stored text of a page, join it, and write it. */
+const limitValues = (merchant: number, url: string) => {
+  const [, ms, seq] = /evt_(\d+)-(\d+)/.exec(url)!
+  return [merchant, firstPosition.ms, firstPosition.seq, ms, seq, page + 1]
+}
+
+/** The least anybody could do: read the texts of a page, join them, and write them. */
 const serveLimit = ({ database, host, merchant }: LimitSpec) => {
   const pool = new Pool({ host, database, user: "postgres", max: callers })
   const server = createServer(async (request, response) => {
-    const [, ms, seq] = /evt_(\d+)-(\d+)/.exec(request.url!)!
-    const { rows } = await pool.query({ name: "page", text: limitText, values: [merchant, ms, seq] })
+    const { rows } = await pool.query({ name: "page", text: limitText, values: limitValues(merchant, request.url!) })
+    const texts = rows.slice(0, page).map(({ text }) => text)
     const body = Buffer.from(
-      `{"success":true,"data":{"object":"list","data":[${rows.map(({ data }) => data).join(",")}],"has_more":true}}`
+      `{"success":true,"data":{"object":"list","data":[${texts.join(",")}],"has_more":${rows.length > page}}}`
     )
     response.writeHead(200, { "content-type": "application/json", "content-length": body.length })
     response.end(body)
   })
   server.listen(0, "127.0.0.1", () => say({ port: (server.address() as AddressInfo).port }))
 }
+
+/** Both sides must answer the same, or the comparison says nothing. */
+const bodyOf = (port: number, path: string, key?: string) =>
+  Effect.promise(async () => {
+    const answer = await fetch(
+      `http://127.0.0.1:${port}${path}`,
+      key === undefined ? {} : { headers: { "x-api-key": key } }
+    )
+    return answer.text()
+  })
 
 type Driven = Effect.Success<ReturnType<typeof drive>>
 
@@ -76,22 +109,32 @@ export const events = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       const load = { port, callers, seconds, method: "GET", paths, keys } as const
       return Effect.andThen(drive(pid, { ...load, count: warmUpPages }), drive(pid, load))
     }
+    const bodies = new Set<string>()
     const ours: Array<Driven> = []
     const limits: Array<Driven> = []
     for (let round = 1; round <= rounds; round++) {
       ours.push(
         yield* Effect.scoped(Effect.flatMap(
           Tillwire.start(deployment),
-          ({ pid, ports }) => measure(pid, ports.http, [key])
+          ({ pid, ports }) =>
+            Effect.andThen(
+              Effect.map(bodyOf(ports.http, paths[0]!, key), (body) => bodies.add(body)),
+              measure(pid, ports.http, [key])
+            )
         ))
       )
       const spec: LimitSpec = { host: server.host, database: deployment.database, merchant }
       limits.push(
         yield* Effect.scoped(Effect.flatMap(
           serveRole<{ readonly port: number }>(new URL(import.meta.url), spec),
-          ({ pid, said }) => measure(pid, said.port, [])
+          ({ pid, said }) =>
+            Effect.andThen(
+              Effect.map(bodyOf(said.port, paths[0]!), (body) => bodies.add(body)),
+              measure(pid, said.port, [])
+            )
         ))
       )
+      if (bodies.size !== 1) throw new Error("the two sides of the events bench answer differently")
       const [a, b] = [ours.at(-1)!.cpuEach, limits.at(-1)!.cpuEach]
       progress(`events ${round}/${rounds}: tillwire ${a.toFixed(0)} us CPU a page, its limit ${b.toFixed(0)}`)
     }
@@ -104,7 +147,7 @@ export const events = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     })
     return [
       line(`tillwire, page of ${page} over HTTP`, ours),
-      line("its limit: bare pg, texts joined, raw node:http", limits),
+      line("its limit: bare pg, the same body joined, raw node:http", limits),
       {
         section: "events",
         what: "CPU against its limit",

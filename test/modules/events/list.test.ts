@@ -6,9 +6,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { pageStatement } from "../../../modules/events/repo.ts"
+import { pageStatement, type Row as StoredRow, textOf } from "../../../modules/events/repo.ts"
+import { textStatement } from "../../../modules/events/repo/EventText.ts"
 import type { EventsPage } from "../../../modules/events/rules.ts"
 import { compareEventPositions, type EventPosition } from "../../../schemas/Ids.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { kernel } from "../../support/Api.ts"
 
 const served = kernel([]) as Layer.Layer<SqlClient.SqlClient>
@@ -160,10 +162,12 @@ describe("a page of events", () => {
       const all = yield* sql<Row>`SELECT * FROM events ORDER BY ms, seq`
       for (const [name, page] of pages) {
         const { text, values } = pageStatement(page)
-        const found = yield* sql.unsafe<EventPosition>(text, values)
+        const found = yield* sql.unsafe<StoredRow>(text, values)
         const selected = all.filter(isSelected(page))
         const expected = (page.direction === "older" ? selected.toReversed() : selected).slice(0, limit + 1)
         assert.deepStrictEqual(found.map(({ ms, seq }) => [ms, seq]), expected.map(({ ms, seq }) => [ms, seq]), name)
+        const texts = yield* sql.unsafe<{ readonly text: string }>(textStatement(text), values)
+        assert.deepStrictEqual(texts.map((row) => row.text), found.map((row) => textOf(row, newestVersion)), name)
       }
     }).pipe(Effect.provide(served)))
 
