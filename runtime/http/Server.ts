@@ -22,9 +22,7 @@ import * as TimeLimit from "./TimeLimit.ts"
 /**
  * The HTTP half of the kernel for the plugins whose `http` are `apis`: what serves their operations, the registry of
  * credentials, the limits of callers, the error pages that modules render, and the global middleware on the router
- * (request ids, versions, 404, 405, 413, 415, 500).
- *
- * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
+ * (request ids, versions, 404, 405, 413, 415, 500). `NodeServer.ts` answers requests with the router.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   Credentials | ErrorPages | Operations | ReplyRenderers | Revocations | RateLimiter,

@@ -6,10 +6,11 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
-import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { globalMiddleware } from "../../../runtime/http/GlobalMiddleware.ts"
+import * as NodeServer from "../../../runtime/http/NodeServer.ts"
 import { fromApis } from "../../../runtime/http/Routes.ts"
 import * as TimeLimit from "../../../runtime/http/TimeLimit.ts"
 
@@ -97,11 +98,8 @@ const serve = Effect.fnUntraced(function*(route: Effect.Effect<HttpServerRespons
     }) as never
   ) as Effect.Effect<void>
   const server = createServer()
-  const context = yield* Layer.build(NodeHttpServer.layerServer(() => server, { port: 0, host: "127.0.0.1" }))
-  yield* Effect.provideContext(
-    HttpServer.serveEffect(router.asHttpEffect() as Effect.Effect<HttpServerResponse.HttpServerResponse>),
-    context
-  )
+  yield* NodeServer.serve(server, router.asHttpEffect())
+  yield* Layer.build(NodeHttpServer.layerServer(() => server, { port: 0, host: "127.0.0.1" }))
   return (server.address() as AddressInfo).port
 })
 
