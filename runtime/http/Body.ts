@@ -92,6 +92,19 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
     ? publicError("PAYLOAD_TOO_LARGE")
     : endedEarly
 
+/** A body that takes longer to come than this is a slow sender's. */
+const slowBodyMillis = 1_000
+
+/** Requests whose body was slow, and has come whole. */
+const slowBodies = new WeakSet<IncomingMessage>()
+
+/**
+ * Whether a route that took long had to wait for its request: it has not come whole yet, or its body was slow. That is
+ * said once.
+ */
+export const waitedForSender = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
+  source instanceof IncomingMessage && (!source.complete || slowBodies.delete(source))
+
 /**
  * The bytes of a body, read from Node's stream itself: every write has one, and `request.arrayBuffer` watches the
  * stream by many more listeners and copies what it read. The listeners stay when the body is no longer wanted: then
@@ -99,6 +112,7 @@ const readFault = (error: HttpServerError.HttpServerError): PublicError =>
  */
 const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> =>
   Effect.callback((resume) => {
+    const startMillis = performance.now()
     let chunks: Array<Buffer> = []
     let size = 0
     let isDone = false
@@ -115,7 +129,10 @@ const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> 
       chunks.push(chunk)
       if (size > maximumBodyBytes) finish(Effect.fail(publicError("PAYLOAD_TOO_LARGE")))
     })
-    source.on("end", () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
+    source.on("end", () => {
+      if (performance.now() - startMillis > slowBodyMillis) slowBodies.add(source)
+      finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    })
     // A stream that breaks closes without an end; without a listener for it, Node drops its error.
     source.on("close", () => finish(Effect.fail(endedEarly)))
     return Effect.sync(() => {

@@ -14,7 +14,7 @@ import {
   RequestInfo
 } from "../Http.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
-import { announcedFault, hasBody, maximumBodyBytes } from "./Body.ts"
+import { announcedFault, hasBody, maximumBodyBytes, waitedForSender } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { write } from "./NodeResponse.ts"
 import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
@@ -202,30 +202,31 @@ export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }:
     const familyOfPath = () => (knownPath() ?? routes.meant(request.url))?.family ?? "wrapped"
     /** In the family of the path, or of the one that was meant. */
     const refuse = (error: PublicError) => respond(error, familyOfPath(), facts.requestId)
+    /** Nobody is known to ask here, so it counts for the address. */
+    const counted = (answer: () => Response): Effect.Effect<Response> =>
+      Effect.match(rateLimiter.address(request, "anonymous"), {
+        onSuccess: () => finish(answer()),
+        onFailure: (error) => finish(refuse(error))
+      })
     const refusal = refusalOf(request, knownPath)
     if (refusal !== undefined) {
       // What is found for an address with a foreign delimiter is not what its sender means.
-      const response = refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", facts.requestId) : refuse(refusal)
-      return Effect.succeed(finish(response))
+      const family = refusal.code === "NOT_FOUND" ? "wrapped" : familyOfPath()
+      return counted(() => respond(refusal, family, facts.requestId))
     }
-    /** Nobody is known to ask here, so it counts for the address. */
     const unrouted = (): Effect.Effect<Response> => {
       const path = knownPath()
       if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(finish(preflight(path)))
       const meant = path === undefined ? routes.meant(request.url) : undefined
-      return Effect.match(rateLimiter.address(request, "anonymous"), {
-        onSuccess: () =>
-          finish(
-            path === undefined
-              ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
-              : HttpServerResponse.setHeader(
-                refuse(publicError("METHOD_NOT_ALLOWED")),
-                "allow",
-                path.methods.join(", ")
-              )
-          ),
-        onFailure: (error) => finish(refuse(error))
-      })
+      return counted(() =>
+        path === undefined
+          ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
+          : HttpServerResponse.setHeader(
+            refuse(publicError("METHOD_NOT_ALLOWED")),
+            "allow",
+            path.methods.join(", ")
+          )
+      )
     }
     if (hasEmptySegment(request.url)) return unrouted()
     let lateAnswer: Response | undefined
@@ -235,7 +236,7 @@ export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }:
         lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         sendBeside(request, lateAnswer)
         fiber.interruptUnsafe()
-      })
+      }, () => waitedForSender(request))
       : undefined
     const stop = (status: number | null) => deadline === undefined ? undefined : timeLimit.stop(deadline, status)
     return Effect.matchCauseEffect(app, {

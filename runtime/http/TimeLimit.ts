@@ -17,8 +17,9 @@ export interface TimeLimits {
 
 /** The end of a route's time, between those that were set before and after it. */
 export interface Deadline {
-  readonly atMillis: number
+  atMillis: number
   readonly onLate: () => void
+  readonly waitedForSender: () => boolean
   /** Undefined: not in a list. */
   list: DeadlineList | undefined
   before: Deadline | undefined
@@ -35,14 +36,20 @@ class DeadlineList {
     this.limitMillis = limitMillis
   }
 
-  add(onLate: () => void): Deadline {
-    const atMillis = performance.now() + this.limitMillis
-    const deadline: Deadline = { atMillis, onLate, list: this, before: this.last, after: undefined }
+  add({ waitedForSender, onLate }: Pick<Deadline, "waitedForSender" | "onLate">): Deadline {
+    const deadline: Deadline = { atMillis: 0, onLate, waitedForSender, list: this, before: undefined, after: undefined }
+    this.append(deadline)
+    if (!this.isWaiting) this.wait(this.limitMillis)
+    return deadline
+  }
+
+  private append(deadline: Deadline): void {
+    deadline.atMillis = performance.now() + this.limitMillis
+    deadline.list = this
+    deadline.before = this.last
     if (this.last === undefined) this.first = deadline
     else this.last.after = deadline
     this.last = deadline
-    if (!this.isWaiting) this.wait(this.limitMillis)
-    return deadline
   }
 
   remove(deadline: Deadline): void {
@@ -65,7 +72,8 @@ class DeadlineList {
       while (this.first !== undefined && this.first.atMillis <= now) {
         const late = this.first
         this.remove(late)
-        late.onLate()
+        if (late.waitedForSender()) this.append(late)
+        else late.onLate()
       }
       if (this.first !== undefined && !this.isWaiting) this.wait(Math.ceil(this.first.atMillis - now))
     }, millis).unref()
@@ -73,8 +81,11 @@ class DeadlineList {
 }
 
 export interface TimeLimit {
-  /** Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. */
-  readonly start: (onLate: () => void) => Deadline
+  /**
+   * Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. The
+   * time begins again while `waitedForSender` says that the route waited for its request: the server limits that.
+   */
+  readonly start: (onLate: () => void, waitedForSender: () => boolean) => Deadline
   /** A route ended in time, with a status, or null where it was not answered. */
   readonly stop: (deadline: Deadline, status: number | null) => void
 }
@@ -88,10 +99,13 @@ export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
   const suspicious = new DeadlineList(suspiciousMillis)
   let current = usual
   return {
-    start: (onLate) =>
-      current.add(() => {
-        current = suspicious
-        onLate()
+    start: (onLate, waitedForSender) =>
+      current.add({
+        waitedForSender,
+        onLate: () => {
+          current = suspicious
+          onLate()
+        }
       }),
     stop: (deadline, status) => {
       deadline.list?.remove(deadline)

@@ -114,6 +114,23 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
       assert.strictEqual((yield* as("merchant-a")).status, 200)
     }))
 
+  it.effect("refused before anybody asks who it is counts for its address", () =>
+    Effect.gen(function*() {
+      yield* later
+      const { call } = yield* Api
+      const post = (headers: Readonly<Record<string, string>>, path = "/api/v1/things") =>
+        Effect.map(call(path, { method: "POST", body: "{}", headers }), ({ status }) => status)
+      const answers = yield* Effect.all([
+        post({ "content-type": "text/plain" }),
+        post({ "x-service-version": "never" }),
+        post({}, "/api/v1/things/%zz"),
+        post({}, "/api/v1/things?name=%zz"),
+        post({ "content-type": "text/plain" })
+      ])
+      assert.deepStrictEqual(answers, [415, 400, 400, 400, 429])
+      assert.strictEqual((yield* as("merchant-a")).status, 200)
+    }))
+
   it.effect("of a route that asks for no credential is held to the limit that route names", () =>
     Effect.gen(function*() {
       yield* later

@@ -6,13 +6,17 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
+import { bodyText } from "../../../runtime/http/Body.ts"
 import { globalMiddleware } from "../../../runtime/http/GlobalMiddleware.ts"
 import * as NodeServer from "../../../runtime/http/NodeServer.ts"
 import { fromApis } from "../../../runtime/http/Routes.ts"
 import * as TimeLimit from "../../../runtime/http/TimeLimit.ts"
+
+/** The request came at once. */
+const isWhole = () => false
 
 describe("the limit of time", () => {
   beforeEach(() => void vi.useFakeTimers())
@@ -21,10 +25,10 @@ describe("the limit of time", () => {
   it("is over for a route that does not end, once, and never for one that does", () => {
     const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 })
     const onLate = vi.fn()
-    limit.stop(limit.start(onLate), 200)
+    limit.stop(limit.start(onLate, isWhole), 200)
     vi.advanceTimersByTime(100)
     assert.strictEqual(onLate.mock.calls.length, 0)
-    limit.start(onLate)
+    limit.start(onLate, isWhole)
     vi.advanceTimersByTime(19)
     assert.strictEqual(onLate.mock.calls.length, 0)
     vi.advanceTimersByTime(1)
@@ -36,7 +40,7 @@ describe("the limit of time", () => {
     const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 20 })
     const late: Array<number> = []
     const deadlines = [0, 1, 2, 3].map((route) => {
-      const deadline = limit.start(() => late.push(route))
+      const deadline = limit.start(() => late.push(route), isWhole)
       vi.advanceTimersByTime(5)
       return deadline
     })
@@ -52,11 +56,25 @@ describe("the limit of time", () => {
     assert.deepStrictEqual(late, [0, 2])
   })
 
+  it("does not run out while the request is received, and is not met by that", () => {
+    const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 })
+    const onLate = vi.fn()
+    let isWaiting = true
+    limit.start(onLate, () => isWaiting)
+    vi.advanceTimersByTime(50)
+    isWaiting = false
+    vi.advanceTimersByTime(9)
+    assert.strictEqual(onLate.mock.calls.length, 0)
+    vi.advanceTimersByTime(1)
+    vi.advanceTimersByTime(100)
+    assert.strictEqual(onLate.mock.calls.length, 1)
+  })
+
   it("is shorter after it was met, until a route has succeeded again", () => {
     const limit = TimeLimit.make({ usualMillis: 300, suspiciousMillis: 10 })
     const isLateAfter = (millis: number) => {
       const onLate = vi.fn()
-      const deadline = limit.start(onLate)
+      const deadline = limit.start(onLate, isWhole)
       vi.advanceTimersByTime(millis)
       limit.stop(deadline, null)
       return onLate.mock.calls.length === 1
@@ -64,10 +82,10 @@ describe("the limit of time", () => {
     assert.isFalse(isLateAfter(299))
     assert.isTrue(isLateAfter(300))
     assert.isTrue(isLateAfter(10))
-    limit.stop(limit.start(() => {}), 404)
-    limit.stop(limit.start(() => {}), null)
+    limit.stop(limit.start(() => {}, isWhole), 404)
+    limit.stop(limit.start(() => {}, isWhole), null)
     assert.isTrue(isLateAfter(10))
-    limit.stop(limit.start(() => {}), 200)
+    limit.stop(limit.start(() => {}, isWhole), 200)
     assert.isFalse(isLateAfter(299))
   })
 })
@@ -85,16 +103,38 @@ const get = (port: number, path: string) =>
     return Effect.sync(() => sent.destroy())
   })
 
-/** A server whose routes may take 20 ms. */
-const serve = Effect.fnUntraced(function*(route: Effect.Effect<HttpServerResponse.HttpServerResponse>) {
+/** The status of a POST of two bytes, the last of which comes when the time of a route is long over. */
+const postSlowly = (port: number, path: string) =>
+  Effect.callback<number | undefined>((resume) => {
+    const options = { port, path, agent: false, method: "POST", headers: { "content-length": 2 } }
+    const sent = request(options, (answer) => resume(Effect.succeed(answer.resume().statusCode)))
+    sent.once("error", () => resume(Effect.undefined))
+    sent.write("{")
+    setTimeout(() => sent.end("}"), 1_200)
+    return Effect.sync(() => sent.destroy())
+  })
+
+/** A server whose routes may take 20 ms, or as long as is said. */
+const serve = Effect.fnUntraced(function*(
+  route: Effect.Effect<HttpServerResponse.HttpServerResponse>,
+  limitMillis = 20
+) {
   const router = yield* HttpRouter.make
   yield* router.add("GET", "/route", route) as Effect.Effect<void>
+  yield* router.add(
+    "POST",
+    "/read",
+    Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      (received) => Effect.map(bodyText(received), HttpServerResponse.text)
+    )
+  ) as Effect.Effect<void>
   yield* router.addGlobalMiddleware(
     globalMiddleware({
       routes: fromApis([]),
       rateLimiter: { address: () => Effect.void } as never,
       errorPages: { choose: () => ({ render: undefined, dependsOnAccept: false }) } as never,
-      timeLimit: TimeLimit.make({ usualMillis: 20, suspiciousMillis: 20 })
+      timeLimit: TimeLimit.make({ usualMillis: limitMillis, suspiciousMillis: limitMillis })
     }) as never
   ) as Effect.Effect<void>
   const server = createServer()
@@ -114,6 +154,12 @@ describe("a request under the limit of time", () => {
       assert.strictEqual(status, 503)
       assert.strictEqual(JSON.parse(body).error.code, "SERVICE_UNAVAILABLE")
       yield* Deferred.succeed(release, undefined)
+    }).pipe(Effect.scoped))
+
+  it.live("is given the time of its sender, who may be slow", () =>
+    Effect.gen(function*() {
+      const port = yield* serve(Effect.succeed(answer), 500)
+      assert.strictEqual(yield* postSlowly(port, "/read"), 200)
     }).pipe(Effect.scoped))
 
   it.live("interrupts its route, and the next request is answered by its own", () =>
