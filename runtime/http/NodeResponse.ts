@@ -136,7 +136,10 @@ export const write = (answer: ServerResponse, response: Response): Effect.Effect
     answer.end()
     return Effect.void
   }
-  answer.strictContentLength = true
+  // Node checks the length of what is written, but then writes text in two parts by one more costly call
+  // (`npm run bench -- http`): it is asked to only where the head may say another length than the body has.
+  answer.strictContentLength = body._tag === "Stream" ||
+    Number(response.headers["content-length"]) !== body.contentLength
   if (body._tag === "Stream") return writeStream(answer, body.stream)
   answer.end(body.text ?? body.body)
   return body.contentLength < largeAnswerBytes ? Effect.void : closed(answer)

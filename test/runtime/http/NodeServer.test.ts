@@ -39,6 +39,8 @@ const routes: Readonly<Record<string, Effect.Effect<Response, unknown, HttpServe
   "raw-text": Effect.succeed(HttpServerResponse.raw("raw", { contentLength: 3 })),
   "no-status": Effect.succeed(HttpServerResponse.text("here", { status: 102 })),
   "no-header": Effect.succeed(HttpServerResponse.text("here", { headers: { "x-bad": "a\nb" } })),
+  "too-short": Effect.succeed(HttpServerResponse.setHeader(HttpServerResponse.text("here"), "content-length", "9")),
+  "too-long": Effect.succeed(HttpServerResponse.setHeader(HttpServerResponse.text("here"), "content-length", "2")),
   failure: Effect.fail("failure"),
   defect: Effect.die(new Error("defect")),
   interrupted: Effect.interrupt,
@@ -150,6 +152,9 @@ const conversations: Readonly<Record<string, ReadonlyArray<string>>> = {
   "an old client": ["GET /stream HTTP/1.0\r\n\r\n"]
 }
 
+/** What breaks while it is written, before anything was sent: the connection is cut. */
+const unanswered: ReadonlySet<string> = new Set(["GET broken-stream", "GET too-short", "GET too-long"])
+
 describe("the way in", () => {
   it.live("says byte for byte what Effect's server says", () =>
     Effect.gen(function*() {
@@ -161,7 +166,7 @@ describe("the way in", () => {
           Effect.gen(function*() {
             const [own, expected] = yield* Effect.all([talk(here, parts), talk(there, parts)], { concurrency: 2 })
             assert.strictEqual(own, expected, name)
-            if (name !== "GET broken-stream") assert.match(own, /^HTTP\/1\.1 \d{3}/, name)
+            if (!unanswered.has(name)) assert.match(own, /^HTTP\/1\.1 \d{3}/, name)
           }),
         { concurrency: 8, discard: true }
       )
