@@ -349,6 +349,7 @@ CREATE TABLE webhook_lanes (
   merchant_id integer NOT NULL,
   endpoint_id text NOT NULL,
   health text NOT NULL,
+  is_slow boolean NOT NULL DEFAULT false,
   version bigint NOT NULL DEFAULT 0,
   holder text,
   token bigint NOT NULL DEFAULT 0,
@@ -419,9 +420,9 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
 
--- FUNCTION webhook_claim_v1(p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_judged text[], p_slots integer, p_failing_slots integer, p_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json);
+-- FUNCTION webhook_claim_v1(p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_judged text[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json);
 
--- FUNCTION webhook_exchange_v1(p_results boolean, p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[], p_held uuid[], p_slots integer, p_failing_slots integer, p_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json, report json);
+-- FUNCTION webhook_exchange_v1(p_results boolean, p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer, p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json, report json);
 
 -- FUNCTION webhook_expire_v1(p_merchant integer, p_endpoint text, p_age interval, p_limit integer, p_error text) RETURNS integer;
 
@@ -429,9 +430,9 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION webhook_lanes_v1(p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
 
--- FUNCTION webhook_mark_v1(p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
+-- FUNCTION webhook_mark_v1(p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
 
--- FUNCTION webhook_waiting_v1(p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text, p_page integer, p_slots integer, p_failing_slots integer, p_full text[]) RETURNS TABLE(merchant_id integer, endpoint_id text, claimable boolean, page_end boolean);
+-- FUNCTION webhook_waiting_v1(p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text, p_page integer, p_slots integer, p_other_slots integer, p_failing_slots integer, p_full text[]) RETURNS TABLE(merchant_id integer, endpoint_id text, claimable boolean, page_end boolean);
 
 -- modules/auth
 

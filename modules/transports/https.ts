@@ -31,8 +31,8 @@ const defaultConnectTimeoutMillis = 5_000
 const addressTimeoutMillis = 1_000
 
 /**
- * Sockets per origin: all that an instance sends at once. Fewer, and dead paths of one host would hold up the live ones
- * of other merchants there.
+ * Sockets per origin: all that an instance sends at once. Fewer, and dead or slow paths of one host would hold up the
+ * live ones of other merchants there.
  */
 const connectionsPerOrigin = maximumInFlight
 

@@ -3,7 +3,8 @@
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  *
  *   ClaimSchedule      what is claimed next, and when somebody has to look (pure)
- *   EndpointQueues     the deliveries that were claimed, by endpoint, and which of them may be sent now
+ *   EndpointQueues     the deliveries that were claimed, by endpoint, and which of them may be sent now; endpoints that
+ *                      answer quickly have places of their own (Places)
  *   DeliverySender     signs and sends one attempt
  *   DeliveryRecorder   takes the outcome of each attempt; DeliveryResults says which rows it makes (pure)
  *   ResultBuffer       keeps those until there are enough to write
@@ -32,8 +33,16 @@ import {
   wakeTargets
 } from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
+import { isQuick } from "./EndpointQueue.ts"
 import { EndpointQueues, type FinishedDelivery } from "./EndpointQueues.ts"
-import { type EndpointKey, extendLeases, leaseSeconds, markDelivering, sendWithinMillis } from "./DeliveryRepo.ts"
+import {
+  type EndpointKey,
+  extendLeases,
+  leaseSeconds,
+  markDelivering,
+  sendWithinMillis,
+  slowMillis
+} from "./DeliveryRepo.ts"
 import { makeHealthWriter } from "./HealthWriter.ts"
 import { type QueuedResult, ResultBuffer } from "./ResultBuffer.ts"
 import { makeTransports } from "./Transports.ts"
@@ -102,11 +111,9 @@ const claimOf = (
   endpoints: ReadonlyArray<EndpointKey>,
   ended: ReadonlyArray<FinishedDelivery>
 ): ClaimRequest | undefined => {
-  const slots = queues.freeSlots(ended.length)
-  const wanted = slots === 0 ? [] : queues.wanted(endpoints, ended)
-  return wanted.length === 0
-    ? undefined
-    : { holder, endpoints: wanted, slots, failingSlots: queues.freeFailingSlots() }
+  const free = queues.freeSlots(ended)
+  const wanted = free.slots === 0 ? [] : queues.wanted(endpoints, ended)
+  return wanted.length === 0 ? undefined : { holder, endpoints: wanted, free }
 }
 
 /** Writes a batch, again without the claim that failed with it, until it is written or given up. */
@@ -164,7 +171,8 @@ const exchangeOnce = Effect.fnUntraced(function*(
     _tag: "Claimed",
     endpoints: wanted,
     found: new Set(deliveries.map(({ endpoint }) => endpoint.endpointId)),
-    usedAllSlots: claim !== undefined && deliveries.length === claim.slots,
+    usedAllSlots: claim !== undefined &&
+      deliveries.filter(({ endpoint }) => isQuick(endpoint)).length === claim.free.slots,
     nowMillis: startedAt
   })
   if (MutableRef.get(schedule).stops === 0) sendReady(deliverer)
@@ -184,8 +192,7 @@ const lookOnce = Effect.fnUntraced(function*(deliverer: DelivererContext, mercha
     holder,
     merchants,
     after: MutableRef.get(schedule).scan.after,
-    slots: queues.freeSlots(),
-    failingSlots: queues.freeFailingSlots(),
+    free: queues.freeSlots(),
     full: queues.fullEndpoints()
   })
   reschedule(deliverer, { _tag: "Looked", merchants, endpoints, next, nowMillis: monotonicNow(deliverer) })
@@ -198,7 +205,7 @@ const stepOnce = Effect.fnUntraced(function*(deliverer: DelivererContext) {
   const current = wakeDelayed(MutableRef.get(schedule), nowMillis)
   MutableRef.set(schedule, current)
   const canSend = !transports.isEmpty()
-  const plan = planClaim(current, { nowMillis, slots: queues.freeSlots(), canSend })
+  const plan = planClaim(current, { nowMillis, slots: queues.freeSlots().slots, canSend })
   if (plan._tag === "Look") {
     yield* lookOnce(deliverer, plan.merchants)
     return 0
@@ -240,6 +247,19 @@ const keepRenewing = (deliverer: DelivererContext) => {
   }).pipe(Effect.catch((error) => Effect.logWarning("webhook queues not renewed, trying again", error)))
   return Effect.repeat(renewLeases, Schedule.spaced(scanMillis))
 }
+
+/**
+ * Takes attempts that are taking long out of the places of quick endpoints, which others then get. It does not call the
+ * database, so that a slow one keeps nobody waiting either.
+ */
+const keepMovingSlow = (deliverer: DelivererContext) =>
+  Effect.repeat(
+    Effect.sync(() => {
+      releaseWaiting(deliverer, deliverer.queues.moveSlow(monotonicNow(deliverer)))
+      if (MutableRef.get(deliverer.schedule).stops === 0) sendReady(deliverer)
+    }),
+    Schedule.spaced(slowMillis / 4)
+  )
 
 /** A transport, for as long as the scope lives. Attempts under way still use it, so it is removed after `halt`. */
 const register =
@@ -303,6 +323,7 @@ const make = ({ drainMillis, sends }: DelivererOptions) =>
     if (sends) {
       yield* Effect.forkScoped(withSql(keepExchanging(deliverer, oneExchange)))
       yield* Effect.forkScoped(withSql(keepRenewing(deliverer)))
+      yield* Effect.forkScoped(keepMovingSlow(deliverer))
       yield* bus.subscribe("webhooks", (events) => Effect.sync(() => wakeTargets(deliverer, events.flatMap(targetsOf))))
     }
     yield* Effect.addFinalizer(() => halt)

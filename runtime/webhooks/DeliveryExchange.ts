@@ -20,12 +20,17 @@ import {
   type HealthRow,
   leaseSeconds,
   maximumHeldPerEndpoint,
-  reportOf
+  maximumPerEndpoint,
+  reportOf,
+  slowMillis
 } from "./DeliveryRepo.ts"
+import type { FreeSlots } from "./Places.ts"
 
 /** An endpoint to claim of, with the ids of its rows that the instance holds already. */
 export interface WantedEndpoint extends EndpointKey {
   readonly held: ReadonlyArray<string>
+  /** An attempt of it is taking long, of which the database does not know before its result is written. */
+  readonly isSlow: boolean
 }
 
 /** What to claim for the instance `holder`. */
@@ -33,8 +38,7 @@ export interface ClaimRequest {
   readonly holder: string
   /** Of no others; in this order. */
   readonly endpoints: ReadonlyArray<WantedEndpoint>
-  readonly slots: number
-  readonly failingSlots: number
+  readonly free: FreeSlots
 }
 
 export interface ExchangeRequest {
@@ -50,6 +54,8 @@ export interface ExchangeAnswer {
   readonly reports: ReadonlyArray<EndpointReport>
   readonly deliveries: ReadonlyArray<ClaimedDelivery>
 }
+
+const noSlots: FreeSlots = { slots: 0, otherSlots: 0, failingSlots: 0 }
 
 interface DeliveryRow {
   readonly id: string
@@ -149,6 +155,7 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
     const sql = yield* SqlClient.SqlClient
     const { lanes, placeOf } = lanesOf(results, released)
     const wanted = claim?.endpoints ?? []
+    const free = claim?.free ?? noSlots
     const rows = yield* sql<ExchangeRow>`
       SELECT * FROM webhook_exchange_v1(${results.length > 0},
         ${lanes.map(({ merchantId }) => merchantId)}::integer[], ${lanes.map(({ endpointId }) => endpointId)}::text[],
@@ -166,11 +173,13 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
         ${results.map(({ delivery }) => delivery.event.environment)}::text[],
         ${results.map(({ delivery }) => delivery.commerce)}::boolean[], ${attemptsSum}, ${[...timeWidths]}::integer[],
         ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond',
-        ${claim !== undefined}, ${claim?.holder ?? ""}, ${wanted.map(({ merchantId }) => merchantId)}::integer[],
+        ${slowMillis}::integer, ${claim !== undefined}, ${claim?.holder ?? ""}, ${
+      wanted.map(({ merchantId }) => merchantId)
+    }::integer[],
         ${wanted.map(({ endpointId }) => endpointId)}::text[], ${wanted.map(({ held }) => held.length)}::integer[],
-        ${wanted.flatMap(({ held }) => held)}::uuid[], ${claim?.slots ?? 0}::integer,
-        ${claim?.failingSlots ?? 0}::integer, ${maximumHeldPerEndpoint}::integer,
-        ${leaseSeconds}::integer * interval '1 second')`
+        ${wanted.flatMap(({ held }) => held)}::uuid[], ${wanted.map(({ isSlow }) => isSlow)}::boolean[],
+        ${free.slots}::integer, ${free.otherSlots}::integer, ${free.failingSlots}::integer,
+        ${maximumHeldPerEndpoint}::integer, ${maximumPerEndpoint}::integer, ${leaseSeconds}::integer * interval '1 second')`
     return answerOf(rows)
   })
 
@@ -181,8 +190,7 @@ export interface WaitingQuery {
   readonly merchants: ReadonlyArray<number> | null
   /** Where the page begins: behind this endpoint; null: at the first. */
   readonly after: EndpointKey | null
-  readonly slots: number
-  readonly failingSlots: number
+  readonly free: FreeSlots
   /** Endpoints that can take nothing now. */
   readonly full: ReadonlyArray<string>
 }
@@ -213,7 +221,8 @@ export const findWaiting = (query: WaitingQuery): Effect.Effect<
     }>`
       SELECT * FROM webhook_waiting_v1(${query.holder}, ${leaseSeconds}::integer * interval '1 second',
         ${merchants}::integer[], ${query.after?.merchantId ?? -1}::integer, ${query.after?.endpointId ?? ""},
-        ${waitingPage}::integer, ${query.slots}::integer, ${query.failingSlots}::integer, ${[...query.full]}::text[])`
+        ${waitingPage}::integer, ${query.free.slots}::integer, ${query.free.otherSlots}::integer,
+        ${query.free.failingSlots}::integer, ${[...query.full]}::text[])`
     const keyOf = (row: (typeof rows)[number]): EndpointKey => ({
       merchantId: row.merchant_id,
       endpointId: row.endpoint_id

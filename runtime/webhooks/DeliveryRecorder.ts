@@ -88,7 +88,7 @@ export const releaseWaiting = (deliverer: DelivererContext, rows: ReadonlyArray<
 
 /** A row that was sent is over: its place is free, and but after a success what waits behind it is given back. */
 const onFinished = (deliverer: DelivererContext, delivery: ClaimedDelivery, outcome: AttemptOutcome | null): void => {
-  releaseWaiting(deliverer, deliverer.queues.finish(delivery, outcome))
+  releaseWaiting(deliverer, deliverer.queues.finish(delivery, outcome, monotonicNow(deliverer)))
   if (outcome !== "succeeded") wakeTargets(deliverer, [delivery.endpoint])
 }
 
@@ -120,7 +120,7 @@ const recordOutcome = (
   attemptCounts[result.status].updateUnsafe(1, services)
   if (isGone) {
     // Nothing is sent meanwhile.
-    const rest = queues.finish(delivery, result.outcome)
+    const rest = queues.finish(delivery, result.outcome, monotonicNow(deliverer))
     return Effect.andThen(
       health.disable(delivery.endpoint, "gone", delivery),
       Effect.sync(() => {

@@ -15,14 +15,32 @@ import { type AttemptStatistics, disableAfterMillis, type EndpointHealth, window
  */
 export const maximumPerEndpoint = 4
 
-/** Rows of one endpoint that an instance claims ahead, once it has answered well. */
+/** Rows of one endpoint that an instance claims ahead, once it has answered well; of a slow one what may be in flight. */
 export const maximumHeldPerEndpoint = 64
 
-/** In flight per instance (modules/docs/reference/webhooks.md#in-flight). */
-export const maximumInFlight = 64
+/**
+ * In flight per instance for endpoints that answered well and quickly the last time; nobody else takes these places
+ * (modules/docs/reference/webhooks.md#in-flight).
+ */
+export const maximumQuickInFlight = 64
 
-/** Of those, for endpoints whose last attempt failed: a quarter (modules/docs/reference/webhooks.md#in-flight). */
-export const maximumFailingInFlight = maximumInFlight / 4
+/** In flight per instance for all other endpoints: new, slow and failing ones. */
+export const maximumOtherInFlight = 256
+
+/** Of those, for endpoints whose last attempt failed. */
+export const maximumFailingInFlight = 16
+
+/** An endpoint is slow while an attempt of it takes longer than this, and once one did, until one does not. */
+export const slowMillis = 1_000
+
+/**
+ * In flight for other endpoints together with what was on its way to endpoints that became slow meanwhile. Past it, an
+ * attempt keeps the place of a quick endpoint to its end.
+ */
+export const maximumMovedInFlight = 2 * maximumOtherInFlight
+
+/** All that an instance has in flight. */
+export const maximumInFlight = maximumQuickInFlight + maximumMovedInFlight
 
 /**
  * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times
@@ -41,8 +59,10 @@ export interface ClaimedEndpoint {
   readonly token: bigint
   /** Claims of it so far, this one included. */
   readonly claims: bigint
-  /** Its last attempt failed. */
-  readonly isFailing: boolean
+  /** As its last attempt was: `unknown` before the first. One whose breaker is open is failing. */
+  readonly health: EndpointHealth["state"]
+  /** Its last attempt took long, or one is taking long. */
+  readonly isSlow: boolean
   /** One of its deliveries is sent at a time. */
   readonly single: boolean
   /** As many were claimed as might be: others may wait. */

@@ -8,19 +8,30 @@ import {
   type ClaimedEndpoint,
   type EndpointLease,
   maximumHeldPerEndpoint,
-  maximumPerEndpoint
+  maximumPerEndpoint,
+  slowMillis
 } from "./DeliveryRepo.ts"
+
+/** A row on its way. */
+export interface AttemptInFlight {
+  readonly sentMillis: number
+  /** It has one of the places of quick endpoints, which its endpoint was when it was sent. */
+  hasQuickPlace: boolean
+}
 
 export interface EndpointQueue {
   readonly merchantId: number
   readonly endpointId: string
+  health: ClaimedEndpoint["health"]
+  /** Its last answer took long, or an attempt is taking long. */
+  isSlow: boolean
   token: bigint
   claims: bigint
   /** Until when its rows may be sent. */
   sendByMillis: number
   pending: Array<ClaimedDelivery>
-  /** Sent, and not yet answered, each with the time at which it was. */
-  readonly inFlight: Map<ClaimedDelivery, number>
+  /** Sent, and not yet answered. */
+  readonly inFlight: Map<ClaimedDelivery, AttemptInFlight>
   /** Failed, and not yet written. */
   readonly failures: Set<ClaimedDelivery>
   /** Every row of it that is held, by id. */
@@ -34,23 +45,33 @@ export interface EndpointQueue {
 }
 
 /** The queue of an endpoint, without rows. */
-export const emptyQueue = ({ claims, endpointId, merchantId, single, token }: ClaimedEndpoint): EndpointQueue => ({
-  merchantId,
-  endpointId,
-  token,
-  claims,
-  sendByMillis: 0,
-  pending: [],
-  inFlight: new Map(),
-  failures: new Set(),
-  heldIds: new Set(),
-  single,
-  hasMore: false,
-  isReady: false
-})
+export const emptyQueue = (endpoint: ClaimedEndpoint): EndpointQueue => {
+  const { claims, endpointId, health, isSlow, merchantId, single, token } = endpoint
+  return {
+    merchantId,
+    endpointId,
+    health,
+    isSlow,
+    token,
+    claims,
+    sendByMillis: 0,
+    pending: [],
+    inFlight: new Map(),
+    failures: new Set(),
+    heldIds: new Set(),
+    single,
+    hasMore: false,
+    isReady: false
+  }
+}
+
+/** Whether the endpoint answered well and quickly the last time: only such endpoints share places with each other. */
+export const isQuick = ({ health, isSlow }: Pick<EndpointQueue, "health" | "isSlow">): boolean =>
+  health === "healthy" && !isSlow
 
 /** Rows of a queue from which on nothing is claimed of its endpoint. */
-export const capacityOf = ({ single }: EndpointQueue): number => (single ? 1 : maximumHeldPerEndpoint)
+export const capacityOf = ({ isSlow, single }: EndpointQueue): number =>
+  single ? 1 : isSlow ? maximumPerEndpoint : maximumHeldPerEndpoint
 
 /** Whether the endpoint's limits let one more of its rows be sent. */
 export const canSend = ({ inFlight, pending, single }: EndpointQueue): boolean =>
@@ -85,6 +106,10 @@ export const recordOutcome = (
   queue.single = true
   queue.failures.add(delivery)
 }
+
+/** Whether an attempt on its way is taking long. */
+export const isTakingLong = ({ inFlight }: EndpointQueue, nowMillis: number): boolean =>
+  [...inFlight.values()].some(({ sentMillis }) => nowMillis - sentMillis > slowMillis)
 
 /** The result of a row was written; whether rows of the queue may wait in the database for a claim. */
 export const removeWritten = (queue: EndpointQueue, delivery: ClaimedDelivery): boolean => {

@@ -1,12 +1,12 @@
 /** Results that wait to be written, and for how long they may. No effects; times are monotonic milliseconds. */
-import { maximumInFlight } from "./DeliveryRepo.ts"
+import { maximumQuickInFlight } from "./DeliveryRepo.ts"
 import type { DeliveryResult } from "./DeliveryRepo.ts"
 
 /**
  * Results that are written without waiting for more: with twice as many deliveries were a sixth faster (measured), and
  * a kill repeated twice as many.
  */
-export const fullBatch = maximumInFlight
+export const fullBatch = maximumQuickInFlight
 
 /** How long results wait for more while deliveries are on their way: nobody waits for them, and a kill repeats few. */
 const gatherMillis = 5

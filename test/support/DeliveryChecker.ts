@@ -71,7 +71,7 @@ const maximumAttempts = 4
  * In flight for one endpoint over all instances, and for one instance (modules/docs/reference/webhooks.md#in-flight).
  */
 const maximumPerEndpoint = 4
-const maximumInFlight = 64
+const maximumInFlight = 64 + 512
 
 /** Retries come within 20 % of their time (modules/docs/reference/webhooks.md#retries). */
 const jitter = 0.2

@@ -200,6 +200,7 @@ CREATE TABLE webhook_lanes (
   merchant_id integer NOT NULL,
   endpoint_id text NOT NULL,
   health text NOT NULL CHECK (health IN ('unknown', 'healthy', 'failing')),
+  is_slow boolean NOT NULL DEFAULT false,
   version bigint NOT NULL DEFAULT 0,
   holder text,
   token bigint NOT NULL DEFAULT 0,

@@ -8,8 +8,9 @@ CREATE FUNCTION webhook_exchange_v1(
   p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[],
   p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[],
   p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval,
-  p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[],
-  p_held uuid[], p_slots integer, p_failing_slots integer, p_ahead integer, p_lease interval
+  p_slow_ms integer, p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[],
+  p_held uuid[], p_slow boolean[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer,
+  p_slow_ahead integer, p_lease interval
 ) RETURNS TABLE (
   id uuid, attempt integer, age_ms float8, event_ms bigint, event_seq bigint, environment text, commerce boolean,
   type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json, report json
@@ -22,7 +23,7 @@ BEGIN
   IF p_results THEN
     FOR v_report IN SELECT * FROM webhook_mark_v1(p_merchants, p_endpoints, p_tokens, p_claims, p_lanes, p_ids,
       p_statuses, p_attempts, p_dues, p_outcomes, p_answers, p_errors, p_latencies, p_responses, p_environments,
-      p_commerce, p_sum, p_widths, p_window, p_patience)
+      p_commerce, p_sum, p_widths, p_window, p_patience, p_slow_ms)
     LOOP
       v_judged := v_judged || v_report.endpoint_id;
       report := row_to_json(v_report);
@@ -31,6 +32,6 @@ BEGIN
   END IF;
   IF p_request THEN
     RETURN QUERY SELECT c.*, NULL::json FROM webhook_claim_v1(p_holder, p_wanted_merchants, p_wanted_endpoints, p_counts,
-      p_held, v_judged, p_slots, p_failing_slots, p_ahead, p_lease) c;
+      p_held, p_slow, v_judged, p_slots, p_other_slots, p_failing_slots, p_ahead, p_slow_ahead, p_lease) c;
   END IF;
 END $$;

@@ -2,7 +2,8 @@
 -- counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way ended as
 -- it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in
 -- `p_released` are let go, unless a claim added to them meanwhile, or they are to be judged: until they are, nobody
--- else may know of a breaker that opens. Answers those.
+-- else may know of a breaker that opens. Answers those. A lane is slow from a result of which the attempt took longer than
+-- `p_slow_ms`, until one that did not.
 --
 -- A result names its lane by its place in `p_merchants`, `p_endpoints` and `p_tokens`. `p_claims` is null for a lane
 -- that is not to be let go, else what its claims must be. Arrays: as JSON the same took seven times as long (measured).
@@ -10,7 +11,8 @@ CREATE FUNCTION webhook_mark_v1(
   p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[],
   p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[],
   p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[],
-  p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval
+  p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval,
+  p_slow_ms integer
 ) RETURNS TABLE (
   merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer,
   failing_since_ms float8, open_until_ms float8, openings integer, judged_from_ms float8, now_ms float8,
@@ -28,6 +30,7 @@ DECLARE
   v_merchants integer[];
   v_endpoints text[];
   v_outcomes text[];
+  v_slow boolean[];
 BEGIN
   SELECT array_agg(EXISTS (SELECT 1 FROM webhook_lanes l
       WHERE l.merchant_id = t.m AND l.endpoint_id = t.e AND l.token = t.token OFFSET 0) ORDER BY t.place) INTO v_holds
@@ -73,22 +76,34 @@ BEGIN
     ORDER BY s.merchant_id, s.environment, s.width, s.bucket, s.key
     ON CONFLICT (merchant_id, environment, sum, width, bucket, key) DO UPDATE SET count = t.count + excluded.count
   ), said AS (
-    SELECT k.merchant_id AS m, k.endpoint_id AS e, string_agg(left(k.outcome, 1), '' ORDER BY k.place) AS outcomes
+    SELECT k.merchant_id AS m, k.endpoint_id AS e, string_agg(left(k.outcome, 1), '' ORDER BY k.place) AS outcomes,
+      (array_agg(k.latency > p_slow_ms ORDER BY k.place DESC))[1] AS slow
     FROM marked k WHERE k.outcome IS NOT NULL GROUP BY 1, 2
   )
-  SELECT array_agg(s.m), array_agg(s.e), array_agg(s.outcomes) INTO v_merchants, v_endpoints, v_outcomes FROM said s;
+  SELECT array_agg(s.m), array_agg(s.e), array_agg(s.outcomes), array_agg(s.slow)
+    INTO v_merchants, v_endpoints, v_outcomes, v_slow FROM said s;
   IF v_merchants IS NOT NULL THEN
     RETURN QUERY SELECT * FROM webhook_lanes_v1(v_merchants, v_endpoints, v_outcomes, p_window, p_patience);
   END IF;
-  WITH free AS MATERIALIZED (
-    SELECT l.merchant_id, l.endpoint_id FROM unnest(p_merchants, p_endpoints, p_tokens, p_claims)
-      AS r(m, e, token, claims)
-    JOIN webhook_lanes l ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token AND l.claims = r.claims
-    LEFT JOIN unnest(v_merchants, v_endpoints, v_outcomes) AS o(m, e, outcomes) ON o.m = r.m AND o.e = r.e
-    WHERE r.claims IS NOT NULL AND (o.e IS NULL OR NOT (o.outcomes ~ '[ft]' OR l.health <> 'healthy'
-      OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL OR l.failing_since IS NOT NULL))
+  WITH changes AS MATERIALIZED (
+    SELECT l.merchant_id, l.endpoint_id, c.is_free, c.is_slow
+    FROM (
+      SELECT t.m, t.e, t.token, max(t.claims) AS claims FROM unnest(p_merchants, p_endpoints, p_tokens, p_claims)
+        AS t(m, e, token, claims) GROUP BY 1, 2, 3
+    ) r
+    JOIN webhook_lanes l ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token
+    LEFT JOIN unnest(v_merchants, v_endpoints, v_outcomes, v_slow) AS o(m, e, outcomes, slow)
+      ON o.m = r.m AND o.e = r.e
+    CROSS JOIN LATERAL (
+      SELECT l.claims IS NOT DISTINCT FROM r.claims AND (o.e IS NULL OR NOT (o.outcomes ~ '[ft]'
+          OR l.health <> 'healthy' OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL
+          OR l.failing_since IS NOT NULL)) AS is_free,
+        coalesce(o.slow, l.is_slow) AS is_slow
+    ) c
+    WHERE c.is_free OR c.is_slow <> l.is_slow
     ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
   )
-  UPDATE webhook_lanes l SET held_until = '-infinity' FROM free f
-    WHERE l.merchant_id = f.merchant_id AND l.endpoint_id = f.endpoint_id;
+  UPDATE webhook_lanes l SET is_slow = c.is_slow,
+      held_until = CASE WHEN c.is_free THEN '-infinity' ELSE l.held_until END
+    FROM changes c WHERE l.merchant_id = c.merchant_id AND l.endpoint_id = c.endpoint_id;
 END $$;

@@ -1,14 +1,15 @@
 -- Endpoints of which the instance `p_holder` could claim rows that are due, those that wait longest first: of
 -- `p_merchants`, or, with null, of the `p_page` endpoints with something waiting that come after
 -- (`p_after_merchant`, `p_after_endpoint`). Not those in `p_full`, nor those that another instance holds or whose breaker
--- is open; at most `p_slots`, and `p_failing_slots` of them whose last attempt failed. The last endpoint of a full page
--- comes too, as `page_end`: the next page begins behind it.
+-- is open. Of each kind at most as many as its slots: `p_slots` quick ones, `p_other_slots` that never answered, as many
+-- slow ones, and `p_failing_slots` whose last attempt failed, so that none crowds out another. The last endpoint of a
+-- full page comes too, as `page_end`: the next page begins behind it.
 --
 -- An endpoint costs one index probe, however long its backlog; only those that are due and not full are looked at more
 -- closely. What a call costs is bounded by `p_page`, however many endpoints wait.
 CREATE FUNCTION webhook_waiting_v1(
   p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text,
-  p_page integer, p_slots integer, p_failing_slots integer, p_full text[]
+  p_page integer, p_slots integer, p_other_slots integer, p_failing_slots integer, p_full text[]
 ) RETURNS TABLE (merchant_id integer, endpoint_id text, claimable boolean, page_end boolean) LANGUAGE plpgsql STABLE
   SET enable_seqscan = off
   SET enable_bitmapscan = off
@@ -41,19 +42,21 @@ BEGIN
   ), candidates AS (
     SELECT w.m, w.e, w.due, w.page_end, CASE WHEN w.due <= now() AND w.e NOT IN (SELECT unnest(p_full)) THEN (
         SELECT CASE
-          WHEN l.merchant_id IS NULL THEN false
+          WHEN l.merchant_id IS NULL THEN 'unknown'
           WHEN l.open_until > now() THEN NULL
           WHEN l.holder = p_holder OR l.held_until <= now() OR l.held_until > now() + 2 * p_lease
-            THEN l.health = 'failing' OR l.open_until IS NOT NULL
+            THEN CASE WHEN l.open_until IS NOT NULL THEN 'failing' WHEN l.health = 'healthy' AND l.is_slow THEN 'slow'
+              ELSE l.health END
         END
         FROM (SELECT 1) AS one LEFT JOIN webhook_lanes l ON l.merchant_id = w.m AND l.endpoint_id = w.e
-      ) END AS failing
+      ) END AS kind
     FROM waiting w
   ), ranked AS (
-    SELECT c.*, row_number() OVER (PARTITION BY c.failing ORDER BY c.due) AS place FROM candidates c
-    WHERE c.failing IS NOT NULL OR c.page_end
+    SELECT c.*, row_number() OVER (PARTITION BY c.kind ORDER BY c.due) AS place FROM candidates c
+    WHERE c.kind IS NOT NULL OR c.page_end
   )
-  SELECT r.m, r.e, r.failing IS NOT NULL, r.page_end FROM ranked r
-  WHERE r.page_end OR r.place <= CASE WHEN r.failing THEN p_failing_slots ELSE p_slots END
+  SELECT r.m, r.e, r.kind IS NOT NULL, r.page_end FROM ranked r
+  WHERE r.page_end OR r.place <= CASE r.kind WHEN 'healthy' THEN p_slots
+    WHEN 'failing' THEN least(p_failing_slots, p_other_slots) ELSE p_other_slots END
   ORDER BY r.due;
 END $$;

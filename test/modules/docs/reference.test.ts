@@ -22,7 +22,14 @@ import {
 } from "../../../runtime/sockets/StreamRules.ts"
 import * as Attempts from "../../../runtime/webhooks/RetryPolicy.ts"
 import * as Breaker from "../../../runtime/webhooks/CircuitBreaker.ts"
-import { maximumFailingInFlight, maximumInFlight, maximumPerEndpoint } from "../../../runtime/webhooks/DeliveryRepo.ts"
+import {
+  maximumFailingInFlight,
+  maximumMovedInFlight,
+  maximumOtherInFlight,
+  maximumPerEndpoint,
+  maximumQuickInFlight,
+  slowMillis
+} from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 import { errorCodes, statusOf } from "../../../schemas/Errors.ts"
 import { eventObjects } from "../../../schemas/Event.ts"
@@ -214,8 +221,11 @@ describe("the reference", () => {
       "webhooks",
       "In flight",
       `At most ${maximumPerEndpoint} requests at once`,
-      `${maximumInFlight} in an instance`,
-      `at most ${maximumFailingInFlight} for endpoints`
+      `within ${seconds(slowMillis)} second share ${maximumQuickInFlight} places in an instance`,
+      `${maximumOtherInFlight} places of their own`,
+      `at most ${maximumFailingInFlight} for endpoints`,
+      `nothing more than ${maximumPerEndpoint} deliveries`,
+      `up to ${maximumMovedInFlight} together`
     )
     has("webhooks", "Replay", `at most ${shown(maximumReplayed)} events`, `looks at ${shown(maximumExamined)} at most`)
     has(

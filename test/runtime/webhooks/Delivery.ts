@@ -11,7 +11,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { type EndpointRow, endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchange.ts"
-import { maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/DeliveryRepo.ts"
+import { EndpointQueues } from "../../../runtime/webhooks/EndpointQueues.ts"
 import { type Transport, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
@@ -199,9 +199,9 @@ export const attemptsOf = (endpointId: string) =>
 /** What an instance that has nothing yet is given: of all endpoints that wait. */
 export const claimFor = (holder: string) =>
   Effect.gen(function*() {
-    const room = { holder, slots: maximumInFlight, failingSlots: maximumFailingInFlight }
+    const room = { holder, free: new EndpointQueues().freeSlots() }
     const { endpoints } = yield* findWaiting({ ...room, merchants: null, after: null, full: [] })
-    const wanted = endpoints.map((key) => ({ ...key, held: [] }))
+    const wanted = endpoints.map((key) => ({ ...key, held: [], isSlow: false }))
     const { deliveries } = yield* exchange({ results: [], released: [], claim: { ...room, endpoints: wanted } })
     return deliveries
   })
