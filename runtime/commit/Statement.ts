@@ -92,7 +92,8 @@ const changedRows = (table: number): string => `p_counts[${table * 2 + 6}]`
 /**
  * Rows are written in key order, so that two flushes with the same rows lock them in the same order. A row of version 1
  * is inserted: one that is there already violates the primary key, and means a lost race as {@link conflictState} does.
- * Any other row is updated from the version before.
+ * Any other row is updated from the version before, by the conflict with it: that always finds it by its key, where
+ * the plan of an update, made on an empty table, may find it by any index that begins with its merchant.
  */
 const writeRows = ({ columns, key, name }: TableShape, table: number): string => {
   const rest = columns.filter((column) => !key.includes(column.name)).map((column) => quote(column.name))
@@ -106,12 +107,16 @@ const writeRows = ({ columns, key, name }: TableShape, table: number): string =>
     v_offset := v_offset + ${newRows(table)} * ${columns.length};
   end if;
   if ${changedRows(table)} > 0 then
-    update ${quote(name)} t set ${rest.map((column) => `${column} = r.${column}`).join(", ")} from (
+    with put as (
+      insert into ${quote(name)} as t (${list(columns.map((column) => column.name))})
+      select ${list(columns.map((column) => column.name), "r.")} from (
         ${rows(changedRows(table))}
-        order by ${list(key)} offset 0
-      ) r where ${key.map((column) => `t.${quote(column)} = r.${quote(column)}`).join(" and ")}
-        and t.version = r.version - 1;
-    get diagnostics v_count = row_count;
+      ) r order by ${list(key, "r.")}
+      on conflict (${list(key)}) do update set ${rest.map((column) => `${column} = excluded.${column}`).join(", ")}
+        where t.version = excluded.version - 1
+      returning t.xmax <> 0 as is_changed
+    )
+    select count(*) filter (where put.is_changed) into v_count from put;
     if v_count <> ${changedRows(table)} then
       raise exception using errcode = '${conflictState}', message = ${literal(name)};
     end if;
