@@ -2,12 +2,15 @@
  * The way in: from a request that node:http parsed to the bytes of its answer, in one fiber. It stands in the place of
  * `HttpServer.serve` of `@effect/platform-node`, which does the same in more steps for each request: it watches every
  * body, copies every header, and keeps every fiber in a scope (`npm run bench -- http`). Websockets are left to that.
+ * What the service does not use is left out: a span and a log line for each request, and Effect's error reporters. A
+ * failure that nobody made an answer of is logged here instead.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeWS from "@effect/platform-node/NodeWS"
-import { Context, Effect, type Exit, Fiber, Scope } from "effect"
+import { Cause, Context, Effect, type Exit, Fiber, Scope } from "effect"
 import { type HttpEffect, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { RequestInfo } from "../Http.ts"
 import { holdBody, NodeRequest } from "./NodeRequest.ts"
 import { write } from "./NodeResponse.ts"
 
@@ -29,6 +32,15 @@ class RequestState extends Context.Service<RequestState, {
 
 type State = typeof RequestState.Service
 
+/** Logs what nobody made an answer of. An interruption is none: the client has gone, or the service stops. */
+const logFailure = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.void
+    : Effect.flatMap(
+      RequestInfo,
+      ({ requestId }) => Effect.annotateLogs(Effect.logError(message, cause), { requestId })
+    )
+
 /** Answers a request with what `app` makes of it, and with its status where it makes no response. */
 const answerWith = (app: App, request: NodeRequest, state: State) => {
   const { response: answer } = request
@@ -38,8 +50,19 @@ const answerWith = (app: App, request: NodeRequest, state: State) => {
       : Effect.flatMap(state.preResponseHandler(request, response), (changed) => write(answer, changed))
   return Effect.catchCause(Effect.flatMap(app, send), (cause) => {
     // The head is out: ending the answer would make a part of a body look like all of it.
-    if (answer.headersSent) return Effect.sync(() => answer.writableEnded ? undefined : void answer.destroy())
-    return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => write(answer, response))
+    if (answer.headersSent) {
+      const cut = Effect.sync(() => answer.writableEnded ? undefined : void answer.destroy())
+      return Effect.andThen(logFailure("an answer failed while it was sent: its connection is closed", cause), cut)
+    }
+    return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
+      const written = write(answer, response)
+      return response.status < 500
+        ? written
+        : Effect.andThen(
+          logFailure(`a request failed: it is answered with the status ${response.status} alone`, cause),
+          written
+        )
+    })
   })
 }
 

@@ -4,7 +4,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Layer, Logger, Scope, Stream } from "effect"
 import { Cookies, HttpEffect, HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { type AddressInfo, connect } from "node:net"
@@ -170,7 +170,33 @@ describe("the way in", () => {
           }),
         { concurrency: 8, discard: true }
       )
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([]))), 30_000)
+
+  it.live("logs a failure that nobody made an answer of, and neither an answer nor a client who has gone", () => {
+    const logs: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void logs.push(String([message].flat()[0])))
+    return Effect.gen(function*() {
+      const router = yield* makeRouter
+      const started = yield* Deferred.make<void>()
+      const stopped = yield* Deferred.make<void>()
+      const hang = Effect.andThen(Deferred.succeed(started, undefined), Effect.never)
+      yield* router.add("GET", "/hang", Effect.onInterrupt(hang, () => Deferred.succeed(stopped, undefined)))
+      const server = yield* ours(router)
+      yield* talk(server, [ask("GET", "/text") + ask("GET", "/nowhere")])
+      const socket = connect(port(server), "127.0.0.1", () => socket.write(ask("GET", "/hang")))
+      yield* Deferred.await(started)
+      socket.destroy()
+      yield* Deferred.await(stopped)
+      yield* Effect.sleep(20)
+      assert.deepStrictEqual(logs, [])
+      yield* talk(server, [ask("GET", "/defect")])
+      yield* talk(server, [ask("GET", "/broken-stream")])
+      assert.deepStrictEqual(logs, [
+        "a request failed: it is answered with the status 500 alone",
+        "an answer failed while it was sent: its connection is closed"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
+  })
 
   it.live("interrupts what a client who has gone had asked for, and closes what it had opened", () =>
     Effect.gen(function*() {
