@@ -96,13 +96,21 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
       return yield* awaitEnd(child)
     }))
 
-  const keepRunning = (place: number, onServing: Effect.Effect<unknown>, onEnd: (end: End) => Effect.Effect<unknown>) =>
+  /**
+   * Starts a process again whenever it ends. `failStart` answers whether it ended before it first served: then the
+   * service does not start, and nothing is started again.
+   */
+  const keepRunning = (
+    place: number,
+    onServing: Effect.Effect<unknown>,
+    failStart: (end: End) => Effect.Effect<boolean>
+  ) =>
     Effect.gen(function*() {
       let quickEnds: QuickEnds = 0
       while (true) {
         const startedAtMillis = yield* monotonicMillis
         const end = yield* runOnce(place, onServing)
-        yield* onEnd(end)
+        if (yield* failStart(end)) return
         const next = afterEnd(quickEnds, (yield* monotonicMillis) - startedAtMillis)
         quickEnds = next.quickEnds
         yield* Effect.logError("an HTTP process ended and will be started again", {
@@ -120,7 +128,7 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
   yield* Effect.forEach(places, (place) =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void, HttpProcessFailed>()
-      const onEnd = ({ code, signal }: End) =>
+      const failStart = ({ code, signal }: End) =>
         Deferred.fail(
           started,
           new HttpProcessFailed({
@@ -129,7 +137,7 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
             }) before it served: see its message above`
           })
         )
-      yield* Effect.forkIn(keepRunning(place, Deferred.succeed(started, undefined), onEnd), stops)
+      yield* Effect.forkIn(keepRunning(place, Deferred.succeed(started, undefined), failStart), stops)
       yield* Deferred.await(started)
     }), { concurrency: "unbounded", discard: true })
 
