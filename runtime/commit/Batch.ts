@@ -219,15 +219,18 @@ export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: 
   ]
 }
 
-/** A row of the function that names the losers; the reply's columns are there when `cause` is `idempotency`. */
-export interface RejectedCommit {
-  readonly n: number
-  readonly cause: string
-  readonly fingerprint: string
-  readonly status: number
-  readonly sealed_body: string | null
-  readonly reference: string | null
-}
+/** A row of the function that names the losers: with the stored reply where one was there already. */
+export type RejectedCommit =
+  & { readonly n: number; readonly cause: string }
+  & (
+    | {
+      readonly fingerprint: string
+      readonly status: number
+      readonly sealed_body: string | null
+      readonly reference: string | null
+    }
+    | { readonly fingerprint: null; readonly status: null; readonly sealed_body: null; readonly reference: null }
+  )
 
 /** A row the write function answers with: one for each event, in order. */
 export interface EventNumberRow {

@@ -200,7 +200,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
           onSuccess: (rejected) => {
             const reasons = new Map<number, Failure>()
             for (const { cause, fingerprint, n, reference, sealed_body, status } of rejected) {
-              if (cause === "idempotency") {
+              if (fingerprint !== null) {
                 reasons.set(n, new IdempotentReplay({ fingerprint, status, sealedBody: sealed_body, reference }))
               } else if (!reasons.has(n)) {
                 reasons.set(n, new Conflict({ table: cause }))

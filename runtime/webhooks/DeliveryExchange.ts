@@ -78,8 +78,14 @@ interface LaneColumns extends Omit<ClaimedEndpoint, "token" | "claims"> {
   readonly apiVersion: string
 }
 
+/** Columns that are null in a row of another kind. */
+type Nulls<Row> = { readonly [Column in keyof Row]: null }
+
 /** A delivery; or with only `lane`, what those before it have in common; or with only `report`, one of the reports. */
-type ExchangeRow = DeliveryRow & { readonly lane: LaneColumns | null; readonly report: HealthRow | null }
+type ExchangeRow =
+  | DeliveryRow & { readonly lane: null; readonly report: null }
+  | Nulls<DeliveryRow> & { readonly lane: LaneColumns; readonly report: null }
+  | Nulls<DeliveryRow> & { readonly lane: null; readonly report: HealthRow }
 
 const deliveryOf = (row: DeliveryRow, endpoint: ClaimedEndpoint, apiVersion: string): ClaimedDelivery => {
   const event: StoredEvent = {

@@ -15,8 +15,8 @@ import {
   writeHealth
 } from "./DeliveryRepo.ts"
 
-/** Tries to write an endpoint's health, or to switch an endpoint off, while others change the row. */
-const conflictTries = 3
+/** How often an endpoint's health, or that it is switched off, is tried to be written while others change the row. */
+const maximumTries = 3
 
 /** Why an endpoint was switched off, as its `disabled_reason` says. */
 export type DisabledReason = "gone" | "failing"
@@ -62,7 +62,7 @@ export const makeHealthWriter = Effect.gen(function*() {
       yield* cancelWaiting(merchantId, endpointId, cause?.id)
       yield* Effect.logWarning(`webhook endpoint ${endpointId} is disabled: ${reason}`)
     }).pipe(
-      retryConflicts(conflictTries),
+      retryConflicts(maximumTries - 1),
       Effect.catch((error) => Effect.logError(`webhook endpoint ${endpointId} not disabled`, error)),
       Effect.provideService(SqlClient.SqlClient, sql)
     )
@@ -107,7 +107,7 @@ export const makeHealthWriter = Effect.gen(function*() {
       reports: ReadonlyArray<EndpointReport>,
       released: ReadonlyArray<EndpointLease>
     ): Effect.Effect<void, never, SqlClient.SqlClient> =>
-      applyTried(reports, new Map(released.map((lease) => [lease.endpointId, lease])), conflictTries).pipe(
+      applyTried(reports, new Map(released.map((lease) => [lease.endpointId, lease])), maximumTries).pipe(
         Effect.catchCause((cause) => Effect.logWarning("the health of webhook endpoints was not updated", cause))
       )
   }
