@@ -64,9 +64,10 @@ class GroupHandlers {
  * for is done by {@link Operations}: who asks, limits, idempotency, the form of errors. A handler fails with the public
  * errors its endpoint lists.
  *
- * A middleware of a plugin's own stands between: it runs `app` or fails with a public error, before the names in the
- * request are checked. Where it has several security schemes, all must have one function, which runs once and reads the
- * credentials itself.
+ * A middleware of a plugin's own wraps `act`: it runs it, or fails with a public error. It runs after the caller, the
+ * limits and the names in the request were checked, and before a stored reply is looked up. Only where the endpoint
+ * declares no caller does it run before the names are checked. Where it has several security schemes, all must have one
+ * function, which runs once and reads the credentials itself.
  */
 export const group = <
   ApiId extends string,

@@ -1,6 +1,7 @@
 /**
  * Sums kept beside what they sum: every commit that tells of a change moves the sums in its own transaction, so that
- * counts and totals are read from a few rows and never by scanning.
+ * counts and totals are read from a few rows and never by scanning. One sum has no events: `webhook_mark_v1` moves the
+ * attempts of deliveries (`attemptsSum` of `Webhooks.ts`) itself, where it writes their results.
  *
  * A sum is a function of snapshots: what an object as it stands contributes. An event carries the snapshot and, by its
  * previous attributes, the one before; the commit adds the first and takes away the second. So a sum always equals the
@@ -46,7 +47,7 @@ export interface Rollup {
   readonly object: string
   /** Every contribution is kept in its bucket of each of these widths. */
   readonly widths: ReadonlyArray<Width>
-  /** What a snapshot contributes: at most 8. Pure. */
+  /** What a snapshot contributes. Pure. Every contribution moves a row in each width, so a few at most. */
   readonly contributions: (snapshot: WireObject) => ReadonlyArray<Contribution>
 }
 
@@ -81,8 +82,9 @@ const surroundings = (outer: Span, inner: Span): ReadonlyArray<Span> =>
     .filter(({ from, to }) => from < to)
 
 /**
- * The fewest buckets that make up `[from, to)`, and what is left at its ends: less than a quarter of an hour each, to
- * be counted otherwise. Both bounds are epoch seconds.
+ * The fewest buckets that make up `[from, to)`, and the edges, which have to be counted otherwise: two at most, each
+ * under a quarter of an hour; or the span itself, under 30 minutes, where no whole quarter lies inside. Both bounds are
+ * epoch seconds.
  */
 export const cover = (span: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
   const quarters = wholeOf(span, width.quarter)

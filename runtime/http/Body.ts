@@ -24,7 +24,8 @@ const escapedUnit = (text: string, index: number): number =>
 
 /**
  * What is wrong with a JSON text, judged before it is parsed; null if nothing here is. Malformed JSON is left to the
- * parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked before.
+ * parser, and a raw NUL too, which `JSON.parse` refuses. A text without `\u` escapes holds no lone surrogate, because
+ * it was checked to be UTF-8, which cannot encode one.
  */
 export const bodyFault = (text: string): "depth" | "text" | null =>
   !text.includes("\\u") && hasFewOpenings(text) ? null : scanForFault(text)
@@ -99,10 +100,10 @@ const slowBodyMillis = 1_000
 const slowBodies = new WeakSet<IncomingMessage>()
 
 /**
- * Whether a route that took long had to wait for its request: it has not come whole yet, or its body was slow. That is
- * said once.
+ * Whether a route that took long had to wait for its request: it has not come whole yet, or its body was slow. A slow
+ * body counts once, so this forgets it: the route has its whole time from then on.
  */
-export const waitedForSender = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
+export const takeSenderDelay = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
   source instanceof IncomingMessage && (!source.complete || slowBodies.delete(source))
 
 /**
@@ -216,9 +217,12 @@ export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boole
 /** `application/json`, with no parameter but `charset=utf-8`. */
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?$/i
 
-/** Why the announced body is not read at all, if so: `PAYLOAD_TOO_LARGE` or `UNSUPPORTED_MEDIA_TYPE`. */
-export const announcedFault = ({ headers }: HttpServerRequest.HttpServerRequest): PublicError | undefined => {
-  if (Number(headers["content-length"]) > maximumBodyBytes) return publicError("PAYLOAD_TOO_LARGE")
+/** Whether the announced body is larger than any may be. */
+export const isOversized = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Number(headers["content-length"]) > maximumBodyBytes
+
+/** Why the announced body is no JSON that can be read, if so: `UNSUPPORTED_MEDIA_TYPE`. */
+export const mediaTypeFault = ({ headers }: HttpServerRequest.HttpServerRequest): PublicError | undefined => {
   const type = headers["content-type"]
   if (type !== "application/json" && (type === undefined || type.length > 64 || !jsonType.test(type))) {
     return publicError("UNSUPPORTED_MEDIA_TYPE")

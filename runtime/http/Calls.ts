@@ -47,10 +47,7 @@ const handlerContext = (services: Context.Context<never>, request: Context.Conte
   return Context.add(context, RequestInfo, Context.get(request, RequestInfo))
 }
 
-/**
- * `act` with one more service. The root of the request takes back the whole context at its end, so nothing restores it
- * before.
- */
+/** `act` with one more service. Nothing restores the context, because the fiber serves this request and no other. */
 const withService = <I, S>(act: Served, key: Context.Key<I, S>, service: S): Served =>
   Effect.withFiber((fiber) => {
     fiber.setContext(Context.add(fiber.context, key, service))

@@ -14,7 +14,7 @@ import {
   RequestInfo
 } from "../Http.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
-import { announcedFault, hasBody, maximumBodyBytes, waitedForSender } from "./Body.ts"
+import { hasBody, isOversized, mediaTypeFault, takeSenderDelay } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { write } from "./NodeResponse.ts"
 import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
@@ -83,17 +83,17 @@ const makeCanonical = (request: HttpServerRequest.HttpServerRequest): boolean =>
 }
 
 /**
- * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
- * and sockets too; only its size is judged here.
+ * Why a request is refused before any route sees it. Of an unknown path only the target's form and the body's size are
+ * checked; the router decides the rest.
  */
 const refusalOf = (
   request: HttpServerRequest.HttpServerRequest,
   known: () => KnownPath | undefined
 ): PublicError | undefined => {
   if (!isRequestTarget(request.url)) return malformedRequestTarget
-  const announced = hasBody(request)
-  const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
-  const oversized = Number(request.headers["content-length"]) > maximumBodyBytes
+  const isRead = hasBody(request) && request.method !== "GET" && request.method !== "HEAD"
+  const fault = isRead ? mediaTypeFault(request) : undefined
+  const oversized = isOversized(request)
   if (hasForeignDelimiter(request.url)) return publicError("NOT_FOUND")
   if (!makeCanonical(request)) return malformedPath
   const badVersion = hasUnknownVersion(request.headers)
@@ -189,7 +189,7 @@ export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }:
     const startNanos = clock.monotonicTimeNanosUnsafe()
     const knownPath = () => routes.find(request.url)
     const facts = factsOf(request)
-    // The root of the request takes the context back when it ends.
+    // Nothing restores the context: `NodeServer.ts` gives every request a fiber of its own.
     fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
     const finish = (response: Response): Response => {
       const seconds = Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e9
@@ -236,7 +236,7 @@ export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }:
         lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
         sendBeside(request, lateAnswer)
         fiber.interruptUnsafe()
-      }, () => waitedForSender(request))
+      }, () => takeSenderDelay(request))
       : undefined
     const stop = (status: number | null) => deadline === undefined ? undefined : timeLimit.stop(deadline, status)
     return Effect.matchCauseEffect(app, {

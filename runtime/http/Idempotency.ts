@@ -13,7 +13,7 @@ import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, publicErrorOf } from "./ErrorResponses.ts"
 import type { Call } from "./Operation.ts"
 import { boundPath } from "./Paths.ts"
-import { makeRecentNames } from "./RecentNames.ts"
+import { makeRecentKeys } from "./RecentKeys.ts"
 import { makeFind, prunePeriodically, readReply, type ReplyRow, type StoredReply } from "./Replies.ts"
 import { initializeSeries } from "../Telemetry.ts"
 
@@ -115,7 +115,7 @@ const make = Effect.gen(function*() {
   const context = { secrets, renderers: yield* ReplyRenderers }
   const find = yield* makeFind
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
-  const wasMet = makeRecentNames()
+  const remember = makeRecentKeys()
 
   const replyWrite = (
     { principal, scope }: Keyed,
@@ -218,7 +218,7 @@ const make = Effect.gen(function*() {
    */
   const lead = (act: ActOnce, keyed: Keyed, slot: string): Effect.Effect<Outcome, unknown> => {
     const { actsByOneCommit } = keyed.call.operation
-    if (actsByOneCommit && !wasMet(slot)) return run(act, keyed, true)
+    if (actsByOneCommit && !remember(slot)) return run(act, keyed, true)
     return Effect.flatMap(
       findKept(keyed),
       (outcome) => outcome === null ? run(act, keyed, false) : Effect.succeed(outcome)

@@ -9,8 +9,8 @@ import { isBodyHeld } from "./NodeRequest.ts"
 type Response = HttpServerResponse.HttpServerResponse
 type NodeHeaders = Record<string, string | Array<string>>
 
-/** Bytes of a body that are read after the answer to keep the connection, at most; beyond them it is closed. */
-const maximumUnreadBytes = 262_144
+/** Bytes of a body that are read and dropped after the answer to keep the connection; it is closed beyond them. */
+const maximumDiscardedBytes = 262_144
 
 /** Time a client gets to read the answer on a connection that closes before it is cut, which can lose the answer. */
 const closeGraceMillis = 500
@@ -36,10 +36,15 @@ const headersOf = ({ cookies, headers, status }: Response): NodeHeaders => {
   return all
 }
 
-/** Whether the connection closes because more of the request's body is on its way than is read after the answer. */
+/**
+ * Whether the head must say that the connection closes. It does where more of the body is announced than is read after
+ * the answer; but not for a stream, because what writes it may still be reading that body. And it does where the sender
+ * still waits to be told that it may send: clients differ in whether they then send the body, so the next bytes could
+ * be that body or another request.
+ */
 const isToClose = (request: IncomingMessage, isStream: boolean): boolean =>
   !request.complete &&
-  (isBodyHeld(request) || (!isStream && Number(request.headers["content-length"]) > maximumUnreadBytes))
+  (isBodyHeld(request) || (!isStream && Number(request.headers["content-length"]) > maximumDiscardedBytes))
 
 const closeGently = (connection: Socket): void => {
   if (connection.destroyed) return
@@ -72,7 +77,7 @@ const disposeOfBody = (request: IncomingMessage, answer: ServerResponse): void =
   let bytes = 0
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes <= maximumUnreadBytes) return
+    if (bytes <= maximumDiscardedBytes) return
     request.pause()
     closeGently(socket)
   })

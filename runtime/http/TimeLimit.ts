@@ -3,10 +3,12 @@
  * hangs the next requests are refused sooner.
  */
 
-/** Longest a route may take: above every wait of its own (a first request under way 5 s, a commit 5 s). */
+/**
+ * Longest a route may take: above each wait alone (a first request under way 5 s, a commit 5 s), not above their sum.
+ */
 export const requestLimitMillis = 9_000
 
-/** The limit from the first request that met {@link requestLimitMillis} until one is answered again. */
+/** The limit from the first request that met {@link requestLimitMillis} until one is answered below 300 again. */
 export const suspiciousLimitMillis = 2_500
 
 /** How long routes may take; starts with the long limit. */
@@ -19,7 +21,7 @@ export interface TimeLimits {
 export interface Deadline {
   atMillis: number
   readonly onLate: () => void
-  readonly waitedForSender: () => boolean
+  readonly takeSenderDelay: () => boolean
   /** Undefined: not in a list. */
   list: DeadlineList | undefined
   before: Deadline | undefined
@@ -36,8 +38,8 @@ class DeadlineList {
     this.limitMillis = limitMillis
   }
 
-  add({ waitedForSender, onLate }: Pick<Deadline, "waitedForSender" | "onLate">): Deadline {
-    const deadline: Deadline = { atMillis: 0, onLate, waitedForSender, list: this, before: undefined, after: undefined }
+  add({ takeSenderDelay, onLate }: Pick<Deadline, "takeSenderDelay" | "onLate">): Deadline {
+    const deadline: Deadline = { atMillis: 0, onLate, takeSenderDelay, list: this, before: undefined, after: undefined }
     this.append(deadline)
     if (!this.isWaiting) this.wait(this.limitMillis)
     return deadline
@@ -72,7 +74,7 @@ class DeadlineList {
       while (this.first !== undefined && this.first.atMillis <= now) {
         const late = this.first
         this.remove(late)
-        if (late.waitedForSender()) this.append(late)
+        if (late.takeSenderDelay()) this.append(late)
         else late.onLate()
       }
       if (this.first !== undefined && !this.isWaiting) this.wait(Math.ceil(this.first.atMillis - now))
@@ -83,9 +85,9 @@ class DeadlineList {
 export interface TimeLimit {
   /**
    * Calls `onLate` once, when a route that starts now has taken too long. {@link TimeLimit.stop} takes it back. The
-   * time begins again while `waitedForSender` says that the route waited for its request: the server limits that.
+   * time begins again when `takeSenderDelay` says that the route waited for its request: the server limits that.
    */
-  readonly start: (onLate: () => void, waitedForSender: () => boolean) => Deadline
+  readonly start: (onLate: () => void, takeSenderDelay: () => boolean) => Deadline
   /** A route ended in time, with a status, or null where it was not answered. */
   readonly stop: (deadline: Deadline, status: number | null) => void
 }
@@ -99,9 +101,9 @@ export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
   const suspicious = new DeadlineList(suspiciousMillis)
   let current = usual
   return {
-    start: (onLate, waitedForSender) =>
+    start: (onLate, takeSenderDelay) =>
       current.add({
-        waitedForSender,
+        takeSenderDelay,
         onLate: () => {
           current = suspicious
           onLate()
@@ -109,6 +111,7 @@ export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
       }),
     stop: (deadline, status) => {
       deadline.list?.remove(deadline)
+      // What was refused or redirected may never have asked the database, so it does not show that this answers again.
       if (status !== null && status < 300) current = usual
     }
   }

@@ -1,6 +1,7 @@
 /**
- * The answer to a new invoice, and the same bytes again for a repeat: the invoice as its first event stored it, and the
- * session, which a key and the invoice determine. So an answer is kept as the names of these three.
+ * The answer to a new invoice, and the same bytes again for a repeat. Stored is only a reference: the invoice's id, the
+ * id of the key that its session was signed with, and the public URL. The answer follows from these: the invoice is
+ * read from the event of its creation, and its session is minted again.
  */
 import { Effect } from "effect"
 import { type ReplyReference, ReplyRenderers } from "../../../runtime/Http.ts"
@@ -10,10 +11,10 @@ import { Invoices } from "../actor.ts"
 import type { InvoiceState } from "../machine.ts"
 import { makeSession, type PaymentSession, sessionWith } from "./PaymentSession.ts"
 
-/** Of answers with exactly the fields of {@link replyText}. */
+/** The kind of a reference. Other fields in {@link replyText} need another kind: a repeat must get the same bytes. */
 const kind = "invoice_created_v1"
 
-/** The answer. `objectText`: the invoice as `invoiceObject` renders it, of which the other arguments are fields. */
+/** The answer. `objectText` is the invoice as `invoiceObject` renders it. */
 const replyText = (
   objectText: string,
   { expiresAt, id }: Pick<InvoiceState, "id" | "expiresAt">,
@@ -30,7 +31,7 @@ const replyText = (
   return `${fields.slice(0, -1)},"invoice":${objectText}}`
 }
 
-/** Renders the answer to a new invoice, with the reference it is kept as. */
+/** Renders the answer to a new invoice, with the reference that is stored for it. */
 export const makeCreationReply = Effect.gen(function*() {
   const { keyId } = yield* PayorSessions
   const { publicUrl } = yield* Settings
@@ -45,7 +46,7 @@ export const makeCreationReply = Effect.gen(function*() {
   })
 })
 
-/** Makes kept answers again, also once the key or the public URL is another one. */
+/** Renders stored references again, also when the service has another session key or public URL by then. */
 export const registerCreationReply = Effect.gen(function*() {
   const invoices = yield* Invoices
   const sessions = yield* PayorSessions
@@ -53,7 +54,7 @@ export const registerCreationReply = Effect.gen(function*() {
   const render = Effect.fnUntraced(function*(merchantId: number, parameters: string) {
     const [id = "", keyId = "", publicUrl = ""] = parameters.split(" ")
     const objectText = yield* invoices.createdObjectText(merchantId, id)
-    // Events are kept far longer than answers: `runtime/commit/Retention.ts`.
+    // Events are kept far longer than references: `runtime/commit/Retention.ts`.
     if (objectText === null) return yield* Effect.die(new Error(`Invoice ${id} has no event of its creation any more`))
     const invoice = JSON.parse(objectText) as Pick<InvoiceState, "id"> & { created_at: number; expires_at: number }
     const pair = sessions.mintAgain(Number(keyId), invoice.id, invoice.created_at * 1000)

@@ -23,7 +23,7 @@ import {
   WrappedErrors
 } from "../../../runtime/Http.ts"
 import * as Operations from "../../../runtime/Operations.ts"
-import { makeRecentNames } from "../../../runtime/http/RecentNames.ts"
+import { makeRecentKeys } from "../../../runtime/http/RecentKeys.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { errorCodes, publicError } from "../../../schemas/Errors.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
@@ -217,13 +217,13 @@ layer(instances as Layer.Layer<Instances>)("a call that acts by one commit", (it
     }))
 })
 
-describe("recent names", () => {
+describe("recent keys", () => {
   it("are remembered while at least as many as promised came after them, and forgotten after twice as many", () => {
-    const wasMet = makeRecentNames(10)
+    const remember = makeRecentKeys(10)
     for (let n = 0; n < 100; n++) {
-      assert.isFalse(wasMet(`name-${n}`))
-      for (let back = 0; back < Math.min(n, 10); back++) assert.isTrue(wasMet(`name-${n - back}`))
+      assert.isFalse(remember(`name-${n}`))
+      for (let back = 0; back < Math.min(n, 10); back++) assert.isTrue(remember(`name-${n - back}`))
     }
-    assert.isFalse(wasMet("name-50"))
+    assert.isFalse(remember("name-50"))
   })
 })
