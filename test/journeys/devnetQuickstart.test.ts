@@ -308,7 +308,8 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
         const key = { "x-api-key": before.key, "idempotency-key": `kept-${signal}` }
         const first = yield* before.service.call("/api/v1/invoices", { headers: key, body: { amount_usd: 3 } })
         const shown = yield* chooseToken(before, open, "USDC")
-        const events = yield* eventsOf(before, open.id)
+        const delivered = (all: ReadonlyArray<any>) => all.every(({ pending_webhooks: count }) => count === 0)
+        const events = yield* until("its webhooks are delivered", eventsOf(before, open.id), delivered)
 
         const code = yield* restart(signal)
         assert.strictEqual(code, signal === "SIGTERM" ? 0 : null)
