@@ -6,7 +6,7 @@
  */
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { getNodeValue } from "jsonc-parser"
-import { httpProcesses, maximumOnEmbedded } from "./boot/ProcessRole.ts"
+import { countHttpProcesses, maximumOnEmbedded } from "./boot/ProcessRole.ts"
 import { check, type SelectedPlugin } from "./config/Check.ts"
 import { decodeAt, isRecord } from "./config/Decode.ts"
 import { type Override, overridesIn, place, placeWithoutSchema, putAt } from "./config/Overrides.ts"
@@ -288,7 +288,7 @@ const literalProblem = (path: KeyPath): Problem => ({
 })
 
 const processProblems = (config: LoadedConfig): ReadonlyArray<Problem> => {
-  const count = httpProcesses(config)
+  const count = countHttpProcesses(config)
   const path = ["http", "processes"]
   const alone = config.plugins.find(({ plugin }) => plugin.needsOneProcess === true)
   if (count > 1 && alone !== undefined) {

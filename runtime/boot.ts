@@ -20,7 +20,7 @@ import {
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
-import { httpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
+import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
@@ -76,14 +76,14 @@ export type BootError =
 export const boot = (
   config: LoadedConfig,
   instanceId: string,
-  role: ProcessRole = "whole"
+  role: ProcessRole = "single"
 ): Layer.Layer<ServiceInfo | StoreGuard, BootError> =>
   Layer.unwrap(
     Effect.gen(function*() {
       const settings = yield* resolveSettings(config, instanceId)
       yield* checkDataDirectory(settings.dataDirectory, settings.environments)
       const below = kernel(config, settings, role)
-      return listeners(distinctPlugins(config.plugins), role, httpProcesses(config)).pipe(
+      return listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config)).pipe(
         Layer.provideMerge(plugins(config.plugins)),
         Layer.provideMerge(below)
       ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
@@ -101,7 +101,7 @@ export const resolveSettings = Effect.fnUntraced(function*(config: LoadedConfig,
     ...settings,
     http,
     // Processes of one service share its limits, as it promises.
-    limits: httpProcesses(config) === 1 ? settings.limits : { ...settings.limits, store: "postgres" },
+    limits: countHttpProcesses(config) === 1 ? settings.limits : { ...settings.limits, store: "postgres" },
     publicUrl: (http.publicUrl ?? `http://${printHost(http.host)}:${http.port}`).replace(/\/+$/, ""),
     dataDirectory: path.resolve(settings.data.directory),
     instanceId
@@ -204,7 +204,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
 const operationsOf = Effect.fnUntraced(
   function*(role: ProcessRole, processes: MutableRef.MutableRef<HttpProcesses | null>) {
     const own = yield* OpsRoutes.ownAnswers
-    if (role === "whole") return { ...own, onServing: Effect.void }
+    if (role === "single") return { ...own, onServing: Effect.void }
     if (role === "http") {
       const link = yield* makeProcessLink(process as Peer, { metrics: own.metrics })
       const report = Effect.zipWith(
@@ -223,7 +223,7 @@ const operationsOf = Effect.fnUntraced(
     const metrics = Effect.zipWith(own.metrics, others, (text, rest) =>
       mergeMetrics([
         ["0", text],
-        ...rest.map(([place, answer]) => [String(place), String(answer)] as const)
+        ...rest.map(([processNumber, answer]) => [String(processNumber), String(answer)] as const)
       ]))
     return { report: own.report, metrics, onServing: Effect.void }
   }

@@ -10,9 +10,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Clock, Console, Effect, Exit, identity, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
 import { boot, resolveSettings, ServiceInfo } from "./boot.ts"
-import { placeVariable } from "./boot/HttpProcesses.ts"
+import { processNumberVariable } from "./boot/HttpProcesses.ts"
 import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
-import { httpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
+import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
 import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "./Config.ts"
@@ -43,11 +43,11 @@ interface Command {
 const commands = ["check", "schema", "openapi", "help"] as const
 
 /** The command line, or what is wrong with it. */
-const parse = (words: ReadonlyArray<string>): Command | string => {
-  const [first, ...rest] = words
+const parse = (commandArguments: ReadonlyArray<string>): Command | string => {
+  const [first, ...rest] = commandArguments
   const named = commands.find((name) => name === first)
   let file = defaultConfig
-  const flags = named === undefined ? words : rest
+  const flags = named === undefined ? commandArguments : rest
   for (let at = 0; at < flags.length; at++) {
     const flag = flags[at] ?? ""
     if (flag === "--help" || flag === "-h") return { name: "help", file }
@@ -115,21 +115,21 @@ const logStop = Effect.gen(function*() {
   )
 })
 
-/** Which place among the processes that serve HTTP this one has; undefined: it is none of them. */
-const httpPlace = process.env[placeVariable]
+/** Which of the HTTP processes this one is; undefined: it is none of them. */
+const processNumber = process.env[processNumberVariable]
 
 /**
  * The first process has ended without a stop: with it its database and all other work, so this one ends at once. It may
  * have ended before this one came here.
  */
-if (httpPlace !== undefined) {
+if (processNumber !== undefined) {
   if (process.connected) process.once("disconnect", () => process.exit(1))
   else process.exit(1)
 }
 
 const roleOf = (config: LoadedConfig): ProcessRole => {
-  if (httpPlace !== undefined) return "http"
-  return httpProcesses(config) === 1 ? "whole" : "first"
+  if (processNumber !== undefined) return "http"
+  return countHttpProcesses(config) === 1 ? "single" : "first"
 }
 
 const start = (config: LoadedConfig) =>
@@ -139,7 +139,7 @@ const start = (config: LoadedConfig) =>
     const service = Effect.gen(function*() {
       const running = yield* ServiceInfo
       const millis = (yield* Clock.currentTimeMillis) - started
-      if (httpPlace !== undefined) yield* Effect.logInfo("an HTTP process serves", { start_ms: millis })
+      if (processNumber !== undefined) yield* Effect.logInfo("an HTTP process serves", { start_ms: millis })
       else if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
       else {yield* Effect.logInfo("ready").pipe(
           Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis })
@@ -150,7 +150,7 @@ const start = (config: LoadedConfig) =>
     return yield* Effect.provide(service, boot(config, randomUUID(), roleOf(config)))
   }).pipe(
     Effect.scoped,
-    httpPlace === undefined ? identity : Effect.annotateLogs({ http_process: Number(httpPlace) }),
+    processNumber === undefined ? identity : Effect.annotateLogs({ http_process: Number(processNumber) }),
     Effect.provide(Logs.layer(config.settings.telemetry, process.stdout.isTTY))
   )
 

@@ -21,8 +21,8 @@ export class HttpProcessFailed extends Schema.TaggedError<HttpProcessFailed>()("
   }
 }
 
-/** The variable that tells a process which place it has, 1 and up. */
-export const placeVariable = "TILLWIRE_HTTP_PROCESS"
+/** The variable that tells a process which of the HTTP processes it is, 1 and up. */
+export const processNumberVariable = "TILLWIRE_HTTP_PROCESS"
 
 /** Milliseconds after which a process that does not stop is killed: the service has 10 s. */
 const stopTimeoutMillis = 9_500
@@ -33,11 +33,11 @@ interface End {
 }
 
 export interface HttpProcesses {
-  /** The answers of those that answered, with the place of each. */
-  readonly ask: (question: Question) => Effect.Effect<ReadonlyArray<readonly [place: number, answer: unknown]>>
+  /** The answers of those that answered, with the number of each. */
+  readonly ask: (question: Question) => Effect.Effect<ReadonlyArray<readonly [processNumber: number, answer: unknown]>>
 }
 
-/** Health's words for places without a process. Pure. */
+/** What health reports of HTTP processes that do not serve. Pure. */
 export const processFindings = (serving: number, count: number): ReadonlyArray<Finding> =>
   serving === count ? [] : [{
     effect: serving === 0 ? "unavailable" : "degraded",
@@ -76,23 +76,25 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
   answers: Answers
 ): Effect.fn.Return<HttpProcesses, HttpProcessFailed, Scope.Scope | Health> {
   const links = new Map<number, ProcessLink>()
-  const [, program = "", ...words] = process.argv
+  const [, program = "", ...commandArguments] = process.argv
 
   /** One process from its start to its end. */
-  const runOnce = (place: number, onServing: Effect.Effect<unknown>) =>
+  const runOnce = (processNumber: number, onServing: Effect.Effect<unknown>) =>
     Effect.scoped(Effect.gen(function*() {
       const child = yield* Effect.acquireRelease(
         Effect.sync(() =>
-          fork(program, words, { env: { ...process.env, ...environment, [placeVariable]: String(place) } })
+          fork(program, commandArguments, {
+            env: { ...process.env, ...environment, [processNumberVariable]: String(processNumber) }
+          })
         ),
         (each) => hasEnded(each) ? Effect.void : stop(each)
       )
       const link = yield* makeProcessLink(child as Peer, answers)
       yield* Effect.forkScoped(Effect.andThen(
         link.awaitServing,
-        Effect.andThen(Effect.sync(() => links.set(place, link)), onServing)
+        Effect.andThen(Effect.sync(() => links.set(processNumber, link)), onServing)
       ))
-      yield* Effect.addFinalizer(() => Effect.sync(() => void links.delete(place)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => void links.delete(processNumber)))
       return yield* awaitEnd(child)
     }))
 
@@ -101,7 +103,7 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
    * service does not start, and nothing is started again.
    */
   const keepRunning = (
-    place: number,
+    processNumber: number,
     onServing: Effect.Effect<unknown>,
     failStart: (end: End) => Effect.Effect<boolean>
   ) =>
@@ -109,12 +111,12 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
       let quickEnds: QuickEnds = 0
       while (true) {
         const startedAtMillis = yield* monotonicMillis
-        const end = yield* runOnce(place, onServing)
+        const end = yield* runOnce(processNumber, onServing)
         if (yield* failStart(end)) return
         const next = afterEnd(quickEnds, (yield* monotonicMillis) - startedAtMillis)
         quickEnds = next.quickEnds
         yield* Effect.logError("an HTTP process ended and will be started again", {
-          http_process: place,
+          http_process: processNumber,
           ...end,
           delay_ms: next.delayMillis
         })
@@ -124,20 +126,20 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
 
   // One after the other, each would have the whole time of a stop for itself.
   const stops = yield* Scope.fork(yield* Effect.scope, "parallel")
-  const places = Array.from({ length: count }, (_, index) => index + 1)
-  yield* Effect.forEach(places, (place) =>
+  const processNumbers = Array.from({ length: count }, (_, index) => index + 1)
+  yield* Effect.forEach(processNumbers, (processNumber) =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void, HttpProcessFailed>()
       const failStart = ({ code, signal }: End) =>
         Deferred.fail(
           started,
           new HttpProcessFailed({
-            reason: `HTTP process ${place} ended (${
+            reason: `HTTP process ${processNumber} ended (${
               signal ?? `exit code ${code}`
             }) before it served: see its message above`
           })
         )
-      yield* Effect.forkIn(keepRunning(place, Deferred.succeed(started, undefined), failStart), stops)
+      yield* Effect.forkIn(keepRunning(processNumber, Deferred.succeed(started, undefined), failStart), stops)
       yield* Deferred.await(started)
     }), { concurrency: "unbounded", discard: true })
 
@@ -149,9 +151,9 @@ export const startHttpProcesses = Effect.fnUntraced(function*(
   return {
     ask: (question) =>
       Effect.map(
-        Effect.forEach([...links], ([place, link]) =>
+        Effect.forEach([...links], ([processNumber, link]) =>
           Effect.map(link.ask(question), (answer) =>
-            answer._tag === "None" ? [] : [[place, answer.value] as const]), { concurrency: "unbounded" }),
+            answer._tag === "None" ? [] : [[processNumber, answer.value] as const]), { concurrency: "unbounded" }),
         (all) =>
           all.flat().toSorted(([a], [b]) =>
             a - b

@@ -37,7 +37,7 @@ import * as Timers from "../Timers.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
 import * as Webhooks from "../webhooks/Deliverer.ts"
 import * as DeliveryRetention from "../webhooks/Retention.ts"
-import { httpProcesses, poolShare, type ProcessRole } from "./ProcessRole.ts"
+import { countHttpProcesses, poolShare, type ProcessRole } from "./ProcessRole.ts"
 
 /** Each plugin once, in the order it starts: a driver may be picked for several networks. */
 export const distinctPlugins = (entries: ReadonlyArray<SelectedPlugin>): ReadonlyArray<AnyPlugin> => [
@@ -68,7 +68,7 @@ const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole)
   if (store.use === "postgres") return storeLayer("postgres", store.options, dataDirectory, environments)
   const options = {
     ...store.options,
-    maxConnections: poolShare(store.options.maxConnections, httpProcesses(config), Embedded.maximumConnections)
+    maxConnections: poolShare(store.options.maxConnections, countHttpProcesses(config), Embedded.maximumConnections)
   }
   return role === "http"
     ? Embedded.sharedLayer(options, dataDirectory)

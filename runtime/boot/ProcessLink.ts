@@ -23,7 +23,7 @@ export interface ProcessLink {
 }
 
 /** Less than a scraper or a probe waits, and more than a busy process needs. */
-const answerMillis = 3_000
+const answerTimeoutMillis = 3_000
 
 const isQuestion = (message: unknown): message is { readonly question: Question; readonly number: number } =>
   Predicate.hasProperty(message, "question")
@@ -58,6 +58,6 @@ export const makeProcessLink = (peer: Peer, answers: Answers): Effect.Effect<Pro
         waiting.set(number, (answer) => resume(Effect.succeed(answer)))
         send({ question, number })
         return Effect.sync(() => void waiting.delete(number))
-      }).pipe(Effect.timeoutOption(answerMillis))
+      }).pipe(Effect.timeoutOption(answerTimeoutMillis))
     return { ask, announceServing: Effect.sync(() => send({ isServing: true })), awaitServing: serving.await }
   })

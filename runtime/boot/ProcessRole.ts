@@ -4,10 +4,10 @@ import { maximumHttpProcesses, type SettingsValue } from "../Settings.ts"
 import type { StoreName } from "../Store.ts"
 
 /**
- * `whole`: everything, the only process. `first`: everything but the public port; it starts and watches the `http`
+ * `single`: everything, the only process. `first`: everything but the public port; it starts and watches the `http`
  * processes. `http`: the public port alone, on the database that the first one opened.
  */
-export type ProcessRole = "whole" | "first" | "http"
+export type ProcessRole = "single" | "first" | "http"
 
 /**
  * HTTP processes on an embedded database, at most: it takes 50 connections, and each process has one to listen on
@@ -16,7 +16,7 @@ export type ProcessRole = "whole" | "first" | "http"
 export const maximumOnEmbedded = 8
 
 /** How many processes serve the public port. */
-export const httpProcesses = ({ settings: { http }, store }: {
+export const countHttpProcesses = ({ settings: { http }, store }: {
   readonly settings: Pick<SettingsValue, "http">
   readonly store: { readonly use: StoreName }
 }): number =>
@@ -33,7 +33,7 @@ const stableMillis = 60_000
 const firstDelayMillis = 250
 const maximumDelayMillis = 30_000
 
-/** How often a process in this place ended soon after its start, in a row. */
+/** How often the process of one number ended soon after its start, in a row. */
 export type QuickEnds = number
 
 /** After a process ended that had lived for `lifeMillis`: the new count, and how long to wait before the next one. */
