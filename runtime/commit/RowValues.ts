@@ -39,8 +39,11 @@ export const selectRows = (
 
 const isJson = (type: string): boolean => type === "json" || type === "jsonb"
 
-/** The elements as a literal of an array; every one is quoted, so that none is taken for the word NULL. */
-const arrayText = (elements: ReadonlyArray<unknown>): string =>
+/**
+ * The elements as a literal of an array; every one is quoted, so that none is taken for the word NULL. As text an array
+ * may hold nulls alone: of such a one a driver cannot tell the type.
+ */
+export const arrayText = (elements: ReadonlyArray<unknown>): string =>
   `{${
     elements.map((element) => element === null ? "NULL" : `"${String(element).replaceAll(/["\\]/g, String.raw`\$&`)}"`)
       .join(",")

@@ -7,6 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { arrayText } from "../commit/RowValues.ts"
 import { timeWidths } from "../Rollups.ts"
 import { attemptsSum } from "../Webhooks.ts"
 import { disableAfterMillis, windowMillis } from "./CircuitBreaker.ts"
@@ -72,7 +73,7 @@ interface DeliveryRow {
   readonly data: string
 }
 
-interface LaneColumns extends Omit<ClaimedEndpoint, "token" | "claims"> {
+interface EndpointColumns extends Omit<ClaimedEndpoint, "token" | "claims"> {
   readonly token: string
   readonly claims: string
   readonly apiVersion: string
@@ -84,7 +85,7 @@ type Nulls<Row> = { readonly [Column in keyof Row]: null }
 /** A delivery; or with only `lane`, what those before it have in common; or with only `report`, one of the reports. */
 type ExchangeRow =
   | DeliveryRow & { readonly lane: null; readonly report: null }
-  | Nulls<DeliveryRow> & { readonly lane: LaneColumns; readonly report: null }
+  | Nulls<DeliveryRow> & { readonly lane: EndpointColumns; readonly report: null }
   | Nulls<DeliveryRow> & { readonly lane: null; readonly report: HealthRow }
 
 const deliveryOf = (row: DeliveryRow, endpoint: ClaimedEndpoint, apiVersion: string): ClaimedDelivery => {
@@ -125,28 +126,20 @@ const answerOf = (rows: ReadonlyArray<ExchangeRow>): ExchangeAnswer => {
   return { reports, deliveries }
 }
 
-/** The leases that results were sent under, and those to release, each as the lane's row must still have it. */
-const lanesOf = (results: ReadonlyArray<DeliveryResult>, released: ReadonlyArray<EndpointLease>) => {
+/** The leases that results were sent under, and those to release, each as the endpoint's row must still have it. */
+const leasesOf = (results: ReadonlyArray<DeliveryResult>, released: ReadonlyArray<EndpointLease>) => {
   const places = new Map<ClaimedEndpoint, number>()
   for (const { delivery: { endpoint } } of results) {
     if (!places.has(endpoint)) places.set(endpoint, places.size + 1)
   }
   return {
-    lanes: [
+    leases: [
       ...Array.from(places.keys(), (endpoint) => ({ ...endpoint, claims: null })),
       ...released
     ],
     placeOf: ({ delivery }: DeliveryResult): number => places.get(delivery.endpoint)!
   }
 }
-
-/** Text as an element of an array: only quotes and backslashes mean something there. */
-const quoted = (text: string): string =>
-  text.includes("\"") || text.includes("\\") ? `"${text.replaceAll(/["\\]/g, "\\$&")}"` : `"${text}"`
-
-/** An array of which any element may be null, as PostgreSQL reads it: a driver cannot tell the type of nulls alone. */
-const nullableArray = (values: ReadonlyArray<string | number | bigint | null>): string =>
-  `{${values.map((value) => typeof value === "string" ? quoted(value) : value ?? "NULL").join()}}`
 
 /**
  * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later
@@ -159,23 +152,23 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
 > =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const { lanes, placeOf } = lanesOf(results, released)
+    const { leases, placeOf } = leasesOf(results, released)
     const wanted = claim?.endpoints ?? []
     const free = claim?.free ?? noSlots
     const rows = yield* sql<ExchangeRow>`
       SELECT * FROM webhook_exchange_v1(${results.length > 0},
-        ${lanes.map(({ merchantId }) => merchantId)}::integer[], ${lanes.map(({ endpointId }) => endpointId)}::text[],
-        ${lanes.map(({ token }) => token)}::bigint[], ${nullableArray(lanes.map(({ claims }) => claims))}::bigint[],
+        ${leases.map(({ merchantId }) => merchantId)}::integer[], ${leases.map(({ endpointId }) => endpointId)}::text[],
+        ${leases.map(({ token }) => token)}::bigint[], ${arrayText(leases.map(({ claims }) => claims))}::bigint[],
         ${results.map(placeOf)}::integer[], ${results.map(({ delivery }) => delivery.id)}::uuid[],
         ${results.map(({ status }) => status)}::text[], ${results.map(({ attempts }) => attempts)}::integer[],
-        ${nullableArray(results.map(({ dueInMillis }) => dueInMillis))}::bigint[],
-        ${nullableArray(results.map(({ outcome }) => outcome))}::text[], ${
-      nullableArray(results.map(({ answerStatus }) => answerStatus))
+        ${arrayText(results.map(({ dueInMillis }) => dueInMillis))}::bigint[],
+        ${arrayText(results.map(({ outcome }) => outcome))}::text[], ${
+      arrayText(results.map(({ answerStatus }) => answerStatus))
     }::integer[],
-        ${nullableArray(results.map(({ error }) => error))}::text[], ${
+        ${arrayText(results.map(({ error }) => error))}::text[], ${
       results.map(({ latencyMillis }) => latencyMillis)
     }::integer[],
-        ${nullableArray(results.map(({ response }) => response))}::text[],
+        ${arrayText(results.map(({ response }) => response))}::text[],
         ${results.map(({ delivery }) => delivery.event.environment)}::text[],
         ${results.map(({ delivery }) => delivery.commerce)}::boolean[], ${attemptsSum}, ${[...timeWidths]}::integer[],
         ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond',

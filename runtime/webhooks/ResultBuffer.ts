@@ -6,7 +6,7 @@ import type { DeliveryResult } from "./DeliveryRepo.ts"
  * Results that are written without waiting for more: with twice as many deliveries were a sixth faster (measured), and
  * a kill repeated twice as many.
  */
-export const fullBatch = maximumQuickInFlight
+export const maximumBatchResults = maximumQuickInFlight
 
 /** How long results wait for more while deliveries are on their way: nobody waits for them, and a kill repeats few. */
 const gatherMillis = 5
@@ -24,13 +24,15 @@ export class ResultBuffer {
   /** Keeps a result; answers whether somebody has to look when it is due: it is the first, or completes a batch. */
   put(result: QueuedResult, nowMillis: number): boolean {
     if (this.queued.length === 0) this.sinceMillis = nowMillis
-    return this.queued.push(result) === 1 || this.queued.length >= fullBatch
+    return this.queued.push(result) === 1 || this.queued.length >= maximumBatchResults
   }
 
   /** In how many milliseconds results are to be written; `isIdle`: no more are to be expected soon. */
   dueInMillis(nowMillis: number, isIdle: boolean): number {
     if (this.queued.length === 0) return Infinity
-    return isIdle || this.queued.length >= fullBatch ? 0 : Math.max(0, this.sinceMillis + gatherMillis - nowMillis)
+    return isIdle || this.queued.length >= maximumBatchResults
+      ? 0
+      : Math.max(0, this.sinceMillis + gatherMillis - nowMillis)
   }
 
   /** Takes them all out. */
