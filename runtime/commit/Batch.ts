@@ -40,8 +40,8 @@ const filterLists = new Map<string, string>()
 
 /** The filters that select `type` as a PostgreSQL array literal; types are few and need no quoting. */
 const filterList = (type: string): string => {
-  const known = filterLists.get(type)
-  if (known !== undefined) return known
+  const existing = filterLists.get(type)
+  if (existing !== undefined) return existing
   const made = `{${filtersMatching(type).join(",")}}`
   filterLists.set(type, made)
   return made
@@ -207,7 +207,7 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
   ]
 }
 
-/** Arguments of the function that names the losers of a batch. */
+/** Arguments of the function that names the rejections of a batch. */
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
   const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   return [
@@ -219,9 +219,9 @@ export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: 
   ]
 }
 
-/** A row of the function that names the losers: with the stored reply where one was there already. */
+/** A row of the function that names the rejections: with the stored reply where one was there already. */
 export type RejectedCommit =
-  & { readonly n: number; readonly cause: string }
+  & { readonly n: number; readonly conflict_table: string }
   & (
     | {
       readonly fingerprint: string
@@ -242,14 +242,14 @@ export interface EventNumberRow {
 }
 
 /** Milliseconds in a second; an event's `created` is in whole seconds (modules/docs/reference/events.md#envelope). */
-const second = 1_000n
+const millisPerSecond = 1_000n
 
 /** The event as it now stands in the table. */
 export const committedEvent = (draft: Draft, { endpoints, ms, seq }: EventNumberRow): CommittedEvent => ({
   ...draft,
   id: eventIdOf({ ms, seq }),
   position: { ms, seq },
-  created: Number(ms / second),
+  created: Number(ms / millisPerSecond),
   pendingWebhooks: endpoints.length,
   webhookEndpoints: endpoints
 })

@@ -190,7 +190,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         )
       })
 
-    /** Answers those that lost for good, and tries the others again. */
+    /** Answers the rejected ones, and tries the others again. */
     const rejectConflicts = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
       call<RejectedCommit>(
         statements.rejections,
@@ -199,11 +199,11 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         Effect.matchEffect({
           onSuccess: (rejected) => {
             const reasons = new Map<number, Failure>()
-            for (const { cause, fingerprint, n, reference, sealed_body, status } of rejected) {
+            for (const { conflict_table, fingerprint, n, reference, sealed_body, status } of rejected) {
               if (fingerprint !== null) {
                 reasons.set(n, new IdempotentReplay({ fingerprint, status, sealedBody: sealed_body, reference }))
               } else if (!reasons.has(n)) {
-                reasons.set(n, new Conflict({ table: cause }))
+                reasons.set(n, new Conflict({ table: conflict_table }))
               }
             }
             const rest = batch.filter(({ resume }, index) => {

@@ -50,9 +50,9 @@ const changesOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>)
     const { object } = event
     if (!rollups.has(object.object)) continue
     const id = `${object.object} ${String(object.id)}`
-    const known = changes.get(id)
-    if (known === undefined) changes.set(id, { before: snapshotBefore(event), after: object })
-    else known.after = object
+    const existing = changes.get(id)
+    if (existing === undefined) changes.set(id, { before: snapshotBefore(event), after: object })
+    else existing.after = object
   }
   return changes.values()
 }
@@ -69,16 +69,16 @@ export const makeDeltaSum = () => {
   const deltas = new Map<string, RollupDelta>()
   const add = (delta: RollupDelta): void => {
     const id = `${delta.rollup.sum}\n${delta.bucket}\n${delta.key}`
-    const known = deltas.get(id)
+    const existing = deltas.get(id)
     deltas.set(
       id,
-      known === undefined ? delta : {
+      existing === undefined ? delta : {
         rollup: delta.rollup,
         bucket: delta.bucket,
         key: delta.key,
-        count: known.count + delta.count,
-        amount: known.amount + delta.amount,
-        amountPaid: known.amountPaid + delta.amountPaid
+        count: existing.count + delta.count,
+        amount: existing.amount + delta.amount,
+        amountPaid: existing.amountPaid + delta.amountPaid
       }
     )
   }
@@ -155,9 +155,9 @@ export const deltaRows = (
   for (const { deltas: moved, owner } of deltas) {
     if (moved.length === 0) continue
     const id = `${owner.merchantId} ${owner.environment}`
-    const known = owners.get(id) ?? { owner, sums: makeDeltaSum() }
-    owners.set(id, known)
-    moved.forEach(known.sums.add)
+    const existing = owners.get(id) ?? { owner, sums: makeDeltaSum() }
+    owners.set(id, existing)
+    moved.forEach(existing.sums.add)
   }
   return [...owners.values()].flatMap(({ owner, sums }) =>
     rowsInAllWidths(sums.nonZero()).map(({ amount, amountPaid, bucket, count, key, rollup, width }) => [
@@ -174,16 +174,16 @@ export const deltaRows = (
   )
 }
 
-const isSameRow = deltaColumns.slice(0, 6).map(({ name }) => `t.${name} = r.${name}`).join(" and ")
+const sameRowSql = deltaColumns.slice(0, 6).map(({ name }) => `t.${name} = r.${name}`).join(" and ")
 const rowsIn = (values: string, count: string) => `(${selectRows(deltaColumns, { values, count })} offset 0) r`
 
 /** The statement that moves those of `count` rows of {@link deltaRows} that are in the table. */
 export const updateSums = (values: string, count: string): string =>
   `update rollups t set count = t.count + r.count, amount = t.amount + r.amount, amount_paid = t.amount_paid + r.amount_paid
-      from ${rowsIn(values, count)} where ${isSameRow}`
+      from ${rowsIn(values, count)} where ${sameRowSql}`
 
 /** The statement that inserts those that are not. */
 export const insertSums = (values: string, count: string): string =>
   `insert into rollups (${deltaColumns.map(({ name }) => name).join(", ")})
       select ${deltaColumns.map(({ name }) => `r.${name}`).join(", ")} from ${rowsIn(values, count)}
-      where not exists (select from rollups t where ${isSameRow} offset 0)`
+      where not exists (select from rollups t where ${sameRowSql} offset 0)`

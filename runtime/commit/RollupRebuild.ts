@@ -66,9 +66,9 @@ const makeEventWalk = (rollups: ReadonlyArray<Rollup>) =>
         readonly previous_attributes: Readonly<Record<string, unknown>>
       }
       const id = `${merchantId} ${environment}`
-      const known = totals.get(id) ?? { owner: { merchantId, environment }, sums: makeDeltaSum() }
-      totals.set(id, known)
-      deltasOf(rollupsByObject, [{ type, object, previousAttributes }]).forEach(known.sums.add)
+      const existing = totals.get(id) ?? { owner: { merchantId, environment }, sums: makeDeltaSum() }
+      totals.set(id, existing)
+      deltasOf(rollupsByObject, [{ type, object, previousAttributes }]).forEach(existing.sums.add)
     }
 
     /** Counts the snapshots of what was pruned, and answers where the events begin that are left. */

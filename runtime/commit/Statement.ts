@@ -19,8 +19,8 @@ export interface TableShape {
 }
 
 /**
- * Raised by the write function when a count differs from what the batch expects: some commit of it has lost. Of a key
- * that was taken meanwhile PostgreSQL itself tells (`FlushError.ts`).
+ * Raised by the write function when a count differs from what the batch expects: some commit of it is rejected. Of a
+ * key that was taken meanwhile PostgreSQL itself tells (`FlushError.ts`).
  */
 export const conflictState = "TW001"
 
@@ -36,7 +36,7 @@ export const briefLockMillis = 25
 export interface Statements {
   /** `create or replace function …`, in order. */
   readonly definitions: ReadonlyArray<string>
-  /** Of the function that writes, and of the one that names the losers. */
+  /** Of the function that writes, and of the one that names the rejections. */
   readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, replies, events, sums, and of each table new rows and changed ones; values of the
@@ -54,7 +54,7 @@ const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 const columns = (types: Readonly<Record<string, string>>): ReadonlyArray<Column> =>
   Object.entries(types).map(([name, type]) => ({ name, type }))
 
-/** Values of a fence, of a kept reply and of an event, in the order in which `Batch.ts` sends them. */
+/** Values of a fence, of a stored reply and of an event, in the order in which `Batch.ts` sends them. */
 const fenceColumns = columns({ name: "text", token: "bigint" })
 const replyColumns = columns({
   merchant_id: "integer",
@@ -210,8 +210,9 @@ const lockStreams = `select array_agg(s.last_ms), array_agg(s.last_seq) into v_p
     ) s;`
 
 /**
- * Commits of a batch that lost for good: a version only grows, a kept reply stays, a lease's token never comes back.
- * Reads without locks, after the batch was rolled back; what it does not name is tried again.
+ * Rejections: commits of a batch that can never be stored, because a version only grows, a stored reply stays, and a
+ * lease's token never comes back. Reads without locks, after the batch was rolled back; what it does not name is tried
+ * again.
  */
 const rejectionsBody = (tables: ReadonlyArray<TableShape>): string => `
 declare
@@ -263,10 +264,10 @@ $tillwire$`
  */
 export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: ReadonlyArray<Rollup> = []): Statements => {
   const write = writeBody(tables)
-  const losers = rejectionsBody(tables)
+  const rejections = rejectionsBody(tables)
   const sums = rollups.map(({ sum, version }) => `${sum} ${version}`).toSorted().join()
-  const hash = createHash("sha256").update(settings + write + losers + sums).digest("hex").slice(0, 16)
-  const names = [`tillwire_commit_${hash}`, `tillwire_losers_${hash}`] as const
+  const hash = createHash("sha256").update(settings + write + rejections + sums).digest("hex").slice(0, 16)
+  const names = [`tillwire_commit_${hash}`, `tillwire_rejections_${hash}`] as const
   return {
     names,
     definitions: [
@@ -279,8 +280,8 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
       define(
         names[1],
         "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_owners integer[]",
-        "n integer, cause text, fingerprint text, status integer, sealed_body text, reference text",
-        losers
+        "n integer, conflict_table text, fingerprint text, status integer, sealed_body text, reference text",
+        rejections
       )
     ],
     write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
