@@ -1,6 +1,6 @@
 /**
  * The HTTP port as plugins see it: error families, who is calling, idempotency. Definitions only, so that clients may
- * import an `api.ts` that names them; `http/` holds what stands behind them.
+ * import an `api.ts` that names them; `http/` implements them.
  *
  * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
  */
@@ -294,7 +294,7 @@ export class Idempotency extends Context.Service<Idempotency, {
   readonly reply: (status: number, body: string, reference?: ReplyReference) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
 
-/** `<kind> <parameters>`: how a kept answer is made again. */
+/** `<kind> <parameters>`: how a stored reply is rendered again. */
 export type ReplyReference = `${string} ${string}`
 
 /**
@@ -303,7 +303,7 @@ export type ReplyReference = `${string} ${string}`
  */
 export type RenderReply = (merchantId: number, parameters: string) => Effect.Effect<string | undefined>
 
-/** How modules make kept answers again that are not stored whole: by kind, `<what>_v<form>`. */
+/** How modules render stored replies again that are not stored whole: by kind, `<what>_v<form>`. */
 export class ReplyRenderers extends Context.Service<ReplyRenderers, {
   readonly register: (kind: string, render: RenderReply) => Effect.Effect<void>
   /** The answer that a {@link ReplyReference} stands for. A kind that no loaded module has is a defect. */
@@ -324,8 +324,8 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
 
 /**
  * Marks an endpoint whose handler changes nothing but by one commit, which carries the reply of {@link Idempotency}: no
- * counter, no quote, no call to another service before it. Such a call is made without a look for a kept answer: the
- * commit itself finds the repeat and writes nothing, and a call that is refused is looked for then.
+ * counter, no quote, no call to another service before it. Such a call is made without looking up a stored reply: the
+ * commit itself finds the repeat and writes nothing, and the stored reply is looked up where the call is refused.
  */
 export const ActsByOneCommit = Context.Reference<boolean>("tillwire/runtime/Http/ActsByOneCommit", {
   defaultValue: () => false

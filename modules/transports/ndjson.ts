@@ -19,7 +19,7 @@ import { type Append, lineOf, openLineFile } from "./ndjson/LineFile.ts"
 export const defaultMaximumBytes = 1_073_741_824
 
 const FileOptions = Schema.Struct({
-  /** What stands behind `ndjson://`. */
+  /** Implements `ndjson://`. */
   name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,62}$/, { expected: "a-z, 0-9 and dashes" })),
   /** Absolute, in a directory that exists; of one instance alone. Made with mode 600 if absent. */
   path: Schema.String.check(Schema.makeFilter(isAbsolute, { expected: "an absolute path" })),

@@ -62,22 +62,26 @@ export const mergedKeys = (
   { customerId, merchantId }: RunOwner,
   runs: ReadonlyArray<EventRun>,
   { after, before, limit, order }: PositionRange,
-  put: AddParameter
+  addParameter: AddParameter
 ): string => {
   const ofType = ["environment", "commerce", "type", "merchant_id", "ms", "seq"]
   const columns = customerId === undefined ? ofType : ["customer_id", ...ofType]
-  const hasRun = customerId === undefined ? "type <> ''" : "customer_id IS NOT NULL"
-  const customer = customerId === undefined ? "" : `${put(customerId)}::text, `
-  const merchant = put(merchantId)
+  const indexPredicateSql = customerId === undefined ? "type <> ''" : "customer_id IS NOT NULL"
+  const customer = customerId === undefined ? "" : `${addParameter(customerId)}::text, `
+  const merchant = addParameter(merchantId)
   const rowAt = ({ ms, seq }: EventPosition) =>
     `(${customer}run.environment, run.commerce, run.type, ${merchant}::integer,
-      ${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`
-  const count = put(limit)
-  return `SELECT found.* FROM unnest(${put(runs.map(({ environment }) => environment))}::text[],
-      ${put(runs.map(({ commerce }) => commerce))}::boolean[], ${put(runs.map(({ type }) => type))}::text[])
+      ${addParameter(String(ms))}::bigint, ${addParameter(String(seq))}::bigint)`
+  const count = addParameter(limit)
+  return `SELECT found.* FROM unnest(${addParameter(runs.map(({ environment }) => environment))}::text[],
+      ${addParameter(runs.map(({ commerce }) => commerce))}::boolean[], ${
+    addParameter(runs.map(({ type }) => type))
+  }::text[])
       AS run (environment, commerce, type)
     CROSS JOIN LATERAL (SELECT merchant_id, ms, seq FROM events
-      WHERE ${hasRun} AND (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${rowAt(before)}
+      WHERE ${indexPredicateSql} AND (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${
+    rowAt(before)
+  }
       ORDER BY ${columns.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
     ORDER BY found.ms ${order}, found.seq ${order} LIMIT ${count}`
 }

@@ -41,10 +41,10 @@ const namedEnvironment = (code: ErrorCode, query: Query, body: unknown): Environ
     : badEnvironment(code, `environment must be one: the query names ${inQuery} and the body ${inBody}`)
 }
 
-const unknownParameter = ({ name, nearest }: UnknownName, known: ReadonlySet<string>): PublicError =>
+const unknownParameter = ({ name, nearest }: UnknownName, parameters: ReadonlySet<string>): PublicError =>
   publicError("VALIDATION_ERROR", {
     message: `${name}: No such query parameter${nearest === undefined ? "" : `: nearest is ${nearest}`}. `
-      + `This route takes ${known.size === 0 ? "none" : [...known].join(", ")}`,
+      + `This route takes ${parameters.size === 0 ? "none" : [...parameters].join(", ")}`,
     param: name
   })
 
@@ -73,7 +73,7 @@ const decide = (
   const environment = principal === undefined ? undefined : namedEnvironment(input.environmentCode, query, body)
   if (isPublicError(environment)) return environment
   const isElsewhere = environment !== undefined && principal?.kind === "key" && environment !== principal.environment
-  const isIgnored = isElsewhere && !input.readsElsewhere
+  const isIgnored = isElsewhere && !input.acceptsOtherEnvironment
   if (isIgnored && (input.isWrite || input.unknownParameters === "refused")) {
     return publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" })
   }

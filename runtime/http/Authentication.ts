@@ -209,7 +209,7 @@ export type LetMerchantIn = <A, E>(
   act: (caller: Grant) => Effect.Effect<A, E>
 ) => Effect.Effect<A, E | PublicError>
 
-/** What stands behind `MerchantAuth`: the credential, then the limits of whoever it is, then what the call names. */
+/** Implements `MerchantAuth`: the credential, then the limits of whoever it is, then what the call names. */
 export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials | Settings | RateLimiter> = Effect.gen(
   function*() {
     const { verifyBearer } = yield* Credentials

@@ -4,6 +4,7 @@ import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest, type
 import { isUtf8 } from "node:buffer"
 import { IncomingMessage } from "node:http"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { isAwaitingContinue } from "./NodeRequest.ts"
 
 /** Bytes of a body, at most: 256 KiB (modules/docs/reference/conventions.md#bodies). */
 export const maximumBodyBytes = 262_144
@@ -144,7 +145,7 @@ const bytesFrom = (source: IncomingMessage): Effect.Effect<Buffer, PublicError> 
 
 /** Node's own request, unless its sender waits to be told that it may send the body. */
 const isPlainMessage = (source: object): source is IncomingMessage =>
-  source instanceof IncomingMessage && source.headers.expect === undefined
+  source instanceof IncomingMessage && !isAwaitingContinue(source)
 
 const bytesOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, PublicError> =>
   isPlainMessage(request.source)

@@ -54,7 +54,7 @@ const withService = <I, S>(act: Served, key: Context.Key<I, S>, service: S): Ser
     return act
   })
 
-/** What stands behind {@link Operations}. */
+/** Implements {@link Operations}. */
 export const layer: Layer.Layer<
   Operations,
   never,
@@ -67,26 +67,26 @@ export const layer: Layer.Layer<
     const rateLimiter = yield* RateLimiter
 
     /** `act` behind the middlewares of plugins. */
-    const checked = ({ operation: { called, checks } }: Call, act: Served): Served =>
+    const withPluginChecks = ({ operation: { called, checks } }: Call, act: Served): Served =>
       checks.reduce((inner, check) => check(inner, called) as Served, act)
 
-    /** The checks of plugins stand before a kept answer too: it is given to nobody whom they refuse. */
+    /** The checks of plugins stand before a stored reply too: it is given to nobody whom they refuse. */
     const asMerchant = (call: Call, act: Served): Served =>
       letMerchantIn(call, (caller: Grant) => {
         const answer = call.operation.idempotency === "none"
           ? act
           : answerOnce(call, caller, (idempotency) => withService(act, Idempotency, idempotency))
-        return withService(checked(call, answer as Served), CurrentPrincipal, caller)
+        return withService(withPluginChecks(call, answer as Served), CurrentPrincipal, caller)
       }) as Served
 
     const asAnybody = (call: Call, act: Served): Served => {
       const { caller, checks } = call.operation
       const admission = Effect.suspend(() => admit(call))
       if (typeof caller === "object") {
-        const counted = rateLimiter.address(call.request, caller.addressLimit)
-        return Effect.andThen(Effect.andThen(counted, admission), checked(call, act)) as Served
+        const countByAddress = rateLimiter.address(call.request, caller.addressLimit)
+        return Effect.andThen(Effect.andThen(countByAddress, admission), withPluginChecks(call, act)) as Served
       }
-      return checks.length === 0 ? act : checked(call, Effect.andThen(admission, act) as Served)
+      return checks.length === 0 ? act : withPluginChecks(call, Effect.andThen(admission, act) as Served)
     }
 
     const serve = (operation: Operation, act: Served, services: Context.Context<never>): Served =>

@@ -22,11 +22,11 @@ import type { KnownPath, Routes } from "./Routes.ts"
 import type { TimeLimit } from "./TimeLimit.ts"
 import { hasUnknownVersion, versionHeaders, versionOf } from "./Versions.ts"
 
-const callersId = /^[A-Za-z0-9_-]{1,64}$/
+const requestIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
 const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
   const sent = headers["x-request-id"]
-  return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
+  return sent !== undefined && requestIdPattern.test(sent) ? sent : `req_${randomUUID()}`
 }
 
 const factsOf = (request: HttpServerRequest.HttpServerRequest): RequestFacts => ({
@@ -88,7 +88,7 @@ const makeCanonical = (request: HttpServerRequest.HttpServerRequest): boolean =>
  */
 const refusalOf = (
   request: HttpServerRequest.HttpServerRequest,
-  known: () => KnownPath | undefined
+  findPath: () => KnownPath | undefined
 ): PublicError | undefined => {
   if (!isRequestTarget(request.url)) return malformedRequestTarget
   const isRead = hasBody(request) && request.method !== "GET" && request.method !== "HEAD"
@@ -100,7 +100,7 @@ const refusalOf = (
   const hasBadQuery = !hasDecodableQuery(request.url)
   const suspect = oversized || fault !== undefined || badVersion || hasBadQuery || request.url.includes("%00")
   if (!suspect) return undefined
-  const path = known()
+  const path = findPath()
   if (path?.anyOrigin === true && merchantCredentials.some((name) => request.headers[name] !== undefined)) {
     return publicError("CREDENTIAL_NOT_ALLOWED")
   }
@@ -136,7 +136,7 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 type Response = HttpServerResponse.HttpServerResponse
 
 /** What the global middleware takes. */
-export interface PassContext {
+export interface GlobalMiddlewareOptions {
   readonly routes: Routes
   readonly rateLimiter: typeof RateLimiter.Service
   readonly errorPages: typeof ErrorPages.Service
@@ -153,14 +153,14 @@ const withCommonHeaders = (
   response: Response,
   request: HttpServerRequest.HttpServerRequest,
   facts: RequestFacts,
-  knownPath: () => KnownPath | undefined
+  findPath: () => KnownPath | undefined
 ): Response => {
   const headers: Record<string, string> = Object.create(headersPrototype)
   Object.assign(headers, response.headers, facts.answerHeaders, versionHeaders(facts.apiVersion))
   headers["x-content-type-options"] = "nosniff"
   headers["x-request-id"] = facts.requestId
   headers["cache-control"] ??= "no-store"
-  if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
+  if (request.headers["origin"] !== undefined && findPath()?.anyOrigin === true) {
     headers["access-control-allow-origin"] = "*"
     headers["access-control-expose-headers"] = exposedHeaders
   }
@@ -171,85 +171,86 @@ const withCommonHeaders = (
  * Writes an answer to the connection, beside the fiber that should: what it waits for may never come, not even for its
  * interruption. Whatever that fiber answers later is dropped, because the answer has ended.
  */
-const sendBeside = (request: HttpServerRequest.HttpServerRequest, response: Response): void => {
+const sendOutsideFiber = (request: HttpServerRequest.HttpServerRequest, response: Response): void => {
   if (!(request.source instanceof IncomingMessage)) return
   const answer = toServerResponse(request) as ServerResponse
   if (!answer.headersSent) Effect.runFork(write(answer, response))
 }
 
 /**
- * The one pass of every request: id, refusals that need no route, the route, 404 and 405, a limit of time, the form of
- * errors, the headers every response carries, and the count of the answer. What a route's definition asks for beside
- * that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
+ * Does for every request what needs no definition of a route: it gives an id, refuses what no route has to see, answers
+ * 404 and 405, limits the time, gives errors their form, adds the headers every response carries, and counts the
+ * answer. What a route's definition asks for beside that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
  */
-export const globalMiddleware = ({ errorPages, rateLimiter, routes, timeLimit }: PassContext) => (app: App): App =>
-  Effect.withFiber((fiber) => {
-    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-    const clock = fiber.getRef(Clock.Clock)
-    const startNanos = clock.monotonicTimeNanosUnsafe()
-    const knownPath = () => routes.find(request.url)
-    const facts = factsOf(request)
-    // Nothing restores the context: `NodeServer.ts` gives every request a fiber of its own.
-    fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
-    const finish = (response: Response): Response => {
-      const seconds = Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e9
-      // The router leaves its match in the context.
-      const route = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route
-      countRequest(fiber.context, request.method, route, response.status, seconds)
-      return withCommonHeaders(response, request, facts, knownPath)
-    }
-    const respond = refusalTo(errorPages, request)
-    const familyOfPath = () => (knownPath() ?? routes.meant(request.url))?.family ?? "wrapped"
-    /** In the family of the path, or of the one that was meant. */
-    const refuse = (error: PublicError) => respond(error, familyOfPath(), facts.requestId)
-    /** Nobody is known to ask here, so it counts for the address. */
-    const counted = (answer: () => Response): Effect.Effect<Response> =>
-      Effect.match(rateLimiter.address(request, "anonymous"), {
-        onSuccess: () => finish(answer()),
-        onFailure: (error) => finish(refuse(error))
-      })
-    const refusal = refusalOf(request, knownPath)
-    if (refusal !== undefined) {
-      // What is found for an address with a foreign delimiter is not what its sender means.
-      const family = refusal.code === "NOT_FOUND" ? "wrapped" : familyOfPath()
-      return counted(() => respond(refusal, family, facts.requestId))
-    }
-    const unrouted = (): Effect.Effect<Response> => {
-      const path = knownPath()
-      if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(finish(preflight(path)))
-      const meant = path === undefined ? routes.meant(request.url) : undefined
-      return counted(() =>
-        path === undefined
-          ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
-          : HttpServerResponse.setHeader(
-            refuse(publicError("METHOD_NOT_ALLOWED")),
-            "allow",
-            path.methods.join(", ")
-          )
-      )
-    }
-    if (hasEmptySegment(request.url)) return unrouted()
-    let lateAnswer: Response | undefined
-    // A stream lives as long as its listener.
-    const deadline = request.headers["upgrade"] === undefined
-      ? timeLimit.start(() => {
-        lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-        sendBeside(request, lateAnswer)
-        fiber.interruptUnsafe()
-      }, () => takeSenderDelay(request))
-      : undefined
-    const stop = (status: number | null) => deadline === undefined ? undefined : timeLimit.stop(deadline, status)
-    return Effect.matchCauseEffect(app, {
-      onSuccess: (response) => {
-        if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
-        stop(response.status)
-        return Effect.succeed(finish(response))
-      },
-      onFailure: (cause) => {
-        if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
-        stop(null)
-        if (isRouteNotFound(cause)) return unrouted()
-        return Effect.map(failureResponse(cause, facts.errorForm, respond), finish)
+export const globalMiddleware =
+  ({ errorPages, rateLimiter, routes, timeLimit }: GlobalMiddlewareOptions) => (app: App): App =>
+    Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const clock = fiber.getRef(Clock.Clock)
+      const startNanos = clock.monotonicTimeNanosUnsafe()
+      const findPath = () => routes.find(request.url)
+      const facts = factsOf(request)
+      // Nothing restores the context: `NodeServer.ts` gives every request a fiber of its own.
+      fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
+      const finish = (response: Response): Response => {
+        const seconds = Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e9
+        // The router leaves its match in the context.
+        const route = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route
+        countRequest(fiber.context, request.method, route, response.status, seconds)
+        return withCommonHeaders(response, request, facts, findPath)
       }
+      const respond = refusalTo(errorPages, request)
+      const familyOfPath = () => (findPath() ?? routes.meant(request.url))?.family ?? "wrapped"
+      /** In the family of the path, or of the one that was meant. */
+      const refuse = (error: PublicError) => respond(error, familyOfPath(), facts.requestId)
+      /** Nobody is known to ask here, so it counts for the address. */
+      const countByAddress = (answer: () => Response): Effect.Effect<Response> =>
+        Effect.match(rateLimiter.address(request, "anonymous"), {
+          onSuccess: () => finish(answer()),
+          onFailure: (error) => finish(refuse(error))
+        })
+      const refusal = refusalOf(request, findPath)
+      if (refusal !== undefined) {
+        // What is found for an address with a foreign delimiter is not what its sender means.
+        const family = refusal.code === "NOT_FOUND" ? "wrapped" : familyOfPath()
+        return countByAddress(() => respond(refusal, family, facts.requestId))
+      }
+      const unrouted = (): Effect.Effect<Response> => {
+        const path = findPath()
+        if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(finish(preflight(path)))
+        const meant = path === undefined ? routes.meant(request.url) : undefined
+        return countByAddress(() =>
+          path === undefined
+            ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
+            : HttpServerResponse.setHeader(
+              refuse(publicError("METHOD_NOT_ALLOWED")),
+              "allow",
+              path.methods.join(", ")
+            )
+        )
+      }
+      if (hasEmptySegment(request.url)) return unrouted()
+      let lateAnswer: Response | undefined
+      // A stream lives as long as its listener.
+      const deadline = request.headers["upgrade"] === undefined
+        ? timeLimit.start(() => {
+          lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+          sendOutsideFiber(request, lateAnswer)
+          fiber.interruptUnsafe()
+        }, () => takeSenderDelay(request))
+        : undefined
+      const stop = (status: number | null) => deadline === undefined ? undefined : timeLimit.stop(deadline, status)
+      return Effect.matchCauseEffect(app, {
+        onSuccess: (response) => {
+          if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
+          stop(response.status)
+          return Effect.succeed(finish(response))
+        },
+        onFailure: (cause) => {
+          if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
+          stop(null)
+          if (isRouteNotFound(cause)) return unrouted()
+          return Effect.map(failureResponse(cause, facts.errorForm, respond), finish)
+        }
+      })
     })
-  })

@@ -24,9 +24,9 @@ import { initializeSeries } from "../Telemetry.ts"
 export const waitMillis = 5_000
 
 /** Errors that a repeat gets again, because they were decided by running the request. */
-const keptErrors: ReadonlySet<number> = new Set([409, 410, 422])
+const storedErrors: ReadonlySet<number> = new Set([409, 410, 422])
 
-const isKept = (status: number): boolean => (status >= 200 && status < 300) || keptErrors.has(status)
+const isStored = (status: number): boolean => (status >= 200 && status < 300) || storedErrors.has(status)
 
 /** 1 to 255 visible ASCII characters. Node joins two headers with ", ", so a repeated one holds a space. */
 const keyPattern = /^[\x21-\x7e]{1,255}$/
@@ -58,11 +58,11 @@ const replays = Metric.counter("idempotency_replays_total", {
 const replayHeaders = Headers.fromRecordUnsafe({ "idempotent-replayed": "true" })
 
 /** A stored reply as the answer to a repeat; another body under the same key is refused. */
-const answer = (
+const answerRepeat = (
   { fingerprint, status, body }: StoredReply,
-  asked: string
+  fingerprintSent: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, PublicError> => {
-  if (fingerprint !== asked) return Effect.fail(publicError("IDEMPOTENCY_KEY_REUSED"))
+  if (fingerprint !== fingerprintSent) return Effect.fail(publicError("IDEMPOTENCY_KEY_REUSED"))
   const response = body === "" ? HttpServerResponse.empty({ status }) : jsonText(body, status)
   return Effect.as(Metric.update(replays, 1), HttpServerResponse.setHeaders(response, replayHeaders))
 }
@@ -74,26 +74,27 @@ const replayedBy = (cause: Cause.Cause<unknown>): IdempotentReplay | undefined =
   return error instanceof IdempotentReplay ? error : undefined
 }
 
-/** Not where the database does not answer: it would be asked, and waited for, a second time. */
-const canBeLookedFor = (cause: Cause.Cause<unknown>): boolean =>
+/** Whether to look up a stored reply. Not where the database did not answer: it would be waited for a second time. */
+const canBeLookedUp = (cause: Cause.Cause<unknown>): boolean =>
   !Cause.hasInterruptsOnly(cause) && publicErrorOf(cause)?.status !== 503
 
 /** A request that sent no key: its commits carry no reply. */
 export const withoutKey: typeof Idempotency.Service = { key: null, reply: () => undefined }
 
 /** A call and the key it was sent with. */
-interface Keyed {
+interface KeyedCall {
   readonly call: Call
   readonly principal: Principal
   readonly key: string
-  readonly scope: string
+  /** Where its reply is stored: the `scope` of `ReplySlot` in `Replies.ts`. */
+  readonly replyScope: string
   readonly fingerprint: string
 }
 
 /** What a key's request came to: the response, and the reply that is now stored, if any. */
 interface Outcome {
   readonly response: HttpServerResponse.HttpServerResponse
-  readonly kept: StoredReply | null
+  readonly storedReply: StoredReply | null
 }
 
 /** What a call does once it is known to be the first with its key. */
@@ -118,33 +119,36 @@ const make = Effect.gen(function*() {
   const remember = makeRecentKeys()
 
   const replyWrite = (
-    { principal, scope }: Keyed,
+    { principal, replyScope }: KeyedCall,
     { body, fingerprint, status }: StoredReply,
     reference?: string
   ): ReplyWrite => ({
     environment: principal.environment,
-    scope,
+    scope: replyScope,
     fingerprint,
     status,
     ...(reference === undefined ? { sealedBody: secrets.seal("reply", body) } : { reference })
   })
 
-  const answerStored = (row: ReplyRow, { fingerprint, principal }: Keyed) =>
+  const answerStored = (row: ReplyRow, { fingerprint, principal }: KeyedCall) =>
     Effect.flatMap(
       readReply(context, principal.merchantId, row),
-      (kept) => Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept }))
+      (storedReply) =>
+        Effect.map(answerRepeat(storedReply, fingerprint), (response): Outcome => ({ response, storedReply }))
     )
 
   /** Stores a reply that no commit of the handler carried. The act is done: a failure to store it is only logged. */
-  const keep = (
-    keyed: Keyed,
+  const storeReply = (
+    keyed: KeyedCall,
     response: HttpServerResponse.HttpServerResponse,
     carried: StoredReply | undefined
   ): Effect.Effect<Outcome, PublicError> => {
     const body = responseText(response)
-    if (!isKept(response.status) || body === undefined) return Effect.succeed({ response, kept: null })
-    const kept: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
-    if (carried?.status === kept.status && carried.body === body) return Effect.succeed({ response, kept })
+    if (!isStored(response.status) || body === undefined) return Effect.succeed({ response, storedReply: null })
+    const storedReply: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
+    if (carried?.status === storedReply.status && carried.body === body) {
+      return Effect.succeed({ response, storedReply })
+    }
     const { requestId } = keyed.call.facts
     return commit.append({
       merchantId: keyed.principal.merchantId,
@@ -152,45 +156,45 @@ const make = Effect.gen(function*() {
       cause: { requestId, idempotencyKey: keyed.key },
       writes: [],
       events: [],
-      reply: replyWrite(keyed, kept)
+      reply: replyWrite(keyed, storedReply)
     }).pipe(
-      Effect.as<Outcome>({ response, kept }),
+      Effect.as<Outcome>({ response, storedReply }),
       Effect.catchTags({
         IdempotentReplay: (replayed) => answerStored(replayed, keyed),
         Conflict: (conflict) => Effect.die(conflict),
         PublicError: (error) =>
           Effect.as(
             Effect.annotateLogs(Effect.logWarning("a reply was not stored", error), { requestId }),
-            { response, kept: null }
+            { response, storedReply: null }
           )
       })
     )
   }
 
-  /** The answer that is kept for a call, or null. */
-  const findKept = (keyed: Keyed) =>
+  /** What the stored reply of a call answers, or null where none is stored. */
+  const findStoredReply = (keyed: KeyedCall) =>
     Effect.flatMap(
       find({
         merchantId: keyed.principal.merchantId,
         environment: keyed.principal.environment,
-        scope: keyed.scope
+        scope: keyed.replyScope
       }),
       (found) => found === null ? Effect.succeed(null) : answerStored(found, keyed)
     )
 
-  /** What a refusal comes to: kept where it was decided by running the handler. */
-  const refusal = (keyed: Keyed, cause: Cause.Cause<unknown>, carried: StoredReply | undefined) => {
+  /** What a refusal comes to: it is stored where it was decided by running the handler. */
+  const refusal = (keyed: KeyedCall, cause: Cause.Cause<unknown>, carried: StoredReply | undefined) => {
     const error = publicErrorOf(cause)
-    if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
+    if (error === undefined || !storedErrors.has(error.status)) return Effect.failCause(cause)
     const { errorForm, requestId } = keyed.call.facts
-    return keep(keyed, errorResponse(error, errorForm.family, requestId), carried)
+    return storeReply(keyed, errorResponse(error, errorForm.family, requestId), carried)
   }
 
   /**
-   * Runs the handler, which may carry the reply in its own commit. A call that `mayBeRepeat` is looked for when it is
-   * refused: what it did the first time may be why.
+   * Runs the handler, which may carry the reply in its own commit. Where a call that `mayBeRepeat` is refused, its
+   * stored reply is looked up: what it did the first time may be why.
    */
-  const run = (act: ActOnce, keyed: Keyed, mayBeRepeat: boolean): Effect.Effect<Outcome, unknown> => {
+  const run = (act: ActOnce, keyed: KeyedCall, mayBeRepeat: boolean): Effect.Effect<Outcome, unknown> => {
     let carried: StoredReply | undefined
     const reply = (status: number, body: string, reference?: string): ReplyWrite => {
       carried = { fingerprint: keyed.fingerprint, status, body }
@@ -198,13 +202,13 @@ const make = Effect.gen(function*() {
     }
     return act({ key: keyed.key, reply }).pipe(
       Effect.matchCauseEffect({
-        onSuccess: (response) => keep(keyed, response, carried),
+        onSuccess: (response) => storeReply(keyed, response, carried),
         onFailure: (cause): Effect.Effect<Outcome, unknown> => {
           const replayed = replayedBy(cause)
           if (replayed !== undefined) return answerStored(replayed, keyed)
-          if (!mayBeRepeat || !canBeLookedFor(cause)) return refusal(keyed, cause, carried)
+          if (!mayBeRepeat || !canBeLookedUp(cause)) return refusal(keyed, cause, carried)
           return Effect.flatMap(
-            findKept(keyed),
+            findStoredReply(keyed),
             (outcome) => outcome === null ? refusal(keyed, cause, carried) : Effect.succeed(outcome)
           )
         }
@@ -213,35 +217,39 @@ const make = Effect.gen(function*() {
   }
 
   /**
-   * A call is looked for before it is run. One that acts by one commit is not, unless its key was met a short time ago:
-   * each repeat that only the commit finds makes the whole batch be written again.
+   * The stored reply of a call is looked up before it is run. For a call that acts by one commit it is not, because the
+   * commit finds it, unless the key was sent a short time ago: each repeat that only the commit finds makes the whole
+   * batch be written again.
    */
-  const lead = (act: ActOnce, keyed: Keyed, slot: string): Effect.Effect<Outcome, unknown> => {
+  const lookUpThenRun = (act: ActOnce, keyed: KeyedCall, slot: string): Effect.Effect<Outcome, unknown> => {
     const { actsByOneCommit } = keyed.call.operation
     if (actsByOneCommit && !remember(slot)) return run(act, keyed, true)
     return Effect.flatMap(
-      findKept(keyed),
+      findStoredReply(keyed),
       (outcome) => outcome === null ? run(act, keyed, false) : Effect.succeed(outcome)
     )
   }
 
   /** One request per key at a time; the others get its reply, or their turn when it left none. */
-  const once = (
+  const runOrAwaitFirst = (
     act: ActOnce,
-    keyed: Keyed,
+    keyed: KeyedCall,
     deadline: number
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, unknown> => {
     const { merchantId, environment } = keyed.principal
-    const slot = `${merchantId} ${environment} ${keyed.scope}`
+    const slot = `${merchantId} ${environment} ${keyed.replyScope}`
     const first = underWay.get(slot)
     if (first === undefined) {
-      const mine = Deferred.makeUnsafe<StoredReply | null>()
-      underWay.set(slot, mine)
-      return lead(act, keyed, slot).pipe(
+      const storedReplyOfFirst = Deferred.makeUnsafe<StoredReply | null>()
+      underWay.set(slot, storedReplyOfFirst)
+      return lookUpThenRun(act, keyed, slot).pipe(
         Effect.onExit((exit) =>
           Effect.sync(() => {
             underWay.delete(slot)
-            Deferred.doneUnsafe(mine, Exit.succeed(exit._tag === "Success" ? exit.value.kept : null))
+            Deferred.doneUnsafe(
+              storedReplyOfFirst,
+              Exit.succeed(exit._tag === "Success" ? exit.value.storedReply : null)
+            )
           })
         ),
         Effect.map(({ response }) => response)
@@ -250,10 +258,10 @@ const make = Effect.gen(function*() {
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Deferred.await(first).pipe(
         Effect.timeoutOrElse({ duration: Math.max(0, deadline - now), orElse: () => Effect.fail(inProgress) }),
-        Effect.flatMap((kept) =>
-          kept === null
-            ? Effect.suspend(() => once(act, keyed, deadline))
-            : answer(kept, keyed.fingerprint)
+        Effect.flatMap((storedReply) =>
+          storedReply === null
+            ? Effect.suspend(() => runOrAwaitFirst(act, keyed, deadline))
+            : answerRepeat(storedReply, keyed.fingerprint)
         )
       ))
   }
@@ -270,16 +278,20 @@ const make = Effect.gen(function*() {
     if (key === undefined) return Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
     return Effect.flatMapEager(jsonBody(request), (body) => {
       const fingerprint = fingerprintOf(body, principal)
-      const scope = `${request.method} ${boundPath(request.url)} ${key}`
+      const replyScope = `${request.method} ${boundPath(request.url)} ${key}`
       return Effect.clockWith((clock) =>
-        once(act, { call, principal, key, scope, fingerprint }, clock.currentTimeMillisUnsafe() + waitMillis)
+        runOrAwaitFirst(
+          act,
+          { call, principal, key, replyScope, fingerprint },
+          clock.currentTimeMillisUnsafe() + waitMillis
+        )
       )
     })
   }
   return answerOnce
 })
 
-/** What stands behind `Idempotent` and `IdempotencyRequired`: one memory of requests under way for both. */
+/** Implements `Idempotent` and `IdempotencyRequired`: one memory of requests under way for both. */
 export const makeAnswerOnce: Effect.Effect<
   AnswerOnce,
   never,

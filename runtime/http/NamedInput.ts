@@ -14,8 +14,8 @@ export interface NamedInput {
   readonly unknownParameters: "refused" | "warned"
   readonly hasPayload: boolean
   readonly isIdempotent: boolean
-  /** A read that shows a key the other environment too. */
-  readonly readsElsewhere: boolean
+  /** Whether a key may name the environment it is not bound to: in a read whose query has the field `environment`. */
+  readonly acceptsOtherEnvironment: boolean
   readonly environmentCode: ErrorCode
 }
 
@@ -38,7 +38,7 @@ export const readInput = (
     unknownParameters: Context.get(endpoint.annotations, UnknownParameters),
     hasPayload: endpoint.payload.size > 0,
     isIdempotent: middlewares.has(Idempotent.key) || middlewares.has(IdempotencyRequired.key),
-    readsElsewhere: endpoint.method === "GET" && query.fields.has("environment"),
+    acceptsOtherEnvironment: endpoint.method === "GET" && query.fields.has("environment"),
     environmentCode: parameterCodes["environment"] ?? listParameterCodes["environment"]!
   }
 }

@@ -19,13 +19,13 @@ const headersOf = ({ headers }: IncomingMessage): Headers.Headers => {
 const absoluteTarget = /^https?:\/\//i
 
 /** Requests whose sender waits to be told that it may send the body (`Expect: 100-continue`). */
-const waitingForContinue = new WeakSet<IncomingMessage>()
+const awaitingContinue = new WeakSet<IncomingMessage>()
 
 /** Notes that the sender waits until somebody reads the body. */
-export const holdBody = (source: IncomingMessage): void => void waitingForContinue.add(source)
+export const markAwaitingContinue = (source: IncomingMessage): void => void awaitingContinue.add(source)
 
 /** Whether the sender still waits to be told that it may send the body. */
-export const isBodyHeld = (source: IncomingMessage): boolean => waitingForContinue.has(source)
+export const isAwaitingContinue = (source: IncomingMessage): boolean => awaitingContinue.has(source)
 
 type Changes = Parameters<HttpServerRequest.HttpServerRequest["modify"]>[0]
 
@@ -83,7 +83,7 @@ export class NodeRequest extends NodeHttpIncomingMessage<HttpServerError.HttpSer
 
   /** Lets the sender send the body, where it waits for that. */
   private letSend(): void {
-    if (waitingForContinue.delete(this.source) && !this.response.headersSent) this.response.writeContinue()
+    if (awaitingContinue.delete(this.source) && !this.response.headersSent) this.response.writeContinue()
   }
 
   override get stream(): Stream.Stream<Uint8Array, HttpServerError.HttpServerError> {

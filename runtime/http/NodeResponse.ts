@@ -4,7 +4,7 @@ import { Effect, Latch, Stream } from "effect"
 import { Cookies, HttpServerResponse } from "effect/http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { isBodyHeld } from "./NodeRequest.ts"
+import { isAwaitingContinue } from "./NodeRequest.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 type NodeHeaders = Record<string, string | Array<string>>
@@ -44,7 +44,7 @@ const headersOf = ({ cookies, headers, status }: Response): NodeHeaders => {
  */
 const isToClose = (request: IncomingMessage, isStream: boolean): boolean =>
   !request.complete &&
-  (isBodyHeld(request) || (!isStream && Number(request.headers["content-length"]) > maximumDiscardedBytes))
+  (isAwaitingContinue(request) || (!isStream && Number(request.headers["content-length"]) > maximumDiscardedBytes))
 
 const closeGently = (connection: Socket): void => {
   if (connection.destroyed) return
@@ -98,7 +98,7 @@ const writeHead = (answer: ServerResponse, response: Response, isStream: boolean
 }
 
 /** Done when the answer has ended, or its client is gone. */
-const closed = (answer: ServerResponse): Effect.Effect<void> =>
+const awaitClose = (answer: ServerResponse): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (answer.destroyed || answer.closed) return resume(Effect.void)
     answer.once("close", () => resume(Effect.void))
@@ -122,7 +122,7 @@ const writeByEffect = (answer: ServerResponse, response: Response): Effect.Effec
     (scope) =>
       Effect.flatMap(NodeHttpServer.makeHandler(Effect.succeed(response), { scope }), (handle) => {
         handle(answer.req, answer)
-        return closed(answer)
+        return awaitClose(answer)
       })
   ) as Effect.Effect<void>
 
@@ -147,5 +147,5 @@ export const write = (answer: ServerResponse, response: Response): Effect.Effect
     Number(response.headers["content-length"]) !== body.contentLength
   if (body._tag === "Stream") return writeStream(answer, body.stream)
   answer.end(body.text ?? body.body)
-  return body.contentLength < largeAnswerBytes ? Effect.void : closed(answer)
+  return body.contentLength < largeAnswerBytes ? Effect.void : awaitClose(answer)
 }

@@ -11,7 +11,7 @@ import { Cause, Context, Effect, type Exit, Fiber, Scope } from "effect"
 import { type HttpEffect, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { RequestInfo } from "../Http.ts"
-import { holdBody, NodeRequest } from "./NodeRequest.ts"
+import { markAwaitingContinue, NodeRequest } from "./NodeRequest.ts"
 import { write } from "./NodeResponse.ts"
 
 /** What a router makes of a request: `HttpRouter.asHttpEffect`. */
@@ -119,8 +119,8 @@ export const serve = Effect.fnUntraced(function*(
     })
   }
 
-  const onHeldRequest = (source: IncomingMessage, answer: ServerResponse): void => {
-    holdBody(source)
+  const onCheckContinue = (source: IncomingMessage, answer: ServerResponse): void => {
+    markAwaitingContinue(source)
     onRequest(source, answer)
   }
 
@@ -130,9 +130,9 @@ export const serve = Effect.fnUntraced(function*(
   })
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
-      server.off("request", onRequest).off("checkContinue", onHeldRequest).off("upgrade", onUpgrade)
+      server.off("request", onRequest).off("checkContinue", onCheckContinue).off("upgrade", onUpgrade)
       return Fiber.interruptAll(underWay)
     })
   )
-  server.on("request", onRequest).on("checkContinue", onHeldRequest).on("upgrade", onUpgrade)
+  server.on("request", onRequest).on("checkContinue", onCheckContinue).on("upgrade", onUpgrade)
 })

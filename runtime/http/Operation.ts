@@ -63,8 +63,10 @@ export const addressLimitOf = ({ endpoint, group }: CalledEndpoint): AddressLimi
   Context.getOrUndefined(endpoint.annotations, AddressLimitOf) ??
     Context.get(group.annotations, AddressLimitOf)
 
-/** The one function behind a middleware. Throws where its security schemes have several: only one would be run. */
-const checkBehind = (key: Context.Key<unknown, unknown>, services: Context.Context<never>): PluginCheck => {
+/**
+ * The one function that implements a middleware. Throws where its security schemes have several: only one would be run.
+ */
+const checkOf = (key: Context.Key<unknown, unknown>, services: Context.Context<never>): PluginCheck => {
   const service = Context.getUnsafe(services, key as Context.Key<never, unknown>)
   if (!HttpApiMiddleware.isSecurity(key as never)) return service as PluginCheck
   const functions = new Set(Object.values(service as Readonly<Record<string, PluginCheck>>))
@@ -76,8 +78,8 @@ const checkBehind = (key: Context.Key<unknown, unknown>, services: Context.Conte
 }
 
 /**
- * Reads a definition. `services` hold what stands behind plugins' own middlewares. Throws for one that takes
- * idempotency keys and asks for no merchant: answers are kept for one.
+ * Reads a definition. `services` hold the implementations of plugins' own middlewares. Throws for one that takes
+ * idempotency keys and asks for no merchant: replies are stored for one.
  */
 export const readOperation = (called: CalledEndpoint, services: Context.Context<never>): Operation => {
   const { endpoint, group } = called
@@ -109,6 +111,6 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
     isOfApi: endpoint.path.startsWith("/api/"),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),
-    checks: middlewares.filter(({ key }) => !ownMiddlewares.has(key)).map((key) => checkBehind(key, services))
+    checks: middlewares.filter(({ key }) => !ownMiddlewares.has(key)).map((key) => checkOf(key, services))
   }
 }

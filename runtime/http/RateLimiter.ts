@@ -199,5 +199,5 @@ const windows: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases | Set
 export const layerOver = <E, R>(store: Layer.Layer<RateLimits, E, R>) =>
   Layer.provide(Layer.effect(RateLimiter, make), store)
 
-/** What stands behind `RateLimiter`. */
+/** Implements `RateLimiter`. */
 export const layer: Layer.Layer<RateLimiter, never, SqlClient.SqlClient | Leases | Settings> = layerOver(windows)

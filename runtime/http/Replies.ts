@@ -1,4 +1,4 @@
-/** Replies kept for idempotency keys: found many at a time, read, and forgotten after 7 days. */
+/** Replies stored for idempotency keys: found many at a time, read, and forgotten after 7 days. */
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Environment } from "../../schemas/Network.ts"
@@ -8,7 +8,7 @@ import type { ReplyRenderers } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import * as Batch from "./CallBatcher.ts"
 
-/** Where a reply is kept: unique within (merchant, environment). */
+/** Where a reply is stored: unique within (merchant, environment). */
 export interface ReplySlot {
   readonly merchantId: number
   readonly environment: Environment
@@ -70,7 +70,7 @@ export const makeFind: Effect.Effect<
   })
 })
 
-/** The services a kept reply is read with. */
+/** The services a stored reply is read with. */
 export interface ReplyContext {
   readonly secrets: Secrets["Service"]
   readonly renderers: ReplyRenderers["Service"]
@@ -86,7 +86,9 @@ const bodyOf = (
   return reference === null ? Effect.undefined : renderers.render(merchantId, reference)
 }
 
-/** A merchant's kept reply as it was given. That its master key is no longer configured is a fault of the deployment. */
+/**
+ * A merchant's stored reply as it was given. That its master key is no longer configured is a fault of the deployment.
+ */
 export const readReply = (
   context: ReplyContext,
   merchantId: number,

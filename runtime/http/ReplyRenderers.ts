@@ -1,4 +1,4 @@
-/** Which module makes which kind of kept answer again. */
+/** Which module renders which kind of stored reply again. */
 import { Effect, Layer } from "effect"
 import { type RenderReply, ReplyRenderers } from "../Http.ts"
 

@@ -67,24 +67,24 @@ export const fromApis = (apis: ReadonlyArray<HttpApi.Constraint>): Routes => {
   const paths = new Map<string, Omit<KnownPath, "methods"> & { readonly methods: Set<string> }>()
   for (const [group, endpoint] of apis.flatMap((api) => endpointsOf(api as HttpApi.Top))) {
     const path = normalised(endpoint.path)
-    const known = paths.get(path) ?? {
+    const existing = paths.get(path) ?? {
       template: endpoint.path.replaceAll(/:(\w+)/g, "{$1}"),
       family: familyOf(endpoint),
       methods: new Set(),
       anyOrigin: Context.get(group.annotations, AnyOrigin),
       takesForms: Context.get(group.annotations, TakesForms)
     }
-    known.methods.add(endpoint.method)
-    if (endpoint.method === "GET") known.methods.add("HEAD")
-    if (known.anyOrigin) known.methods.add("OPTIONS")
-    paths.set(path, known)
+    existing.methods.add(endpoint.method)
+    if (endpoint.method === "GET") existing.methods.add("HEAD")
+    if (existing.anyOrigin) existing.methods.add("OPTIONS")
+    paths.set(path, existing)
   }
   const exact = FindMyWay.make<KnownPath>(exactRouting)
   const lenient = FindMyWay.make<KnownPath>(lenientRouting)
   for (const [path, { methods, ...facts }] of paths) {
-    const known = { ...facts, methods: [...methods].sort() }
-    exact.on("GET", path as FindMyWay.PathInput, known)
-    lenient.on("GET", path as FindMyWay.PathInput, known)
+    const knownPath = { ...facts, methods: [...methods].sort() }
+    exact.on("GET", path as FindMyWay.PathInput, knownPath)
+    lenient.on("GET", path as FindMyWay.PathInput, knownPath)
   }
   return {
     find: (url) => hasEmptySegment(url) ? undefined : exact.find("GET", url)?.handler,

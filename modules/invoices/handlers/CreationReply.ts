@@ -57,11 +57,11 @@ export const registerCreationReply = Effect.gen(function*() {
     // Events are kept far longer than references: `runtime/commit/Retention.ts`.
     if (objectText === null) return yield* Effect.die(new Error(`Invoice ${id} has no event of its creation any more`))
     const invoice = JSON.parse(objectText) as Pick<InvoiceState, "id"> & { created_at: number; expires_at: number }
-    const pair = sessions.mintAgain(Number(keyId), invoice.id, invoice.created_at * 1000)
-    return pair && replyText(
+    const credentials = sessions.mintAgain(Number(keyId), invoice.id, invoice.created_at * 1000)
+    return credentials && replyText(
       objectText,
       { id: invoice.id, expiresAt: invoice.expires_at },
-      sessionWith(publicUrl, invoice.id, pair)
+      sessionWith(publicUrl, invoice.id, credentials)
     )
   })
 
