@@ -1,7 +1,8 @@
 /**
  * Rows on their way to the functions of `Statement.ts`: the values of all rows in one array of text, row by row, each
- * row in the order of its columns. PostgreSQL reads an element of an array in one step, so a row costs no more than its
- * casts; the same rows as JSON cost more than twice as much, because JSON is read character by character.
+ * row in the order of its columns. Inside PL/pgSQL, and only there, reading an element of an array is one step, so a
+ * row costs no more than its casts; the same rows as JSON cost more than twice as much, because JSON is read character
+ * by character.
  */
 
 import { PgTypes } from "@effect/sql-pg"

@@ -78,7 +78,7 @@ const eventColumns = columns({
   idempotency_key: "text",
   is_for_payors: "boolean",
   data: "text",
-  /** Of endpoints that want it. */
+  /** Filters that select this type. */
   filters: "text[]",
   /** The one endpoint it is delivered to. */
   only_to: "text"
@@ -259,8 +259,8 @@ as $tillwire$
 $tillwire$`
 
 /**
- * The statements for `tables`; equal shapes and sums give equal names, others never share one: whoever may call a
- * function keeps the sums it is named by.
+ * The statements for `tables`. The name is a hash of shapes and rollup versions, so an instance never calls a function
+ * made for other rollups.
  */
 export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: ReadonlyArray<Rollup> = []): Statements => {
   const write = writeBody(tables)

@@ -54,9 +54,8 @@ export type AddParameter = (value: unknown) => string
 /**
  * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
  *
- * A run is bounded by rows of all the columns of its index and ordered by them. No other index begins with the first of
- * them, so none else serves it, not even where the planner knows nothing of the table: it would else walk all events of
- * a merchant in search of what it has none of.
+ * The row comparison covers all columns of the index. No other index starts with its first column, so the planner
+ * cannot walk all events of a merchant.
  */
 export const mergedKeys = (
   { customerId, merchantId }: RunOwner,
@@ -65,7 +64,8 @@ export const mergedKeys = (
   addParameter: AddParameter
 ): string => {
   const ofType = ["environment", "commerce", "type", "merchant_id", "ms", "seq"]
-  const columns = customerId === undefined ? ofType : ["customer_id", ...ofType]
+  const names = customerId === undefined ? ofType : ["customer_id", ...ofType]
+  const columns = names.join(", ")
   const indexPredicateSql = customerId === undefined ? "type <> ''" : "customer_id IS NOT NULL"
   const customer = customerId === undefined ? "" : `${addParameter(customerId)}::text, `
   const merchant = addParameter(merchantId)
@@ -73,15 +73,13 @@ export const mergedKeys = (
     `(${customer}run.environment, run.commerce, run.type, ${merchant}::integer,
       ${addParameter(String(ms))}::bigint, ${addParameter(String(seq))}::bigint)`
   const count = addParameter(limit)
-  return `SELECT found.* FROM unnest(${addParameter(runs.map(({ environment }) => environment))}::text[],
-      ${addParameter(runs.map(({ commerce }) => commerce))}::boolean[], ${
-    addParameter(runs.map(({ type }) => type))
-  }::text[])
+  const environments = addParameter(runs.map(({ environment }) => environment))
+  const commerce = addParameter(runs.map(({ commerce }) => commerce))
+  const types = addParameter(runs.map(({ type }) => type))
+  return `SELECT found.* FROM unnest(${environments}::text[], ${commerce}::boolean[], ${types}::text[])
       AS run (environment, commerce, type)
     CROSS JOIN LATERAL (SELECT merchant_id, ms, seq FROM events
-      WHERE ${indexPredicateSql} AND (${columns.join(", ")}) > ${rowAt(after)} AND (${columns.join(", ")}) < ${
-    rowAt(before)
-  }
-      ORDER BY ${columns.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
+      WHERE ${indexPredicateSql} AND (${columns}) > ${rowAt(after)} AND (${columns}) < ${rowAt(before)}
+      ORDER BY ${names.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
     ORDER BY found.ms ${order}, found.seq ${order} LIMIT ${count}`
 }

@@ -22,8 +22,8 @@ type App = Effect.Effect<
 >
 
 /**
- * Where `HttpEffect.appendPreResponseHandler` and what is built on it, such as cookies of a security scheme, leave what
- * changes the answer. Effect does not export its name for it.
+ * State that `appendPreResponseHandler` of `HttpEffect` writes to, and what is built on it, such as cookies of a
+ * security scheme. The tag has Effect's private key, because Effect does not export it; check it at every upgrade.
  */
 class RequestState extends Context.Service<RequestState, {
   preResponseHandler: HttpEffect.PreResponseHandler | undefined
@@ -110,6 +110,7 @@ export const serve = Effect.fnUntraced(function*(
       const closing = Scope.closeUnsafe(requestScope, exit)
       if (closing !== undefined) keep(Effect.runForkWith(services)(closing), () => {})
     }
+    // The router makes handlers interruptible; what is around them is not, because it has to write an answer even then.
     const fiber = Effect.runForkWith(context)(answerWith(app, request, state), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return close(exit)

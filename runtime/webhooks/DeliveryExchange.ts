@@ -142,8 +142,8 @@ const leasesOf = (results: ReadonlyArray<DeliveryResult>, released: ReadonlyArra
 }
 
 /**
- * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later
- * ones are dropped silently by the fence. Then claims, in the same transaction.
+ * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; results
+ * whose lease was lost are dropped silently. Then claims, in the same transaction.
  */
 export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.Effect<
   ExchangeAnswer,

@@ -15,7 +15,7 @@ import {
   writeHealth
 } from "./DeliveryRepo.ts"
 
-/** How often an endpoint's health, or that it is switched off, is tried to be written while others change the row. */
+/** How often one tries to write an endpoint's health, or to disable the endpoint, while others change the row. */
 const maximumTries = 3
 
 /** Why an endpoint was switched off, as its `disabled_reason` says. */
@@ -36,9 +36,9 @@ export const makeHealthWriter = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * Switches an endpoint off at once and cancels what waits for it
-   * (modules/docs/reference/webhooks.md#an-endpoint-that-fails), but for the delivery that is the reason; when its URL
-   * is not the endpoint's any more, that was changed since.
+   * Disables the endpoint and cancels its waiting deliveries except the one that caused it
+   * (modules/docs/reference/webhooks.md#an-endpoint-that-fails). Does nothing if the URL changed since that delivery
+   * was sent.
    */
   const disable = ({ endpointId, merchantId }: EndpointKey, reason: DisabledReason, cause?: DisableCause) =>
     Effect.gen(function*() {
