@@ -48,9 +48,9 @@ export type ReplyWrite = ReplyBody & {
 }
 
 /**
- * The body of a kept answer: whole and sealed by `Secrets.seal("reply", …)`, or, where what the commit stores is enough
- * to make the same bytes again, the few words that `ReplyRenderers` (`runtime/Http.ts`) makes them from. A reference is
- * kept readable, so it holds no secret.
+ * The body of a stored reply: whole and sealed by `Secrets.seal("reply", …)`, or, where what the commit stores is
+ * enough to make the same bytes again, the few words that `ReplyRenderers` (`runtime/Http.ts`) makes them from. A
+ * reference is kept readable, so it holds no secret.
  */
 export type ReplyBody =
   | { readonly sealedBody: string; readonly reference?: undefined }

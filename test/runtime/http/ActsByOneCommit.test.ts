@@ -1,8 +1,8 @@
 /**
- * Goal: whether a call is looked for before it runs, or its commit finds out that it is a repeat, nobody can tell by
- * the answers.
- * Method: two endpoints with one handler, one of them marked `ActsByOneCommit`, on two instances over one database. Any
- * sequence of calls is answered by both alike, in a world that changes between the calls.
+ * Goal: whether a call's stored reply is looked up before it runs, or its commit finds out that it is a repeat, nobody
+ * can tell by the answers. Method: two endpoints with one handler, one of them marked `ActsByOneCommit`, on two
+ * instances over one database. Any sequence of calls is answered by both alike, in a world that changes between the
+ * calls.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
@@ -158,7 +158,7 @@ let sequences = 0
 
 layer(instances as Layer.Layer<Instances>)("a call that acts by one commit", (it) => {
   it.effect.prop(
-    "is answered as if it had been looked for, whatever became of the world",
+    "is answered as if its stored reply had been looked up, whatever became of the world",
     [Schema.Array(Call).check(Schema.isMinLength(2), Schema.isMaxLength(12))],
     ([calls]) =>
       Effect.gen(function*() {
@@ -195,7 +195,7 @@ layer(instances as Layer.Layer<Instances>)("a call that acts by one commit", (it
     { arbitrary: { runs: 100 } }
   )
 
-  it.effect("is not looked for the first time, and not run again where its key was met a short time ago", () =>
+  it.effect("is run without a look-up the first time, and not run again where its key was sent a short time ago", () =>
     Effect.gen(function*() {
       const { all: [first, second] } = yield* Instances
       const post = (instance: Api["Service"]) =>

@@ -244,7 +244,7 @@ layer(served as Layer.Layer<Api | SqlClient.SqlClient | Secrets>)("idempotent re
 })
 
 // On a database of its own: the service above prunes by itself.
-layer(databaseLayer)("kept replies", (it) => {
+layer(databaseLayer)("stored replies", (it) => {
   it.effect("older than 7 days are pruned, all of them, and no other", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
