@@ -86,7 +86,7 @@ interface Part {
   ) => Effect.Effect<unknown, unknown>
 }
 
-/** The parts that an endpoint has schemas for, in the order in which they are judged. */
+/** The parts that an endpoint has schemas for, in the order in which they are checked. */
 const partsOf = ({ endpoint, isRaw }: Handler): ReadonlyArray<Part> => {
   const params = decoderOf(endpoint.params)
   const headers = decoderOf(endpoint.headers)
@@ -113,7 +113,7 @@ const AnswerValue = Context.Reference<unknown>("tillwire/runtime/http/Act/Answer
   defaultValue: () => undefined
 })
 
-/** Forms and files, and connections that become something else: all of it is `HttpApiBuilder`'s. */
+/** Forms and files, and upgrades to another protocol: all of it is `HttpApiBuilder`'s. */
 const isSpecial = ({ endpoint, isRaw }: Handler): boolean =>
   (!isRaw && endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined) ||
   [...endpoint.success].some((schema) => Predicate.hasProperty(schema, "protocol"))
