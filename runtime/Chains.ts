@@ -21,7 +21,10 @@ export interface ChainPoint {
 export interface ReceiveTarget {
   /** Display form, checksummed. */
   readonly address: string
-  /** What transfers are matched by: the lower-cased address, a reference, an owner and memo. */
+  /**
+   * What transfers are matched by: the address in one spelling of the driver's, or, where one wallet serves many
+   * invoices, the wallet and the memo.
+   */
   readonly matchKey: string
   readonly memo: string | null
 }
@@ -30,17 +33,32 @@ export interface ReceiveTarget {
 export interface ObservedTransfer {
   /** `balance:<address>:<height>` where only a difference of balances is known. */
   readonly txHash: string
-  /** 0 for the native coin; 1 + position of the log inside its own receipt for tokens: both fit in one transaction. */
+  /** Tells the transfers of one transaction apart: the driver's own, and the same whenever it is read. */
   readonly index: number
   readonly kind: "direct" | "internal"
+  /** A target's; of money that came to a {@link SharedWallet} and names no invoice, the wallet's `accountKey`. */
   readonly matchKey: string
   /** Contract address as the catalogue spells it; null for the native coin. */
   readonly tokenAddress: string | null
   readonly amount: BaseUnits
   readonly from: string | null
+  /** Where it lies, on a chain that is read by account and not by block; absent: in the block it is told with. */
+  readonly at?: BlockPoint
 }
 
-/** What following a chain yields, in order. */
+/** What tells one transfer from every other. */
+export type TransferIdentity = Pick<ObservedTransfer, "index" | "matchKey" | "txHash">
+
+/** A place on a chain, and when it was made. */
+export interface BlockPoint extends ChainPoint {
+  /** Epoch seconds. */
+  readonly time: number
+}
+
+/** A transfer that names its place. */
+export type PlacedTransfer = ObservedTransfer & { readonly at: BlockPoint }
+
+/** What following a chain yields, in order. Heights rise with every `Forward`, by whatever step. */
 export type ChainEvent =
   | {
     readonly _tag: "Forward"
@@ -50,9 +68,16 @@ export type ChainEvent =
     readonly transfers: ReadonlyArray<ObservedTransfer>
     /** True while catching up: the cursor need not be stored for an empty block. */
     readonly isCatchingUp: boolean
+    /**
+     * Epoch seconds: every transfer of this second or an earlier one was told. Absent: of the second before `time`. For
+     * a chain whose nodes show an account's transfers later than its blocks.
+     */
+    readonly seenUntil?: number
   }
   /** Everything after `to` is undone. */
   | { readonly _tag: "Rollback"; readonly to: ChainPoint }
+  /** These transfers have left the chain alone: what lies beside them stays. */
+  | { readonly _tag: "Gone"; readonly transfers: ReadonlyArray<TransferIdentity> }
   /**
    * Heights the network itself marks; null where the node does not know the mark. Sent after every successful look at
    * the chain, even when nothing moved: it is also the sign of life.
@@ -146,19 +171,44 @@ export interface AllocatedTarget extends ReceiveTarget {
   readonly refusedTokens: ReadonlyArray<number>
 }
 
+/** An account that receives, for drivers that ask the chain for accounts. */
+export interface WatchedAccount {
+  /** Match key of the target that is this account, or a {@link SharedWallet}'s `accountKey`. */
+  readonly key: string
+  /** An invoice may still be paid there. One that is not open is looked at too, though seldom. */
+  readonly isOpen: boolean
+}
+
 /** Answers whether an address is ours, from memory. */
 export interface WatchSet {
   readonly has: (matchKey: string) => boolean
+  /** Each account once, the open ones first; the same array while nothing changed. Only where a driver's history is by
+   * account, else empty. */
+  readonly accounts: () => ReadonlyArray<WatchedAccount>
+  /** Addresses of the tokens in the catalogue of the network, as the catalogue spells them. */
+  readonly tokens: () => ReadonlyArray<string>
   /**
-   * Learns the targets other instances allocated. A driver runs it AFTER it has read a block and BEFORE it matches:
-   * an address is told to a payor only once it is committed, so no payment in the block can be to a target this
-   * look does not find. One small query.
+   * Transfers above a height that the journal holds and that were not taken back, the lowest first, at most 1,000: for
+   * a driver that has to look, also after a restart, whether each of them stays on the chain.
+   */
+  readonly transfersAbove: (
+    height: bigint
+  ) => Effect.Effect<ReadonlyArray<TransferIdentity & { readonly height: bigint }>>
+  /**
+   * Learns the targets other instances allocated. A driver that reads blocks runs it AFTER it has read a block and
+   * BEFORE it matches; one that asks for accounts AFTER it has read the head and BEFORE it asks: an address is told to
+   * a payor only once it is committed, so no payment up to there can be to a target this look does not find. One small
+   * query.
    */
   readonly refresh: Effect.Effect<void>
 }
 
 /** Where funds arrive for one family: addresses whose private keys are not here. */
-export interface WalletRef {
+export type WalletRef = IndexedWallet | SharedWallet
+
+/** A wallet with an address for each invoice, given out by a counter. */
+export interface IndexedWallet {
+  readonly _tag: "IndexedWallet"
   /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
   readonly fingerprint: string
   /**
@@ -169,6 +219,21 @@ export interface WalletRef {
   readonly startIndex: number
   /** Addresses it has; null: as many as are asked for. */
   readonly size: number | null
+}
+
+/** A wallet of one address, where a memo tells the invoices apart. */
+export interface SharedWallet {
+  readonly _tag: "SharedWallet"
+  /** As {@link IndexedWallet.fingerprint}. */
+  readonly fingerprint: string
+  readonly address: string
+  /** Match key of what comes to the address and names no invoice. */
+  readonly accountKey: string
+  /**
+   * Pure, and of the invoice's id alone, never of a counter: two deployments may share the wallet, and a restored
+   * backup must not give a memo out twice.
+   */
+  readonly targetOf: (invoiceId: string) => ReceiveTarget
 }
 
 /** Whose wallet is asked for. */
@@ -194,6 +259,52 @@ export interface ContractToken {
   readonly decimals: number | null
 }
 
+/** Words of a payment link beside the payment, where the family's links have a place for them; null: none. */
+export interface PaymentWords {
+  /** Who is paid. */
+  readonly label: string | null
+  /** What for. */
+  readonly message: string | null
+}
+
+/** A chain whose blocks are read one by one. */
+export interface BlockHistory {
+  readonly _tag: "BlockHistory"
+  /**
+   * The block at `height` on the branch of `anchor`, which lies at or above it: both are read from one node, and one
+   * that does not have `anchor` is on another branch or behind, which is a failure like any other. Matched as `follow`
+   * does.
+   */
+  readonly readBlock: (
+    height: bigint,
+    anchor: ChainPoint,
+    watch: WatchSet
+  ) => Effect.Effect<BlockReading, DriverError>
+}
+
+/** A chain that is asked what came to an account. */
+export interface AccountHistory {
+  readonly _tag: "AccountHistory"
+  /**
+   * The transfers to watched accounts in a transaction, each in its place; none: the chain does not have it, or it has
+   * failed. Matched as `follow` does.
+   */
+  readonly readTransaction: (
+    txHash: string,
+    watch: WatchSet
+  ) => Effect.Effect<ReadonlyArray<PlacedTransfer>, DriverError>
+  /** What came to every watched account between two heights, both included, open or not. Matched as `follow` does. */
+  readonly readTransfers: (
+    from: bigint,
+    to: bigint,
+    watch: WatchSet
+  ) => Effect.Effect<ReadonlyArray<PlacedTransfer>, DriverError>
+  /**
+   * Epoch seconds of a height, or of the nearest below it that has a block; null: the chain has none so old any more.
+   */
+  readonly timeOf: (height: bigint) => Effect.Effect<number | null, DriverError>
+}
+
 export interface ChainDriver {
   readonly network: Network
   readonly environment: Environment
@@ -211,23 +322,20 @@ export interface ChainDriver {
    * has no such thing to read.
    */
   readonly tokenDecimals: ((address: string) => Effect.Effect<number | null, DriverError>) | null
+  /**
+   * Asks the chain whether a wallet is what its owner takes it for: a sentence for people when it is not, null when
+   * nothing speaks against it. Null instead of a function where the chain knows nothing of a wallet.
+   */
+  readonly verifyWallet: ((wallet: WalletRef) => Effect.Effect<string | null, DriverError>) | null
   /** Payment link of the family, by `schemas/PaymentUri.ts`; null where its standard has none for the token. */
-  readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits) => string | null
+  readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits, words: PaymentWords) => string | null
   /**
    * Blocks after the newest of `recent` that is still canonical (newest first; empty: from the head), for ever.
    * Rolls back first when the newest is not. At least once; resumable.
    */
   readonly follow: (recent: ReadonlyArray<ChainPoint>, watch: WatchSet) => Stream.Stream<ChainEvent, DriverError>
-  /**
-   * The block at `height` on the branch of `anchor`, which lies at or above it: both are read from one node, and one
-   * that does not have `anchor` is on another branch or behind, which is a failure like any other. Matched as `follow`
-   * does.
-   */
-  readonly readBlock: (
-    height: bigint,
-    anchor: ChainPoint,
-    watch: WatchSet
-  ) => Effect.Effect<BlockReading, DriverError>
+  /** How what was passed is read again. */
+  readonly history: BlockHistory | AccountHistory
   /**
    * Balance of a token at a height and whether the address ever sent anything, to find payments no transfer log
    * shows. Null where the chain needs no reconciliation.
@@ -252,10 +360,16 @@ export interface ChainDriver {
   readonly readToken: ((address: string) => Effect.Effect<ContractToken, DriverError>) | null
   /**
    * Reads a block again before its transfers are confirmed: from an endpoint it was not read from, and where
-   * `isThorough` from all of them. Null where nodes cannot differ: the chain is in this process.
+   * `isThorough` from all of them. A chain that is asked for accounts reads these transactions again, which lie at
+   * `point`. Null where nodes cannot differ: the chain is in this process.
    */
   readonly corroborate:
-    | ((point: ChainPoint, watch: WatchSet, isThorough: boolean) => Effect.Effect<Corroboration>)
+    | ((
+      point: ChainPoint,
+      watch: WatchSet,
+      isThorough: boolean,
+      txHashes: ReadonlyArray<string>
+    ) => Effect.Effect<Corroboration>)
     | null
   /**
    * Token transfers to watched addresses in a range of blocks, both ends included, from another endpoint than the one

@@ -21,6 +21,7 @@ export const runtimeTables: ReadonlyArray<string> = [
 /** A function comes after those it calls: `webhook_lanes`, `webhook_mark`, `webhook_exchange`. */
 const functions = [
   "allocate_targets_v1",
+  "allocate_shared_targets_v1",
   "store_addresses_v1",
   "webhook_waiting_v1",
   "webhook_claim_v1",

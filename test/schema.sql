@@ -416,6 +416,8 @@ CREATE INDEX webhook_endpoints_by_merchant ON public.webhook_endpoints USING btr
 
 CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant_id, endpoint_id) WHERE ((health = 'failing'::text) OR (open_until IS NOT NULL));
 
+-- FUNCTION allocate_shared_targets_v1(p_fingerprint text, p_family text, p_now bigint, p_heads jsonb, p_requests json) RETURNS SETOF receive_targets;
+
 -- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
 
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;

@@ -6,7 +6,7 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, evmDescriptorOf, evmNetworks, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
-import { type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
+import { type BlockHistory, type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
@@ -133,7 +133,7 @@ const readFromAny = (network: Network, rpc: JsonRpc, height: bigint, anchor: Cha
       }))
   })
 
-const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => (height, anchor, watch) =>
+const readBlock = (network: Network, rpc: JsonRpc): BlockHistory["readBlock"] => (height, anchor, watch) =>
   readFromAny(network, rpc, height, anchor).pipe(
     Effect.tap(() => watch.refresh),
     Effect.map((block) => ({
@@ -199,10 +199,11 @@ export const makeDriver = Effect.fnUntraced(
       tokenTypes: ["native", "erc20"],
       wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
       readWallet,
+      verifyWallet: null,
       tokenDecimals: tokenDecimals(rpc),
       paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
       follow: (recent, watch) => follow(followOptions, recent, watch),
-      readBlock: readBlock(network, rpc),
+      history: { _tag: "BlockHistory", readBlock: readBlock(network, rpc) },
       balanceAt: balanceAt(rpc),
       readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
       readToken: readToken(rpc),

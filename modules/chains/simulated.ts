@@ -14,6 +14,7 @@ import { type Environment, evmDescriptorOf, type EvmNetwork, evmNetworks, type N
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { unlistedPlayToken } from "../../schemas/Payment.ts"
 import {
+  type BlockHistory,
   type ChainDriver,
   type ChainEvent,
   type ChainPoint,
@@ -181,7 +182,7 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       return Stream.fromEffectRepeat(look).pipe(Stream.flatMap(Stream.fromIterable))
     })
 
-  const readBlock: ChainDriver["readBlock"] = Effect.fnUntraced(function*(height, anchor, watch) {
+  const readBlock: BlockHistory["readBlock"] = Effect.fnUntraced(function*(height, anchor, watch) {
     const block = blocks.find((each) => each.height === height)
     if (blocks.length > 0 && height < blocks[0]!.height) {
       const reason = `block ${height} is not among the newest ${historySize}, or older than this process`
@@ -242,11 +243,12 @@ const driverOf = (network: EvmNetwork, chain: Chain, account: Account): ChainDri
   tokenTypes: ["native", "erc20"],
   wallet: walletOf(account, 0),
   readWallet,
+  verifyWallet: null,
   tokenDecimals: null,
   paymentUri: (target, token, amount) =>
     evmPaymentUri(evmDescriptorOf(network).chainIds[environment], target, token, amount),
   follow: chain.follow,
-  readBlock: chain.readBlock,
+  history: { _tag: "BlockHistory", readBlock: chain.readBlock },
   balanceAt: null,
   readContract: null,
   readToken: (address) => {

@@ -18,7 +18,7 @@ import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
 import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
-import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./rules.ts"
+import { firstAddresses, type OwnedWallet, startIndexOf, startingAt, walletObject, type WalletState } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 
 /** A wallet as its owner gives it. */
@@ -64,7 +64,7 @@ export class Wallets extends Context.Service<Wallets, {
           if (ref === null) {
             return Effect.succeed(walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null }))
           }
-          const addresses = firstAddresses(ref.size, (index) => ref.derive(index).address)
+          const addresses = firstAddresses(ref)
           return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(ownedWallet, addresses, use))
         })
 
@@ -144,7 +144,7 @@ export class Wallets extends Context.Service<Wallets, {
               const createdAt = yield* nowSeconds
               const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
               const walletBody = yield* bodyOf({ ...owner, wallet })
-              yield* chains.watchWallet({ ...ref, startIndex }, owner.family)
+              yield* chains.watchWallet(startingAt(ref, startIndex), owner.family)
               return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
             }))
         }),

@@ -1,4 +1,5 @@
 /** Receiving wallets: how one is shown, and what a new one must say. Pure. */
+import type { WalletRef } from "../../runtime/Chains.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type ReceivingWallet, shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
@@ -57,9 +58,16 @@ export const startIndexOf = (
       param: "start_index"
     })
 
-/** The addresses shown of a wallet: of its first indices, fewer where it has fewer. */
-export const firstAddresses = (size: number | null, address: (index: number) => string): ReadonlyArray<string> =>
-  Array.from({ length: Math.min(shownAddresses, size ?? shownAddresses) }, (_, index) => address(index))
+/** The addresses shown of a wallet: of its first indices, fewer where it has fewer; its own where all share it. */
+export const firstAddresses = (wallet: WalletRef): ReadonlyArray<string> =>
+  wallet._tag === "SharedWallet"
+    ? [wallet.address]
+    : Array.from({ length: Math.min(shownAddresses, wallet.size ?? shownAddresses) }, (_, index) =>
+      wallet.derive(index).address)
+
+/** A wallet whose counter starts at `startIndex`, where it has one. */
+export const startingAt = (wallet: WalletRef, startIndex: number): WalletRef =>
+  wallet._tag === "SharedWallet" ? wallet : { ...wallet, startIndex }
 
 /** The wallet on the wire. */
 export const walletObject = (

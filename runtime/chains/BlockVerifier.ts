@@ -47,10 +47,11 @@ const readBlock = Effect.fnUntraced(function*(
   const { driver, isListed, repo, watch } = context
   const entries = (yield* repo.entriesAtHeights(driver.network, driver.environment, [point.height]))
     .filter((entry) => entry.blockHash === point.hash && !isOfBalance(entry))
-  const first = yield* driver.corroborate!(point, watch, isThorough)
+  const txHashes = [...new Set([...entries, ...deepEntries].map(({ txHash }) => txHash))]
+  const first = yield* driver.corroborate!(point, watch, isThorough, txHashes)
   const decision = decideBlock(deepEntries, entries, first, isThorough, isListed)
   if (decision !== null) return { corroboration: first, decision } satisfies Reading
-  const all = yield* driver.corroborate!(point, watch, true)
+  const all = yield* driver.corroborate!(point, watch, true, txHashes)
   return { corroboration: all, decision: decideBlock(deepEntries, entries, all, true, isListed)! } satisfies Reading
 })
 

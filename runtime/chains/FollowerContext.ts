@@ -111,6 +111,31 @@ const alertKinds = [
   "block_not_searched"
 ] as const
 
+/** Transfers a driver is told of at once. */
+const transfersAtOnce = 1_000
+
+/** What a driver watches: keys of the whole family, accounts only where it asks the chain for them. */
+const watchSetOf = Effect.fnUntraced(function*(
+  { environment, history, network }: ChainDriver,
+  { catalog, repo, targets }: Pick<FollowerServices, "catalog" | "repo" | "targets">,
+  clock: Clock.Clock
+) {
+  const family = familyOf(network)
+  const keys = targets.watch(family, environment)
+  const accounts = history._tag === "AccountHistory" ? targets.watchAccounts(family, environment) : null
+  if (accounts !== null) yield* keys.refresh
+  const watch: WatchSet = {
+    ...keys,
+    accounts: () => accounts?.list(Math.floor(clock.currentTimeMillisUnsafe() / 1000)) ?? [],
+    tokens: () =>
+      catalog.list(environment).flatMap(({ address, network: each }) =>
+        each === network && address !== null ? [address] : []
+      ),
+    transfersAbove: (height) => repo.entriesAbove(network, environment, height, transfersAtOnce)
+  }
+  return watch
+})
+
 export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
   const { environment, network } = driver
   const attributes = { network, environment }
@@ -122,7 +147,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
     network,
     environment,
     attributes,
-    watch: services.targets.watch(familyOf(network), environment),
+    watch: yield* watchSetOf(driver, services, clock),
     clock,
     state: MutableRef.make(initialState({
       network,

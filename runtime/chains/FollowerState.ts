@@ -146,6 +146,8 @@ export type FollowerEvent =
     readonly _tag: "BlockRead"
     readonly point: RingPoint
     readonly isBehind: boolean
+    /** As {@link ChainEvent}'s `Forward` has it; null: absent. */
+    readonly seenUntil: number | null
     readonly changes: number
     readonly nowMillis: number
   }
@@ -259,7 +261,11 @@ const onBlock = (state: FollowerState, event: EventOf<"BlockRead">): FollowerSte
   // After a lost race a block is dealt with again, and may be the newest already.
   const isNewest = newest !== undefined && newest.height === point.height && newest.hash === point.hash
   const ring = isNewest ? state.ring : pushPoint(state.ring, point)
-  const seenUntil = state.isReanchoring ? null : seenUntilAfterBlock(state.seenUntil, point)
+  const seenUntil = state.isReanchoring
+    ? null
+    : event.seenUntil === null
+    ? seenUntilAfterBlock(state.seenUntil, point)
+    : Math.max(state.seenUntil ?? 0, event.seenUntil)
   const isStored = changes > 0 || state.ring.length === 0 || isStoreDue(state, nowMillis)
   const actions: Array<FollowerAction> = []
   if (isStored) actions.push({ _tag: "StoreCursor", ring, seenUntil })

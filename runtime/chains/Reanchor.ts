@@ -39,8 +39,14 @@ const readHead = Effect.fnUntraced(function*({ driver, network, watch }: Followe
   return { point: head.point, finalized: found.find((event) => event._tag === "Finality")?.finalized ?? null }
 })
 
-const hashBelow = ({ driver, watch }: FollowerContext, height: bigint, head: ChainPoint) =>
-  driver.readBlock(height, head, watch).pipe(
+/** Only a chain that is read by blocks can have left those that were followed. */
+const readBlock = ({ driver: { history, network }, watch }: FollowerContext, height: bigint, head: ChainPoint) =>
+  history._tag === "BlockHistory"
+    ? history.readBlock(height, head, watch)
+    : Effect.fail(new DriverError({ network, reason: "the chain is not read by blocks" }))
+
+const hashBelow = (follower: FollowerContext, height: bigint, head: ChainPoint) =>
+  readBlock(follower, height, head).pipe(
     Effect.map(({ point }) => point.hash),
     Effect.catchIf((error) => error.condition === "block_pruned", () => Effect.succeed("pruned" as const))
   )
@@ -88,7 +94,7 @@ const readAnchor = Effect.fnUntraced(function*(
   head: ChainPoint,
   final: bigint
 ) {
-  const anchored = yield* Effect.result(follower.driver.readBlock(height, head, follower.watch))
+  const anchored = yield* Effect.result(readBlock(follower, height, head))
   if (Result.isSuccess(anchored)) {
     dispatch(follower, { _tag: "BlockFound" })
     return anchored.success

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { systemMerchant } from "../Commit.ts"
 import { isOlderThanTarget, type Receiver } from "./Confirmations.ts"
-import type { ChainsRepo, RingPoint } from "./ChainsRepo.ts"
+import { accountIndex, type ChainsRepo, type RingPoint } from "./ChainsRepo.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** A chain, and what is asked of it. */
@@ -40,7 +40,8 @@ export const findReceivers = Effect.fnUntraced(function*(
     const merchants = new Set(those.map(({ fingerprint }) => owners.get(fingerprint) ?? systemMerchant))
     receivers.set(matchKey, { merchantId: merchants.size === 1 ? [...merchants][0]! : systemMerchant, invoiceId: null })
   }
-  for (const [fingerprint, those] of Map.groupBy(unusedAddresses, (each) => each.fingerprint)) {
+  const indexed = unusedAddresses.filter(({ walletIndex }) => walletIndex !== accountIndex)
+  for (const [fingerprint, those] of Map.groupBy(indexed, (each) => each.fingerprint)) {
     yield* repo.moveCounter(fingerprint, Math.max(...those.map(({ walletIndex }) => walletIndex)) + 1)
     yield* addresses.refill(fingerprint)
   }

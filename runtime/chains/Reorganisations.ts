@@ -3,7 +3,7 @@
  * for them: an operator decides.
  */
 import { Effect } from "effect"
-import type { ChainPoint, JournalEntry } from "../Chains.ts"
+import type { ChainPoint, JournalEntry, TransferIdentity } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import { rewindBase as undoBalance } from "./Balances.ts"
 import { canRevert, revertEntry } from "./Confirmations.ts"
@@ -19,7 +19,8 @@ import {
   writeEntries
 } from "./FollowerContext.ts"
 import { finalHeightOf } from "./FollowerState.ts"
-import { balanceWrite, transferWrite } from "./ChainsRepo.ts"
+import { balanceWrite, transferId, transferWrite } from "./ChainsRepo.ts"
+import { entryIds, transferKey } from "./TransferIdentity.ts"
 
 /** Takes entries back, in one commit. */
 export const revertEntries = Effect.fnUntraced(function*(
@@ -78,4 +79,28 @@ export const rollBack = Effect.fnUntraced(function*(follower: FollowerContext, f
   yield* keepFinal(follower, fence, kept)
   yield* undoBalances(follower, fence, to.height)
   yield* apply(follower, fence, { _tag: "RollbackWritten", height: to.height })
+})
+
+/** Takes back single transfers that left the chain, by the rule of a rollback: what lies beside them stays. */
+export const revertGone = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  transfers: ReadonlyArray<TransferIdentity>
+) {
+  const { environment, network, repo } = follower
+  const ids = transfers.flatMap(({ index, matchKey, txHash }) =>
+    entryIds(transferId(network, environment, txHash, index), matchKey)
+  )
+  const keys = new Set(transfers.map(transferKey))
+  const found = (yield* repo.entriesById(ids)).filter((entry) =>
+    entry.status !== "reverted" && keys.has(transferKey(entry))
+  )
+  if (found.length === 0) return
+  const final = finalHeightOf(stateOf(follower))
+  const undone = found.filter((entry) => canRevert(entry, final))
+  yield* Effect.logWarning("transactions left the chain", { network, environment, transfers: found.length })
+  for (let from = 0; from < undone.length; from += rowsPerCommit) {
+    yield* revertEntries(follower, fence, undone.slice(from, from + rowsPerCommit))
+  }
+  yield* keepFinal(follower, fence, found.filter((entry) => !canRevert(entry, final)))
 })

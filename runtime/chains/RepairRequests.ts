@@ -223,7 +223,7 @@ export const declareRestore =
         backupTime,
         now,
         skip,
-        wallets: addresses.all().map(({ wallet }) => wallet),
+        wallets: addresses.all().map(({ wallet }) => wallet).filter((wallet) => wallet._tag === "IndexedWallet"),
         capacity: Math.max(0, maximumAddresses - addresses.total())
       })
       yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.refill(fingerprint), { discard: true })

@@ -1,13 +1,15 @@
 /** Works on what operators asked of a follower: reads blocks again beside it, and hands them over to be dealt with. */
 import { Deferred, Effect, Queue, Result, Schedule } from "effect"
-import { type BlockReading, DriverError } from "../Chains.ts"
+import { type AccountHistory, type BlockReading, DriverError, type PlacedTransfer } from "../Chains.ts"
 import { anchorOf } from "./Confirmations.ts"
 import { dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf } from "./FollowerContext.ts"
 import { headOf, isPruned } from "./FollowerState.ts"
 import {
+  accountBatch,
   advanceRepair,
   beginReanchor,
   completeRepair,
+  heightsIn,
   isOrphaned,
   isRead,
   minHeight,
@@ -39,10 +41,41 @@ const handOver = Effect.fnUntraced(function*(
   yield* Deferred.await(done)
 })
 
-/** A block on the branch that is followed; null: it is above what was followed. */
+/**
+ * A block on the branch that is followed; null: it is above what was followed. Of a chain that is asked for accounts
+ * only its time is known, which is all that a search for a time needs.
+ */
 const readAgain = Effect.fnUntraced(function*(follower: FollowerContext, height: bigint) {
+  const { driver: { history, network }, watch } = follower
   const anchor = anchorOf(stateOf(follower).ring, height)
-  return anchor === undefined ? null : yield* follower.driver.readBlock(height, anchor, follower.watch)
+  if (anchor === undefined) return null
+  if (history._tag === "BlockHistory") return yield* history.readBlock(height, anchor, watch)
+  const time = yield* history.timeOf(height)
+  if (time !== null) return { point: { height, hash: "" }, time, transfers: [] } satisfies BlockReading
+  return yield* new DriverError({ network, reason: `${height} is too old`, condition: "block_pruned" })
+})
+
+/** Transfers that name their places, as blocks. */
+const blocksOf = (transfers: ReadonlyArray<PlacedTransfer>): ReadonlyArray<BlockReading> =>
+  [...Map.groupBy(transfers, ({ at }) => at.hash).values()].map((inBlock) => {
+    const { hash, height, time } = inBlock[0]!.at
+    return { point: { height, hash }, time, transfers: inBlock }
+  })
+
+/** The next heights of a repair where the chain is asked for accounts. */
+const readAccounts = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  repair: Repair,
+  history: AccountHistory
+) {
+  const { generation, ring } = stateOf(follower)
+  const heights = nextHeights(repair, ring[0]!.height, accountBatch)
+  if (heights === null) return false
+  const transfers = yield* history.readTransfers(heights.from, heights.to, follower.watch)
+  if (generation !== stateOf(follower).generation) return false
+  const next = (count: number) => advanceRepair(repair, heights.to, count)
+  yield* handOver(follower, { generation, blocks: blocksOf(transfers), next })
+  return true
 })
 
 const readUnlessPruned = (follower: FollowerContext, height: bigint) =>
@@ -166,8 +199,9 @@ const finishRepair = Effect.fnUntraced(function*(follower: FollowerContext, repa
 /** The next blocks of a repair, up to the first that could not be read. */
 const readBlocks = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
   const { generation, ring } = stateOf(follower)
-  const wanted = nextHeights(repair, ring[0]!.height)
-  if (wanted.length === 0) return false
+  const range = nextHeights(repair, ring[0]!.height, repairBatch)
+  if (range === null) return false
+  const wanted = heightsIn(range)
   const read = yield* Effect.forEach(wanted, (height) => Effect.result(readAgain(follower, height)), {
     concurrency: repairBatch
   })
@@ -196,7 +230,11 @@ const repairStep = Effect.fnUntraced(function*(follower: FollowerContext) {
       ? resumeReanchor(follower, repair)
       : beginRestore(follower, repair, repair.since)
   }
-  return yield* isRead(repair) ? finishRepair(follower, repair) : readBlocks(follower, repair)
+  if (isRead(repair)) return yield* finishRepair(follower, repair)
+  const { history } = follower.driver
+  return yield* history._tag === "AccountHistory"
+    ? readAccounts(follower, repair, history)
+    : readBlocks(follower, repair)
 })
 
 /** Works on repairs for ever, through failures of the nodes. */

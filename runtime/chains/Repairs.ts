@@ -53,6 +53,9 @@ export const completeRepair = (repair: Repair): Repair =>
 /** Blocks of a repair that are read side by side and dealt with in one turn. */
 export const repairBatch = 8
 
+/** Heights of a repair that an account is asked for at once: an answer of one look, whatever lies between. */
+export const accountBatch = 10_000
+
 /** A request and how far it is. */
 export interface Repair {
   readonly id: string
@@ -121,14 +124,24 @@ export const inheritReanchor = (last: Repair | undefined): Pick<Repair, "next" |
 export const maxHeight = (one: bigint, other: bigint | null): bigint => other !== null && other > one ? other : one
 export const minHeight = (one: bigint, other: bigint | null): bigint => other !== null && other < one ? other : one
 
-/** The heights to read next, none above `head`; empty: wait for the head, or everything was read ({@link isRead}). */
-export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<bigint> => {
-  if (next === null || to === null) return []
-  const last = to < head ? to : head
-  return last < next
-    ? []
-    : Array.from({ length: Math.min(repairBatch, Number(last - next + 1n)) }, (_, place) => next + BigInt(place))
+/** First and last height, both included. */
+export interface HeightRange {
+  readonly from: bigint
+  readonly to: bigint
 }
+
+/**
+ * The heights to read next, at most `limit` and none above `head`; null: wait for the head, or everything was read
+ * ({@link isRead}).
+ */
+export const nextHeights = ({ next, to }: Repair, head: bigint, limit: number): HeightRange | null => {
+  if (next === null || to === null) return null
+  const last = minHeight(to < head ? to : head, next + BigInt(limit) - 1n)
+  return last < next ? null : { from: next, to: last }
+}
+
+export const heightsIn = ({ from, to }: HeightRange): ReadonlyArray<bigint> =>
+  Array.from({ length: Number(to - from + 1n) }, (_, place) => from + BigInt(place))
 
 /** Whether every block was read. */
 export const isRead = ({ next, to }: Repair): boolean => next !== null && to !== null && next > to

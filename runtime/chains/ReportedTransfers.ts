@@ -3,7 +3,7 @@
  * once the transfer was found there, and ends when it is not there.
  */
 import { Deferred, Effect, Queue, Ref, Result } from "effect"
-import type { JournalEntry } from "../Chains.ts"
+import type { BlockReading, JournalEntry } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import { transferKey } from "./TransferIdentity.ts"
 import { anchorOf, revertEntry } from "./Confirmations.ts"
@@ -22,7 +22,10 @@ import { pausedIds, step as stepLookups } from "./ReportLookups.ts"
 import { transferWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 
-/** Reads the blocks of reported entries that are due, once somebody asks for it, and hands them to the follower. */
+/**
+ * Reads the blocks of reported entries that are due, or their transactions where the chain is asked for accounts, once
+ * somebody asks for it, and hands them to the follower.
+ */
 export const readReported = Effect.fnUntraced(function*(follower: FollowerContext) {
   const { driver, environment, lookRequests, lookups, network, readings, repo, watch } = follower
   yield* Queue.take(lookRequests)
@@ -30,11 +33,24 @@ export const readReported = Effect.fnUntraced(function*(follower: FollowerContex
   if (head === null) return
   const paused = pausedIds(yield* Ref.get(lookups), nowMillis(follower))
   const due = yield* repo.unseenReports(network, environment, head, paused, rowsPerCommit)
-  for (const [height, entries] of Map.groupBy(due, (entry) => entry.height)) {
+  const { history } = driver
+  const groups = history._tag === "BlockHistory"
+    ? Map.groupBy(due, (entry) => entry.height)
+    : Map.groupBy(due, (entry) => entry.txHash)
+  for (const entries of groups.values()) {
     const { generation, ring } = stateOf(follower)
+    const [{ blockHash, blockTime, height, txHash }] = entries as [JournalEntry]
     const anchor = anchorOf(ring, height)
     if (anchor === undefined) return
-    const block = yield* Effect.result(driver.readBlock(height, anchor, watch))
+    const block = yield* Effect.result(
+      history._tag === "BlockHistory"
+        ? history.readBlock(height, anchor, watch)
+        : Effect.map(history.readTransaction(txHash, watch), (transfers): BlockReading => ({
+          point: { height, hash: blockHash },
+          time: blockTime,
+          transfers
+        }))
+    )
     const done = yield* Deferred.make<void>()
     yield* Queue.offer(readings, { _tag: "ReportedBlock", generation, entries, block, done })
     yield* Deferred.await(done)

@@ -10,9 +10,11 @@ import { Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
 import { nowSeconds } from "../Clock.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment, type Family } from "../../schemas/Network.ts"
-import type { AllocatedTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
+import type { SqlError } from "effect/sql"
+import type { AllocatedTarget, IndexedWallet, SharedWallet, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
+import { makeWatchedAccounts, type WatchedAccounts } from "./WatchedAccounts.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Targets one call allocates, at most. */
@@ -27,6 +29,13 @@ const maximumCalls = 100
 const deadlockRetries = 3
 /** A call that takes longer has an unknown outcome: asked again, an invoice gets the target it may have. */
 const callLimit = Duration.seconds(3)
+
+/** One call of the database, again after a deadlock. */
+const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
+  call.pipe(
+    Effect.retry({ while: (error) => flushErrorOf(error) === "retryable", times: deadlockRetries }),
+    Effect.timeout(callLimit)
+  )
 
 export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
@@ -71,6 +80,7 @@ const targetExit = (
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
   const keys = new Map<string, Set<string>>()
+  const accounts = new Map<string, WatchedAccounts>()
   const loaded = new Map<string, { readonly index: number; readonly batch: number }>()
   const refreshLock = yield* Semaphore.make(1)
 
@@ -81,18 +91,27 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return found
   }
 
+  const addTarget = (target: TargetRow): void => {
+    const { environment, family, matchKey } = target
+    keysOf(family, environment).add(matchKey)
+    accounts.get(`${family}:${environment}`)?.addTarget(target)
+  }
+
   const loadTargets = Effect.fnUntraced(function*(fingerprint: string, from: number, nextIndex: number) {
     for (let index = from; index < nextIndex;) {
       const chunk = yield* repo.targetsOfWallet(fingerprint, index, loadChunk)
-      for (const target of chunk) keysOf(target.family, target.environment).add(target.matchKey)
+      chunk.forEach(addTarget)
       index = chunk.length < loadChunk ? nextIndex : chunk[chunk.length - 1]!.walletIndex + 1
     }
   })
 
   /** Watched in both environments: they share the counter, so either may give the address out. */
   const loadUnusedAddresses = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
-    for (const { family, matchKey } of yield* repo.addressesAbove(fingerprint, batch)) {
-      for (const environment of Environment.literals) keysOf(family, environment).add(matchKey)
+    for (const address of yield* repo.addressesAbove(fingerprint, batch)) {
+      for (const environment of Environment.literals) {
+        keysOf(address.family, environment).add(address.matchKey)
+        accounts.get(`${address.family}:${environment}`)?.addAddress(address)
+      }
     }
   })
 
@@ -105,18 +124,30 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     }
   }))
 
-  const watch = (family: Family, environment: Environment): WatchSet => {
+  const watch = (family: Family, environment: Environment): Pick<WatchSet, "has" | "refresh"> => {
     const set = keysOf(family, environment)
     return { has: (matchKey) => set.has(matchKey), refresh }
+  }
+
+  /** Everything is learnt again where the first driver of a family asks for accounts: keys alone were kept of it. */
+  const watchAccounts = (family: Family, environment: Environment): WatchedAccounts => {
+    const name = `${family}:${environment}`
+    const found = accounts.get(name)
+    if (found !== undefined) return found
+    const made = makeWatchedAccounts()
+    accounts.set(name, made)
+    loaded.clear()
+    return made
   }
 
   /**
    * A target for all of `pending`; those that have one already get that one. None where the wallet has come to its end.
    */
-  const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
-    yield* chains.awaitCatchUp(family)
-    // The newest: its start index may have been raised.
-    const { wallet } = pending[pending.length - 1]!
+  const allocateIndexed = Effect.fnUntraced(function*(
+    wallet: IndexedWallet,
+    family: Family,
+    pending: ReadonlyArray<PendingAllocation>
+  ) {
     const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
     const targets = new Map<string, TargetRow>()
     for (let calls = 0; calls < maximumCalls; calls++) {
@@ -130,12 +161,9 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
           ...request,
           refusedTokens: request.refusedTokens ?? []
         }))
-      }).pipe(
-        Effect.retry({ while: (error) => flushErrorOf(error) === "retryable", times: deadlockRetries }),
-        Effect.timeout(callLimit)
-      )
+      }).pipe(withinCallLimit)
       for (const target of allocation.targets) {
-        keysOf(target.family, target.environment).add(target.matchKey)
+        addTarget(target)
         targets.set(target.invoiceId, target)
       }
       if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watch(wallet, family)
@@ -149,6 +177,37 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
       )
     }
     return targets
+  })
+
+  const allocateShared = Effect.fnUntraced(function*(
+    wallet: SharedWallet,
+    family: Family,
+    pending: ReadonlyArray<PendingAllocation>
+  ) {
+    const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
+    const found = yield* repo.allocateShared({
+      fingerprint: wallet.fingerprint,
+      family,
+      now: yield* nowSeconds,
+      heads: chains.heads(family),
+      requests: requests.map((request) => ({
+        ...request,
+        refusedTokens: request.refusedTokens ?? [],
+        target: wallet.targetOf(request.invoiceId)
+      }))
+    }).pipe(withinCallLimit)
+    found.forEach(addTarget)
+    yield* addresses.watch(wallet, family)
+    return new Map(found.map((target) => [target.invoiceId, target]))
+  })
+
+  const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
+    yield* chains.awaitCatchUp(family)
+    // The newest: its start index may have been raised.
+    const { wallet } = pending[pending.length - 1]!
+    return wallet._tag === "SharedWallet"
+      ? yield* allocateShared(wallet, family, pending)
+      : yield* allocateIndexed(wallet, family, pending)
   })
 
   const serve = (family: Family, queue: Queue.Queue<PendingAllocation>) =>
@@ -198,5 +257,5 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   })
 
   yield* refresh
-  return { allocate, target, watch }
+  return { allocate, target, watch, watchAccounts }
 })

@@ -63,13 +63,16 @@ const observeAll = Effect.fnUntraced(function*(
   const changed: Array<JournalEntry> = []
   for (let from = 0; from < transfers.length; from += rowsPerCommit) {
     const part = transfers.slice(from, from + rowsPerCommit)
-    const keys = [...new Set(part.map(({ matchKey }) => matchKey))]
-    const receivers = yield* Receivers.findReceivers(follower, { network, environment, point }, keys)
     const entries = yield* entriesOf(follower, part)
-    for (const transfer of part) {
-      const receiver = receivers.get(transfer.matchKey)
-      if (receiver === undefined) continue
-      changed.push(...yield* observeTransfer(follower, transfer, point, receiver, entries))
+    for (const inBlock of Map.groupBy(part, ({ at }) => at?.hash ?? point.hash).values()) {
+      const place = inBlock[0]!.at ?? point
+      const keys = [...new Set(inBlock.map(({ matchKey }) => matchKey))]
+      const receivers = yield* Receivers.findReceivers(follower, { network, environment, point: place }, keys)
+      for (const transfer of inBlock) {
+        const receiver = receivers.get(transfer.matchKey)
+        if (receiver === undefined) continue
+        changed.push(...yield* observeTransfer(follower, transfer, place, receiver, entries))
+      }
     }
   }
   const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)

@@ -17,7 +17,7 @@ import {
   writeEntries
 } from "./FollowerContext.ts"
 import { heightsOf } from "./FollowerState.ts"
-import { rollBack } from "./Reorganisations.ts"
+import { revertGone, rollBack } from "./Reorganisations.ts"
 import { applyRepairTurn } from "./RepairTurns.ts"
 import { receiveReported } from "./ReportedTransfers.ts"
 import { type RingPoint, transferWrite } from "./ChainsRepo.ts"
@@ -38,7 +38,14 @@ const goForward = Effect.fnUntraced(function*(
   yield* apply(
     follower,
     fence,
-    { _tag: "BlockRead", point, isBehind: event.isCatchingUp, changes: changed.length, nowMillis: nowMillis(follower) },
+    {
+      _tag: "BlockRead",
+      point,
+      isBehind: event.isCatchingUp,
+      seenUntil: event.seenUntil ?? null,
+      changes: changed.length,
+      nowMillis: nowMillis(follower)
+    },
     changed.map((entry) => transferWrite(entry))
   )
 })
@@ -89,6 +96,8 @@ const processItem = (follower: FollowerContext, fence: Fence, item: FollowerItem
       return goForward(follower, fence, item)
     case "Rollback":
       return rollBack(follower, fence, item.to)
+    case "Gone":
+      return revertGone(follower, fence, item.transfers)
     case "LookEnd":
       return apply(follower, fence, { ...item, _tag: "LookEnded", nowMillis: nowMillis(follower) })
     case "Condition":

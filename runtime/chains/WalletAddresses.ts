@@ -7,9 +7,9 @@
 import { Effect, Queue, Semaphore } from "effect"
 import { nowSeconds } from "../Clock.ts"
 import type { Family } from "../../schemas/Network.ts"
-import type { WalletRef } from "../Chains.ts"
+import type { IndexedWallet, SharedWallet, WalletRef } from "../Chains.ts"
 import { restoreWatchSeconds } from "./Restores.ts"
-import type { ChainsRepo, WalletAddress } from "./ChainsRepo.ts"
+import { accountIndex, type ChainsRepo, type WalletAddress } from "./ChainsRepo.ts"
 
 /**
  * Addresses of each wallet that are watched though nobody was given them: a backup may lose fewer than this without a
@@ -45,7 +45,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   let total = yield* repo.addressCount
 
   /** Derives `indices` in slices, so that nobody waits for more than a few milliseconds of it, and keeps them. */
-  const derive = Effect.fnUntraced(function*(wallet: WalletRef, family: Family, indices: ReadonlyArray<number>) {
+  const derive = Effect.fnUntraced(function*(wallet: IndexedWallet, family: Family, indices: ReadonlyArray<number>) {
     for (let offset = 0; offset < indices.length; offset += chunkSize) {
       const chunk: Array<WalletAddress> = []
       let sliceStart = performance.now()
@@ -60,15 +60,26 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   })
 
   /** Derives what is missing of a wallet's indices in [from, to). */
-  const deriveMissing = Effect.fnUntraced(function*(wallet: WalletRef, family: Family, from: number, to: number) {
+  const deriveMissing = Effect.fnUntraced(function*(wallet: IndexedWallet, family: Family, from: number, to: number) {
     const end = Math.min(to, wallet.size ?? Number.POSITIVE_INFINITY)
     if (end <= from) return
     const present = new Set(yield* repo.derivedIndices(wallet.fingerprint, from, end))
     yield* derive(wallet, family, range(from, end).filter((index) => !present.has(index)))
   })
 
+  /** Has a shared wallet's account watched: what comes there and names no invoice is its owner's all the same. */
+  const storeAccount = ({ accountKey, address, fingerprint }: SharedWallet, family: Family) =>
+    repo.storeAddresses(fingerprint, family, [
+      { address, matchKey: accountKey, memo: null, family, fingerprint, walletIndex: accountIndex }
+    ])
+
   /** Brings a wallet up to what is watched of it, and its counter up to its start index. */
   const fill = Effect.fnUntraced(function*(wallet: WalletRef, family: Family) {
+    if (wallet._tag === "SharedWallet") {
+      const stored = yield* repo.derivedIndices(wallet.fingerprint, accountIndex, accountIndex + 1)
+      if (stored.length === 0) yield* storeAccount(wallet, family)
+      return
+    }
     const counter = yield* repo.counter(wallet.fingerprint)
     const from = Math.max(counter?.nextIndex ?? 0, wallet.startIndex)
     if (counter !== null && counter.nextIndex < wallet.startIndex) {

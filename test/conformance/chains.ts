@@ -5,7 +5,15 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope, Stream } from "effect"
-import type { ChainDriver, ChainEvent, ChainPoint, ObservedTransfer, WatchSet } from "../../runtime/Chains.ts"
+import { blockHistoryOf, watching } from "../support/Drivers.ts"
+import type {
+  ChainDriver,
+  ChainEvent,
+  ChainPoint,
+  ObservedTransfer,
+  TransferIdentity,
+  WatchSet
+} from "../../runtime/Chains.ts"
 
 export interface TestedChain {
   readonly driver: ChainDriver
@@ -29,7 +37,7 @@ interface Journal {
 
 const empty: Journal = { points: [], transfers: new Map() }
 
-const keyOf = ({ index, txHash }: ObservedTransfer): string => `${txHash}:${index}`
+const keyOf = ({ index, txHash }: TransferIdentity): string => `${txHash}:${index}`
 
 /** Applies an event as the journal does, and insists on order: a height comes once, right after the one below. */
 const apply = (journal: Journal, event: ChainEvent): Journal => {
@@ -47,17 +55,17 @@ const apply = (journal: Journal, event: ChainEvent): Journal => {
       }
       return { points: [event.point, ...journal.points], transfers }
     }
+    case "Gone": {
+      const transfers = new Map(journal.transfers)
+      for (const transfer of event.transfers) transfers.delete(keyOf(transfer))
+      return { ...journal, transfers }
+    }
     case "Rollback":
       return {
         points: journal.points.filter(({ height }) => height <= event.to.height),
         transfers: new Map([...journal.transfers].filter(([, { height }]) => height <= event.to.height))
       }
   }
-}
-
-const watching = (keys: ReadonlyArray<string>): WatchSet => {
-  const set = new Set(keys)
-  return { has: (key) => set.has(key), refresh: Effect.void }
 }
 
 /** Follows from `journal` until it satisfies `done`. */
@@ -185,8 +193,8 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
           yield* rig.pay(address("c"), rig.token, 4n)
           const before = yield* followUntil(rig.driver, start, watch, ({ points }) => points.length === 3)
           const [top, middle] = before.points as [ChainPoint, ChainPoint]
-          const own = yield* rig.driver.readBlock(middle.height, middle, watch)
-          assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, top, watch), own)
+          const own = yield* blockHistoryOf(rig.driver).readBlock(middle.height, middle, watch)
+          assert.deepStrictEqual(yield* blockHistoryOf(rig.driver).readBlock(middle.height, top, watch), own)
           assert.deepStrictEqual([own.point, own.transfers.map(({ amount }) => BigInt(amount))], [middle, [3n]])
           yield* rig.drop(1)
           yield* followUntil(
@@ -195,8 +203,11 @@ export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, n
             watch,
             ({ points }) => points.length === 3 && points[0]!.hash !== top.hash
           )
-          assert.strictEqual((yield* Effect.flip(rig.driver.readBlock(middle.height, top, watch)))._tag, "DriverError")
-          assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, middle, watch), own)
+          assert.strictEqual(
+            (yield* Effect.flip(blockHistoryOf(rig.driver).readBlock(middle.height, top, watch)))._tag,
+            "DriverError"
+          )
+          assert.deepStrictEqual(yield* blockHistoryOf(rig.driver).readBlock(middle.height, middle, watch), own)
         })
     )
 

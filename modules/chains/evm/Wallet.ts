@@ -6,7 +6,7 @@ import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
-import type { ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
+import type { IndexedWallet, ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** m / 44' / 60' / account': three levels down, the last one hardened. */
@@ -104,7 +104,8 @@ export const readWallet = Effect.fnUntraced(function*(
 })
 
 /** The wallet of an account whose counter starts at `startIndex`. */
-export const walletOf = (account: Account, startIndex: number): WalletRef => ({
+export const walletOf = (account: Account, startIndex: number): IndexedWallet => ({
+  _tag: "IndexedWallet",
   fingerprint: account.fingerprint,
   derive: (index) => targetOf(account, index),
   startIndex,

@@ -37,7 +37,9 @@ const routeAt = (
     token,
     target,
     tokenAmount,
-    paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
+    paymentUri: tokenAmount === null
+      ? null
+      : driver.paymentUri(target, token, tokenAmount, { label: null, message: null }),
     quote,
     amountRemaining: amountRemaining(invoice)
   }

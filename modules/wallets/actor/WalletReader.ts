@@ -3,7 +3,7 @@ import { Deferred, Effect, Scope } from "effect"
 import { createHash } from "node:crypto"
 import { Chains, type WalletOwner, type WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
-import type { OwnedWallet } from "../rules.ts"
+import { type OwnedWallet, startingAt } from "../rules.ts"
 
 /** Addresses of parsed wallets in the cache, at most: each takes some 60 bytes, so 30 MB. */
 const maximumCachedAddresses = 500_000
@@ -26,7 +26,7 @@ export const makeWalletReader = Effect.gen(function*() {
   const pending = new Map<string, Deferred.Deferred<WalletRef | string | null>>()
   let addresses = 0
 
-  const sizeOf = ({ size }: WalletRef): number => size ?? 1
+  const sizeOf = (wallet: WalletRef): number => wallet._tag === "SharedWallet" ? 1 : wallet.size ?? 1
 
   const evict = (key: string): void => {
     const ref = cache.get(key)
@@ -82,7 +82,7 @@ export const makeWalletReader = Effect.gen(function*() {
     Effect.flatMap(read(owner, wallet.kind, wallet.value), (ref) =>
       typeof ref === "string"
         ? Effect.die(new Error(`receiving wallet ${wallet.id} cannot be read any more`))
-        : Effect.succeed(ref === null ? null : { ...ref, startIndex: wallet.startIndex }))
+        : Effect.succeed(ref === null ? null : startingAt(ref, wallet.startIndex)))
 
   return { read, readStored }
 })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Environment, Family } from "../../../schemas/Network.ts"
-import type { AllocatedTarget } from "../../Chains.ts"
+import type { AllocatedTarget, ReceiveTarget } from "../../Chains.ts"
 import { readInteger, rows } from "./Rows.ts"
 
 /** Heads of chains by `cursorId`, as the followers here had read them up to the end. */
@@ -34,6 +34,11 @@ export interface Allocation {
   readonly requests: ReadonlyArray<
     Pick<TargetRow, "invoiceId" | "merchantId" | "environment" | "refusedTokens">
   >
+}
+
+/** What `allocateShared` is asked for: the targets are known before. */
+export interface SharedAllocation extends Pick<Allocation, "family" | "fingerprint" | "heads" | "now"> {
+  readonly requests: ReadonlyArray<Allocation["requests"][number] & { readonly target: ReceiveTarget }>
 }
 
 /** A row of `receive_targets`; numbers are plain where it comes as JSON. */
@@ -108,6 +113,25 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}
         ORDER BY wallet_index LIMIT ${limit}`),
+    /** See runtime/store/sql/allocate_shared_targets_v1.sql. A fault of the database is a failure, as below. */
+    allocateShared: ({ family, fingerprint, heads, now, requests }: SharedAllocation) => {
+      const requestsJson = JSON.stringify(
+        requests.map(({ environment, invoiceId, merchantId, refusedTokens, target }) => ({
+          invoice_id: invoiceId,
+          merchant_id: merchantId,
+          environment,
+          refused_tokens: refusedTokens,
+          address: target.address,
+          match_key: target.matchKey,
+          memo: target.memo
+        }))
+      )
+      return Effect.map(
+        sql<TargetColumns>`SELECT * FROM allocate_shared_targets_v1(${fingerprint}, ${family}, ${now}::bigint,
+          ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
+        (found) => found.map(readTarget)
+      )
+    },
     /**
      * See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to
      * try again.

@@ -4,6 +4,7 @@ import type { SqlClient } from "effect/sql"
 import { systemMerchant } from "../../Commit.ts"
 import { restoreWallet, type WalletRestore, watchCountPerWallet } from "../Restores.ts"
 import { readInteger, rows } from "./Rows.ts"
+import { accountIndex } from "./Wallets.ts"
 
 /** A row of `wallet_restores`. */
 interface RestoreColumns {
@@ -60,7 +61,11 @@ const lockCounters = Effect.fnUntraced(function*(
       FROM json_to_recordset(${startIndicesJson}::json) AS (fingerprint text, start bigint) ORDER BY fingerprint
       ON CONFLICT DO NOTHING`
   }
-  return yield* sql<CounterColumns>`SELECT fingerprint, next_index FROM wallet_counters ORDER BY fingerprint FOR UPDATE`
+  // A shared wallet has no addresses that a lost invoice was given: what names none of its invoices is its owner's.
+  return yield* sql<CounterColumns>`SELECT fingerprint, next_index FROM wallet_counters c
+    WHERE NOT EXISTS (SELECT FROM wallet_addresses a
+      WHERE a.fingerprint = c.fingerprint AND a.wallet_index = ${accountIndex})
+    ORDER BY fingerprint FOR UPDATE`
 })
 
 /** Stores what a declaration made of wallets, and moves their counters on. */

@@ -6,6 +6,9 @@ import type { ReceiveTarget } from "../../Chains.ts"
 import { systemMerchant, type Write } from "../../Commit.ts"
 import { first, readInteger, rows } from "./Rows.ts"
 
+/** Index of a shared wallet's own account among its addresses: no invoice is ever given it. */
+export const accountIndex = -1
+
 /** An address that was derived and not given out. */
 export interface WalletAddress extends ReceiveTarget {
   readonly family: Family
@@ -101,7 +104,8 @@ export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
                   WHERE p.invoice_id IS NULL AND p.match_key = t.match_key AND p.status <> 'reverted'))
               ORDER BY t.wallet_index DESC LIMIT 1),
             (SELECT max(a.wallet_index) FROM transfers p JOIN wallet_addresses a ON a.match_key = p.match_key
-              WHERE p.invoice_id IS NULL AND p.status <> 'reverted' AND a.fingerprint = ${fingerprint})
+              WHERE p.invoice_id IS NULL AND p.status <> 'reverted' AND a.fingerprint = ${fingerprint}
+                AND a.wallet_index <> ${accountIndex})
           ) AS used`
         ),
         (found) => found[0] ?? null

@@ -2,6 +2,7 @@
  * Goal: on a real EVM node, exactly the payments that happened are seen, whatever the chain does.
  * Method: anvil as a child process; the conformance suite, then the EVM's own ways to go wrong.
  */
+import { blockHistoryOf, watching } from "../../support/Drivers.ts"
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
@@ -65,7 +66,7 @@ chainConformance(
   })
 )
 
-const watch = (...keys: ReadonlyArray<string>) => ({ has: (key: string) => keys.includes(key), refresh: Effect.void })
+const watch = (...keys: ReadonlyArray<string>) => watching(keys)
 
 const pointOf = (node: Anvil, height: string) =>
   Effect.map(node.rpc("eth_getBlockByNumber", height, false), (block): ChainPoint => ({
@@ -114,7 +115,7 @@ describe("evm driver", () => {
       const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
       const driver = yield* driverOn(second, { urls: [first.url] })
       const conditionOf = Effect.map(
-        Effect.result(driver.readBlock(5n, anchor, watch())),
+        Effect.result(blockHistoryOf(driver).readBlock(5n, anchor, watch())),
         (read) => read._tag === "Success" ? "read" : read.failure.condition ?? "unknown"
       )
       first.set(prunedBelow(10n))

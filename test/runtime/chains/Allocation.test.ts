@@ -2,6 +2,7 @@
  * Goal: whoever asks for an address gets one of its own, however far away its instance is and however busy the others.
  * Method: real PostgreSQL, instances on it, one of them behind a line that delays everything.
  */
+import { indexedWalletOf } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schedule } from "effect"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
@@ -90,10 +91,12 @@ describe("addresses", () => {
       const at = (startIndex: number, number: number) =>
         Effect.gen(function*() {
           const context = yield* Layer.build(instance(database))
-          yield* follow([{ ...driver, wallet: { ...driver.wallet!, startIndex } }]).pipe(Effect.provideContext(context))
+          yield* follow([{ ...driver, wallet: { ...indexedWalletOf(driver), startIndex } }]).pipe(
+            Effect.provideContext(context)
+          )
           return yield* allocate(number).pipe(Effect.provideContext(context))
         }).pipe(Effect.scoped)
-      const address = (index: number) => driver.wallet!.derive(index).address
+      const address = (index: number) => indexedWalletOf(driver).derive(index).address
       assert.strictEqual((yield* at(0, 1)).address, address(0))
       assert.strictEqual((yield* at(40, 2)).address, address(40))
       assert.strictEqual((yield* at(10, 3)).address, address(41))

@@ -83,6 +83,7 @@ const block = (height: number, changes = 0, branch = 0): FollowerEvent => ({
   _tag: "BlockRead",
   point: point(height, branch),
   isBehind: false,
+  seenUntil: null,
   changes,
   nowMillis
 })
@@ -117,7 +118,14 @@ describe("the newest blocks of a follower", () => {
       if (kind === "block") state = after(state, block(head + 1, 0, branch))
       else if (kind === "payment") state = after(state, block(head + 1, 1, branch))
       else if (kind === "again" && state.ring.length > 0) {
-        state = after(state, { _tag: "BlockRead", point: state.ring[0]!, isBehind: true, changes: 0, nowMillis })
+        state = after(state, {
+          _tag: "BlockRead",
+          point: state.ring[0]!,
+          isBehind: true,
+          seenUntil: null,
+          changes: 0,
+          nowMillis
+        })
       } else if (kind === "rollback") {
         branch += 1
         state = afterAll(state, ...rollback(head - back))

@@ -3,6 +3,7 @@
  * report of something that is not on the chain holds its invoice only for a while.
  * Method: real PostgreSQL, commit log and leases; a simulated chain whose driver leaves a transfer out.
  */
+import { readingBlocks } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -143,12 +144,12 @@ describe("a reported transfer", () => {
         database,
         Effect.gen(function*() {
           let failures = 3
-          const rig = yield* forgetful((driver) => ({
-            readBlock: (...args) =>
+          const rig = yield* forgetful((driver) =>
+            readingBlocks(driver, (readBlock) => (...args) =>
               failures-- > 0
                 ? Effect.fail(new DriverError({ network: "base", reason: "no node answers" }))
-                : driver.readBlock(...args)
-          }))
+                : readBlock(...args))
+          )
           const height = yield* payUnseen(rig, 5)
           yield* report(rig, height)
           yield* untilHandled("confirmed")

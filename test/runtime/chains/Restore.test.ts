@@ -4,6 +4,7 @@
  * Method: real PostgreSQL whose rows are copied and put back, a chain that goes on meanwhile, and a model that
  * remembers every address and payment. Histories are random and named by their seed.
  */
+import { indexedWalletOf, readingBlocks } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -252,7 +253,7 @@ describe("the declaration that a backup was restored", () => {
           database,
           Effect.gen(function*() {
             const chains = yield* Chains
-            yield* follow([{ ...driver!, readBlock: () => Effect.never }])
+            yield* follow([{ ...driver!, ...readingBlocks(driver!, () => () => Effect.never) }])
             yield* allocate(1)
             yield* service.mine("base", 3)
             const first = yield* chains.declareRestore("devnet", backupTime, 7)
@@ -274,7 +275,7 @@ describe("the declaration that a backup was restored", () => {
             yield* follow([driver!])
             yield* eventually(isDone)
             assert.strictEqual((yield* chains.declareRestore("devnet", backupTime, 7)).wallets[0]!.toIndex, 8)
-            yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "later", startIndex: 0 }, "evm")
+            yield* chains.watchWallet({ ...indexedWalletOf(driver!), fingerprint: "later", startIndex: 0 }, "evm")
             const sql = yield* SqlClient.SqlClient
             yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES ('later', 0, 1, 3)`
             yield* chains.declareRestore("devnet", backupTime, 9)
@@ -301,7 +302,7 @@ describe("the declaration that a backup was restored", () => {
           const declare = chains.declareRestore("devnet", Math.floor(Date.now() / 1000), null)
           assert.strictEqual((yield* Effect.flip(declare)).code, "SERVICE_UNAVAILABLE")
           assert.lengthOf(yield* sql`SELECT 1 FROM restores`, 0)
-          yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "list", size: 40 }, "evm")
+          yield* chains.watchWallet({ ...indexedWalletOf(driver!), fingerprint: "list", size: 40 }, "evm")
           const { wallets } = yield* declare
           const moved = wallets.map((
             { fingerprint, fromIndex, toIndex }

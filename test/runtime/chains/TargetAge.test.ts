@@ -3,6 +3,7 @@
  * however far the follower lags behind and however wrong the clocks are.
  * Method: real PostgreSQL and commit log; a simulated chain whose blocks reach the follower late or with other times.
  */
+import { indexedWalletOf, readingBlocks } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -21,8 +22,11 @@ const shifted = (driver: ChainDriver, offset: number, gate: () => Effect.Effect<
         event._tag === "Forward" ? { ...event, time: event.time + offset } : event),
       gate
     ),
-  readBlock: (height, anchor, watch) =>
-    Effect.map(driver.readBlock(height, anchor, watch), (block) => ({ ...block, time: block.time + offset }))
+  ...readingBlocks(
+    driver,
+    (readBlock) => (height, anchor, watch) =>
+      Effect.map(readBlock(height, anchor, watch), (block) => ({ ...block, time: block.time + offset }))
+  )
 })
 
 const entryOf = (txHash: string) =>
@@ -59,7 +63,7 @@ describe("a transfer", () => {
               const head = Effect.sync(() => chains.status("devnet")[0]!.head ?? undefined)
               const first = yield* eventually(head)
               // Further ahead than is watched: nobody sees it when it is mined.
-              const early = driver!.wallet!.derive(60).matchKey
+              const early = indexedWalletOf(driver!).derive(60).matchKey
               yield* payTo(service, early, "0xearly")
               yield* payTo(service, early, "0xtold")
               yield* service.mine("base", 70)
