@@ -4,10 +4,17 @@ import type {
   BlockHistory,
   ChainDriver,
   IndexedWallet,
+  ReceiveTarget,
   TransferIdentity,
   WatchedAccount,
   WatchSet
 } from "../../runtime/Chains.ts"
+
+/** The target that a hexadecimal address of forty equal digits is, for rigs of the EVM family. */
+export const evmTarget = (invoice: number): ReceiveTarget => {
+  const address = `0x${"abcdef".charAt(invoice).repeat(40)}`
+  return { address, matchKey: address, memo: null }
+}
 
 /** A fixed set of keys; each is an open account too, unless `accounts` says which are. */
 export const watching = (keys: ReadonlyArray<string>, more: {

@@ -2,7 +2,7 @@
  * Goal: on a real EVM node, exactly the payments that happened are seen, whatever the chain does.
  * Method: anvil as a child process; the conformance suite, then the EVM's own ways to go wrong.
  */
-import { blockHistoryOf, watching } from "../../support/Drivers.ts"
+import { blockHistoryOf, evmTarget, watching } from "../../support/Drivers.ts"
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
@@ -50,18 +50,27 @@ chainConformance(
       })
     return {
       driver,
+      target: evmTarget,
+      unit: 1n,
       token: usdc,
-      pay: (to, token, amount) =>
+      pay: ({ matchKey: to }, token, amount) =>
         Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
       payMany: (to, amount) =>
         Effect.gen(function*() {
           yield* node.token("mint", [node.accounts[0]!, 1_000n])
-          return { txHash: yield* node.token("transferMany", [to, amount, 2n]) }
+          return { txHash: yield* node.token("transferMany", [to.map(({ matchKey }) => matchKey), amount, 2n]) }
         }),
       mine: node.mine,
-      drop: node.reorg,
-      reinclude: (depth) =>
-        Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+      rollback: {
+        drop: node.reorg,
+        reinclude: (depth) =>
+          Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+      },
+      dropTransaction: null,
+      shared: null,
+      payWithFee: null,
+      payInVain: ({ matchKey: to }, amount) =>
+        Effect.as(node.token("transferFrom", [receiver("b"), to, amount], { gas: 200_000n }), { txHash: "" })
     }
   })
 )

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { make } from "../../../modules/chains/simulated.ts"
+import { evmTarget } from "../../support/Drivers.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 
 const network = "base" as const
@@ -18,12 +19,21 @@ chainConformance(
     })
     return {
       driver: drivers[0]!,
+      target: evmTarget,
+      unit: 1n,
       token,
-      pay: (to, tokenAddress, amount) => service.transfer(transfer(to, tokenAddress, amount)),
-      payMany: (to, amount) => service.transaction(network, to.map((each) => transfer(each, token, amount))),
+      pay: ({ matchKey }, tokenAddress, amount) => service.transfer(transfer(matchKey, tokenAddress, amount)),
+      payMany: (to, amount) =>
+        service.transaction(network, to.map(({ matchKey }) => transfer(matchKey, token, amount))),
       mine: (blocks) => service.mine(network, blocks),
-      drop: (depth) => service.reorg(network, depth, { drop: "all" }),
-      reinclude: (depth) => service.reorg(network, depth, { shift: 1 })
+      rollback: {
+        drop: (depth) => service.reorg(network, depth, { drop: "all" }),
+        reinclude: (depth) => service.reorg(network, depth, { shift: 1 })
+      },
+      dropTransaction: null,
+      shared: null,
+      payWithFee: null,
+      payInVain: null
     }
   })
 )
