@@ -125,14 +125,20 @@ export interface SearchResult {
 }
 
 /**
- * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer
- * stopped at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all
- * be true; `pruned`: the node does not have a block whole any more, and has a later one of the same branch.
+ * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `unavailable`: the node says that it
+ * cannot answer now (HTTP 5xx); `rate_limited`: it asks for fewer calls, and is left alone for a while; `too_large`:
+ * reading the answer stopped at its limit, or the node says that the answer would be too long; `not_found`: the node
+ * does not have what was asked for (HTTP 404); `refused`: the node answered with another error of its own;
+ * `contradiction`: its answers cannot all be true; `pruned`: the node does not have a block whole any more, and has a
+ * later one of the same branch.
  */
 export const DriverErrorKind = Schema.Literals([
   "unanswered",
   "timeout",
+  "unavailable",
+  "rate_limited",
   "too_large",
+  "not_found",
   "refused",
   "contradiction",
   "pruned"

@@ -7,12 +7,11 @@ import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, evmDescriptorOf, evmNetworks, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type BlockHistory, type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
+import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
+import { standstillLimits } from "../../runtime/nodes/Heads.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
-import { type PoolLimits } from "./evm/EndpointPool.ts"
-import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
-import { endpointGaugesFromZero } from "./evm/EndpointWatch.ts"
 import { follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
 import { contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
@@ -150,7 +149,7 @@ const readBlock = (network: Network, rpc: JsonRpc): BlockHistory["readBlock"] =>
 export const makeDriver = Effect.fnUntraced(
   function*(options: EvmOptions, absence: Pick<PoolLimits, "absenceMillis"> = {}) {
     const { environment, network } = options
-    const { chainIds, pollMillis, standstillSeconds } = evmDescriptorOf(network)
+    const { chainIds, pollMillis } = evmDescriptorOf(network)
     const refuse = (reason: string) => new EvmOptionsError({ network, reason })
     if (options.chainId !== undefined && environment === "mainnet") {
       return yield* refuse("`chainId` is for private devnet networks")
@@ -160,27 +159,16 @@ export const makeDriver = Effect.fnUntraced(
         "set `startIndex`: 0 for an account never used, else past the highest index your wallet shows"
       )
     }
-    for (const [place, url] of options.rpc.entries()) {
-      const refusal = environment === "mainnet" ? plainHttpRefusal(Redacted.value(url)) : null
-      if (refusal !== null) return yield* refuse(`rpc ${place + 1} of ${options.rpc.length}: ${refusal}`)
-    }
     if (options.agreementAboveUsd !== undefined && options.rpc.length < 2) {
       return yield* refuse("`agreementAboveUsd` needs two endpoints: give a second url in `rpc`, or leave it out")
     }
     const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
     if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
     const chainId = options.chainId ?? chainIds[environment]
-    yield* endpointGaugesFromZero({ network, environment })
-    const limits = {
-      ...absence,
-      lagMillis: (options.frozenSeconds ?? standstillSeconds) * 1000,
-      standstillMillis: environment === "mainnet"
-        ? (options.frozenSeconds ?? standstillSeconds) * 1000
-        : options.frozenSeconds === undefined
-        ? null
-        : options.frozenSeconds * 1000
-    }
-    const rpc = yield* makeRpc({ network, urls: options.rpc, chainId, limits })
+    const limits = { ...absence, ...standstillLimits(options) }
+    const rpc = yield* makeRpc({ network, environment, urls: options.rpc, chainId, limits }).pipe(
+      Effect.mapError((error) => refuse(error.reason))
+    )
     const readers = makeReaders()
     const agreementAboveUsd = options.agreementAboveUsd ??
       (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)

@@ -2,12 +2,12 @@
 import { Effect, Stream } from "effect"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
 
-/** The body as UTF-8 text. Reading stops where it has more than `maximumBytes`: then it fails with `tooLarge`. */
-export const readText = <E>(
+/** The body. Reading stops where it has more than `maximumBytes`: then it fails with `tooLarge`. */
+export const readBytes = <E>(
   response: HttpClientResponse.HttpClientResponse,
   maximumBytes: number,
   tooLarge: () => E
-): Effect.Effect<string, E | HttpClientError.HttpClientError> =>
+): Effect.Effect<Buffer, E | HttpClientError.HttpClientError> =>
   response.stream.pipe(
     Stream.runFoldEffect(
       () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
@@ -19,5 +19,13 @@ export const readText = <E>(
             return { chunks, bytes: bytes + chunk.length }
           })
     ),
-    Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
+    Effect.map(({ chunks }) => Buffer.concat(chunks))
   )
+
+/** The body as UTF-8 text, within the limit of {@link readBytes}. */
+export const readText = <E>(
+  response: HttpClientResponse.HttpClientResponse,
+  maximumBytes: number,
+  tooLarge: () => E
+): Effect.Effect<string, E | HttpClientError.HttpClientError> =>
+  Effect.map(readBytes(response, maximumBytes, tooLarge), (bytes) => bytes.toString("utf8"))

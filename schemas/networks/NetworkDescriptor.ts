@@ -49,6 +49,16 @@ export interface NetworkDescriptor<Name extends string = string, F extends Famil
   readonly standardDepth: RequiredDepth
   /** Blocks that stand in for finality on mainnet where a node has no `finalized` mark. */
   readonly finalBlocks: number
+  /**
+   * Milliseconds between looks for something new where the driver's options do not say: a fraction of the time between
+   * blocks where they are slow, and never so often that a provider minds.
+   */
+  readonly pollMillis: number
+  /**
+   * Seconds its head may stand still on mainnet before an endpoint counts as frozen: ten blocks, at least 30 s, and
+   * 60 s where blocks come at no fixed pace.
+   */
+  readonly standstillSeconds: number
   /** The page of a block explorer about a transaction; null: no public explorer is linked. */
   readonly transactionUrl: Readonly<Record<Environment, ((txHash: string) => string) | null>>
   /**
@@ -67,14 +77,4 @@ export interface NetworkDescriptor<Name extends string = string, F extends Famil
 export interface EvmNetworkDescriptor<Name extends string = string> extends NetworkDescriptor<Name, "evm"> {
   /** EIP-155 chain ids. Source: the network's documentation. */
   readonly chainIds: Readonly<Record<Environment, number>>
-  /**
-   * Milliseconds between looks for a new block where the options do not say: a fraction of the block time, and never so
-   * often that a provider minds.
-   */
-  readonly pollMillis: number
-  /**
-   * Seconds its head may stand still on mainnet before an endpoint counts as frozen: ten blocks, at least 30 s, and
-   * 60 s where blocks come at no fixed pace.
-   */
-  readonly standstillSeconds: number
 }

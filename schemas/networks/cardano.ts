@@ -16,6 +16,11 @@ export const cardano: NetworkDescriptor<"cardano", "cardano"> = {
   },
   standardDepth: { blocks: 15, finalized: false },
   finalBlocks: 2_160,
+  // Blockfrost's free plan has 50,000 calls a day (blockfrost.io/pricing).
+  pollMillis: 10_000,
+  // Each second has a block with a chance of 5 % (Shelley genesis, `activeSlotsCoeff`): 300 s without one come less
+  // than once a year, ten blocks' time every week.
+  standstillSeconds: 300,
   transactionUrl: {
     mainnet: (txHash) => `https://cardanoscan.io/transaction/${txHash}`,
     devnet: null

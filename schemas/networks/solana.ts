@@ -16,6 +16,10 @@ export const solana: NetworkDescriptor<"solana", "solana"> = {
   },
   standardDepth: { blocks: 1, finalized: false },
   finalBlocks: 32,
+  // A slot has 400 ms; public endpoints answer 100 calls in 10 s (solana.com/docs/references/clusters).
+  pollMillis: 2_000,
+  // A block's time is what voters agree on, and may lie some seconds beside the clock: longer than ten slots.
+  standstillSeconds: 60,
   transactionUrl: {
     mainnet: (txHash) => `https://explorer.solana.com/tx/${txHash}`,
     devnet: null

@@ -16,6 +16,9 @@ export const sui: NetworkDescriptor<"sui", "sui"> = {
   },
   standardDepth: { blocks: 1, finalized: false },
   finalBlocks: 1,
+  // A checkpoint comes about four times a second (docs.sui.io).
+  pollMillis: 2_000,
+  standstillSeconds: 30,
   transactionUrl: {
     mainnet: (txHash) => `https://suiscan.xyz/mainnet/tx/${txHash}`,
     devnet: null

@@ -16,6 +16,11 @@ export const ton: NetworkDescriptor<"ton", "ton"> = {
   },
   standardDepth: { blocks: 1, finalized: false },
   finalBlocks: 1,
+  // A block of the masterchain comes every few seconds at most (docs.ton.org); without a key toncenter answers one call
+  // a second (toncenter.com).
+  pollMillis: 3_000,
+  // Blocks come at no fixed pace.
+  standstillSeconds: 60,
   transactionUrl: {
     mainnet: (txHash) => `https://tonviewer.com/transaction/${txHash}`,
     devnet: null

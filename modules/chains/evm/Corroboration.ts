@@ -8,7 +8,7 @@ import {
   type FoundTransfer
 } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
-import { isExpectedToAnswer, isFrozen, isWorthAsking, placesByPreference } from "./EndpointPool.ts"
+import { isExpectedToAnswer, isFrozen, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
@@ -103,8 +103,10 @@ type Answer = { readonly _tag: "Whole"; readonly block: FullBlock } | { readonly
 
 const nothing: Answer = { _tag: "Nothing" }
 
+const silentKinds: ReadonlySet<DriverError["kind"]> = new Set(["unanswered", "timeout", "unavailable", "rate_limited"])
+
 /** Failures of an endpoint that answers: its headers may still tell which branch it is on. */
-const isAnswer = ({ kind }: DriverError): boolean => kind !== "unanswered" && kind !== "timeout"
+const isAnswer = ({ kind }: DriverError): boolean => !silentKinds.has(kind)
 
 export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["corroborate"]> => {
   const { endpoints, pool } = rpc

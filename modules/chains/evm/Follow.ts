@@ -3,7 +3,13 @@ import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
 import { type ChainEvent, type ChainPoint, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { type BlockHeader, readBlock, readHeader, transfersOf } from "./Blocks.ts"
-import { branchCounts, conditionOf, isAllBelow, isFrozen, placesByPreference } from "./EndpointPool.ts"
+import {
+  branchCounts,
+  conditionOf,
+  isAllBelow,
+  isFrozen,
+  placesByPreference
+} from "../../../runtime/nodes/EndpointPool.ts"
 import { watchOthers } from "./EndpointWatch.ts"
 import {
   dispatch,

@@ -19,9 +19,9 @@ import {
   type Observation,
   placesByPreference,
   step
-} from "../../../modules/chains/evm/EndpointPool.ts"
+} from "../../../runtime/nodes/EndpointPool.ts"
 import { type BlockAnswers, corroborationOf } from "../../../modules/chains/evm/Corroboration.ts"
-import { plainHttpRefusal } from "../../../modules/chains/evm/EndpointUrl.ts"
+import { plainHttpRefusal } from "../../../runtime/nodes/EndpointUrl.ts"
 
 const standstillMillis = 30_000
 const pool = (count: number) => emptyPool(count, { lagMillis: standstillMillis, standstillMillis }, 0)

@@ -132,7 +132,9 @@ describe.concurrent("endpoints of a network", () => {
         yield* node.token("mint", [to, 7n])
         yield* node.mine(3)
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-        assert.strictEqual(status().condition, "ok")
+        // Confirming may take longer than a head may stand still where the machine is busy: the next block tells.
+        yield* node.mine(1)
+        yield* eventually("the network is ok", () => status().condition === "ok")
       })))
 
   it.live("a network whose only endpoint stands still is frozen, and comes back by itself", () =>

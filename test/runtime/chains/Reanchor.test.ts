@@ -15,7 +15,7 @@ import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/Leases.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
-import { absenceMillis } from "../../../modules/chains/evm/EndpointPool.ts"
+import { absenceMillis } from "../../../runtime/nodes/EndpointPool.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"

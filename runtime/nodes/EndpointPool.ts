@@ -23,6 +23,8 @@ export interface EndpointState {
   readonly failures: number
   /** When the first of these failed; null while it answers. */
   readonly failingSince: number | null
+  /** It asked to be left alone until then; null: it did not, or never. */
+  readonly pausedUntil: number | null
   /** Good answers since the last failed call. */
   readonly successes: number
   /** Asked last of all, until {@link answersToReturn} good answers in a row. */
@@ -42,22 +44,29 @@ export interface EndpointPool {
   readonly endpoints: ReadonlyArray<EndpointState>
   /** How long a head may stand still; null: for ever, as chains do that make a block only for a transaction. */
   readonly standstillMillis: number | null
+  /**
+   * How old a head may be by its own time; null: any age. It tells a chain that stood still before this process
+   * started, for chains whose blocks come at a steady pace.
+   */
+  readonly headAgeMillis: number | null
   /** How far a head may lie behind another endpoint's, by the times of the blocks. */
   readonly lagMillis: number
   /** How long an endpoint that gives no answer is waited for. */
   readonly absenceMillis: number
 }
 
-/** What differs by network and environment; without `absenceMillis` it is {@link absenceMillis}. */
+/** What differs by network and environment. Without `absenceMillis` it is {@link absenceMillis}, and heads may be old. */
 export type PoolLimits =
   & Pick<EndpointPool, "lagMillis" | "standstillMillis">
-  & Partial<Pick<EndpointPool, "absenceMillis">>
+  & Partial<Pick<EndpointPool, "absenceMillis" | "headAgeMillis">>
 
 export type Observation =
   | { readonly _tag: "Head"; readonly place: number; readonly head: EndpointHead; readonly at: number }
   | { readonly _tag: "Answered"; readonly place: number; readonly at: number }
   /** `isTimeout`: it cost the whole time limit of a call, which nobody should wait for three times. */
   | { readonly _tag: "Failed"; readonly place: number; readonly isTimeout: boolean; readonly at: number }
+  /** It asked to be left alone until then. */
+  | { readonly _tag: "Paused"; readonly place: number; readonly until: number }
   | { readonly _tag: "Below"; readonly place: number; readonly at: number }
   | { readonly _tag: "Branch"; readonly place: number; readonly branch: "followed" | "other"; readonly at: number }
 
@@ -78,6 +87,7 @@ export const emptyPool = (
   at: number
 ): EndpointPool => ({
   absenceMillis,
+  headAgeMillis: null,
   ...limits,
   endpoints: Array.from({ length: count }, () => ({
     head: null,
@@ -85,6 +95,7 @@ export const emptyPool = (
     movedAt: at,
     failures: 0,
     failingSince: null,
+    pausedUntil: null,
     successes: 0,
     isResting: false,
     branch: "unknown" as const,
@@ -122,6 +133,8 @@ const stepEndpoint = (state: EndpointState, observation: Observation): EndpointS
         movedAt: isNew ? at : state.movedAt
       }
     }
+    case "Paused":
+      return { ...state, pausedUntil: observation.until }
     case "Below":
       return { ...state, belowSince: state.belowSince ?? observation.at }
     case "Branch": {
@@ -141,12 +154,19 @@ export const step = (pool: EndpointPool, observation: Observation): EndpointPool
   )
 })
 
-/** Whether an endpoint's head stands still for too long, or lies too far behind another endpoint's. */
+/** Whether an endpoint asked to be left alone and that time is not over. */
+export const isPaused = (pool: EndpointPool, place: number, now: number): boolean => {
+  const { pausedUntil } = pool.endpoints[place]!
+  return pausedUntil !== null && now < pausedUntil
+}
+
+/** Whether an endpoint's head is old or stands still for too long, or lies too far behind another endpoint's. */
 export const isFrozen = (pool: EndpointPool, place: number, now: number): boolean => {
   const state = pool.endpoints[place]!
   const { head } = state
   if (head === null) return false
   if (pool.standstillMillis !== null && now - state.movedAt >= pool.standstillMillis) return true
+  if (pool.headAgeMillis !== null && now - head.time * 1000 >= pool.headAgeMillis) return true
   return pool.endpoints.some((other) =>
     other.head !== null && other.branch !== "other" && !other.isResting && other.head.height > head.height &&
     other.head.time * 1000 <= now + clockToleranceMillis &&
@@ -188,12 +208,12 @@ export const isWorthAsking = (pool: EndpointPool, place: number): boolean => {
 
 const rankOf = (pool: EndpointPool, place: number, now: number): number => {
   const { branch, isResting } = pool.endpoints[place]!
-  return isResting ? 3 : branch === "other" ? 2 : isFrozen(pool, place, now) ? 1 : 0
+  return isPaused(pool, place, now) ? 4 : isResting ? 3 : branch === "other" ? 2 : isFrozen(pool, place, now) ? 1 : 0
 }
 
 /**
  * Places in the order they are asked: as configured, but after all others those that stand still, then those on another
- * branch, then those that rest.
+ * branch, then those that rest, then those that asked to be left alone.
  */
 export const placesByPreference = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
   pool.endpoints.map((_, place) => place)

@@ -31,15 +31,23 @@ const isLocal = (host: string): boolean =>
     }
   })
 
+const notHttp = "it is no http or https URL"
+
+const httpUrl = (text: string): URL | null => {
+  const url = Option.getOrNull(Option.liftThrowable((value: string) => new URL(value))(text))
+  return url !== null && (url.protocol === "https:" || url.protocol === "http:") ? url : null
+}
+
+/** Why a node's URL cannot be used anywhere; null: it can. Never repeats the URL, which may hold a key. */
+export const urlRefusal = (text: string): string | null => httpUrl(text) === null ? notHttp : null
+
 /**
  * Why a node's URL cannot be used on mainnet, and what to do; null: it can. Never repeats the URL, which may hold a
  * key.
  */
 export const plainHttpRefusal = (text: string): string | null => {
-  const url = Option.getOrNull(Option.liftThrowable((value: string) => new URL(value))(text))
-  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    return "it is no http or https URL"
-  }
+  const url = httpUrl(text)
+  if (url === null) return notHttp
   if (url.protocol === "https:" || isLocal(url.hostname)) return null
   return "plain http to a host that is neither this machine nor private lets anyone on the way change what counts as " +
     "paid: use https, or reach the node over a private address or a tunnel"

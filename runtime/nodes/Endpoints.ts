@@ -1,0 +1,186 @@
+/**
+ * The nodes of one network: ordered endpoints, failover, and proof of the chain before any trust. A driver gives the
+ * addresses, a client of its protocol and a proof:
+ *
+ * ```ts
+ * const endpoints = yield* Endpoints.make({
+ *   network: "solana",
+ *   environment,
+ *   addresses: options.rpc.map((url) => ({ url })), // an API key: { url, headers: { project_id: key } }
+ *   limits: headLimits({ network: "solana", environment, frozenSeconds: options.frozenSeconds }),
+ *   client: (connection) => jsonRpcClient(connection, { kindOf, isExact: true }),
+ *   prove: (client) =>
+ *     Effect.map(client.call("getGenesisHash", [], Schema.String), (found) =>
+ *       found === genesis ? null : `has the genesis ${found}, and ${network} has ${genesis}: correct the url`)
+ * })
+ * yield* endpoints.verify
+ * const slot = yield* endpoints.withFailover((client) => client.call("getSlot", [], Schema.BigInt))
+ * ```
+ *
+ * Beside it: `JsonRpc.ts` (clients of JSON-RPC), `Rest.ts` (JSON over GET and POST; 404 as an answer), `Heads.ts`
+ * (which endpoint serves a look, and whether the chain stands still), `EndpointPool.ts` (which endpoint is asked next:
+ * pure), `NodeHttp.ts` (one exchange). Other protocols call `connection.send`, which gives status, headers and bytes.
+ *
+ * An answer 429 (or 503 with `Retry-After`) is the kind `rate_limited`: the endpoint gets no call until the time it
+ * asked for is over, at most 30 s; calls meanwhile fail at once, so that {@link Endpoints.withFailover} asks the next.
+ */
+import { Clock, Effect, MutableRef, Redacted } from "effect"
+import { HttpClient } from "effect/http"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import { DriverError, type DriverErrorKind } from "../Chains.ts"
+import { endpointGaugesFromZero } from "./EndpointGauges.ts"
+import {
+  emptyPool,
+  type EndpointPool,
+  isPaused,
+  type Observation,
+  placesByPreference,
+  type PoolLimits,
+  step
+} from "./EndpointPool.ts"
+import { plainHttpRefusal, urlRefusal } from "./EndpointUrl.ts"
+import { type EndpointAddress, exchange, type NodeRequest, type NodeResponse } from "./NodeHttp.ts"
+
+/** One endpoint: everything read through it comes from the same node, as far as its operator keeps that promise. */
+export interface NodeEndpoint {
+  readonly network: Network
+  /** Its place in the configuration, from 0. */
+  readonly place: number
+  /** What messages call it: `rpc 1 of 2`. */
+  readonly name: string
+}
+
+/** What a client of a protocol is made of. */
+export interface Connection extends NodeEndpoint {
+  /** Sends one call; the chain is proven before the first. */
+  readonly send: (request: NodeRequest) => Effect.Effect<NodeResponse, DriverError>
+  /** An error that names the endpoint and what was asked of it. */
+  readonly fail: (subject: string, reason: string, kind?: DriverErrorKind) => DriverError
+}
+
+export interface Endpoints<Client extends NodeEndpoint> {
+  /** In the order of the configuration. */
+  readonly endpoints: ReadonlyArray<Client>
+  readonly pool: () => EndpointPool
+  readonly observe: (observation: Observation) => void
+  /** Runs `work` against an endpoint, and keeps whether it answered. */
+  readonly attempt: <A>(
+    endpoint: Client,
+    work: (endpoint: Client) => Effect.Effect<A, DriverError>
+  ) => Effect.Effect<A, DriverError>
+  /**
+   * Runs `work` against the first endpoint in the pool's order; on failure against the next, each at most once. One
+   * failure sends only this work to the next endpoint.
+   */
+  readonly withFailover: <A>(
+    work: (endpoint: Client) => Effect.Effect<A, DriverError>
+  ) => Effect.Effect<A, DriverError>
+  /**
+   * Asks every endpoint for its chain: fails with a message for people when one that answers is on another chain. One
+   * that does not answer yet is asked again before its first call.
+   */
+  readonly verify: Effect.Effect<void, DriverError>
+}
+
+export interface EndpointsOptions<Client extends NodeEndpoint> {
+  readonly network: Network
+  readonly environment: Environment
+  /** Best first. On mainnet plain http is refused, but for this machine and private hosts. */
+  readonly addresses: ReadonlyArray<EndpointAddress>
+  /** The option that holds the addresses, for messages; absent: `rpc`. */
+  readonly label?: string
+  readonly limits: PoolLimits
+  readonly client: (connection: Connection) => Client
+  /**
+   * Asks an endpoint which chain it is on. Null: the right one; else what follows the endpoint's name in a sentence for
+   * people: "is on chain 5, but base is chain 8453 here: correct the url".
+   */
+  readonly prove: (client: Client) => Effect.Effect<string | null, DriverError>
+}
+
+/** Failures after which an endpoint is none the worse: it answered, and does not have what was asked for. */
+const isAbsence = ({ kind }: DriverError): boolean => kind === "pruned" || kind === "not_found"
+
+/** Fails where an address cannot be used; no message names more of it than its place in the list. */
+export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(options: EndpointsOptions<Client>) {
+  const { addresses, environment, label = "rpc", network } = options
+  const http = yield* HttpClient.HttpClient
+  const clock = yield* Clock.Clock
+  const nameOf = (place: number) => `${label} ${place + 1} of ${addresses.length}`
+  for (const [place, { url }] of addresses.entries()) {
+    const refusal = (environment === "mainnet" ? plainHttpRefusal : urlRefusal)(Redacted.value(url))
+    if (refusal !== null) return yield* new DriverError({ network, reason: `${nameOf(place)}: ${refusal}` })
+  }
+  yield* endpointGaugesFromZero({ network, environment })
+  const pool = MutableRef.make(emptyPool(addresses.length, options.limits, clock.currentTimeMillisUnsafe()))
+  const observe = (observation: Observation) => void MutableRef.update(pool, (before) => step(before, observation))
+
+  const nodes = addresses.map((address, place) => {
+    const name = nameOf(place)
+    const isProven = MutableRef.make(false)
+    const fail: Connection["fail"] = (subject, reason, kind) =>
+      new DriverError({ network, reason: `${name}, ${subject}: ${reason}`, ...(kind === undefined ? {} : { kind }) })
+    const onPause = (until: number) => observe({ _tag: "Paused", place, until })
+    const sendUnproven: Connection["send"] = (request) =>
+      Effect.suspend(() =>
+        isPaused(MutableRef.get(pool), place, clock.currentTimeMillisUnsafe())
+          ? Effect.fail(fail(request.subject, "left alone for a moment, as it asked", "rate_limited"))
+          : exchange(http, { network, name, address, onPause }, request)
+      )
+    const proof = options.prove(options.client({ network, place, name, fail, send: sendUnproven })).pipe(
+      Effect.tap((refusal) => Effect.sync(() => MutableRef.set(isProven, refusal === null))),
+      Effect.map((refusal) => refusal === null ? null : new DriverError({ network, reason: `${name} ${refusal}` }))
+    )
+    const proveOnce = Effect.suspend(() =>
+      MutableRef.get(isProven)
+        ? Effect.void
+        : Effect.flatMap(proof, (refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
+    )
+    const send: Connection["send"] = (request) => Effect.andThen(proveOnce, sendUnproven(request))
+    return { client: options.client({ network, place, name, fail, send }), proof }
+  })
+  const endpoints = nodes.map(({ client }) => client)
+
+  const verify = Effect.forEach(nodes, ({ proof }) =>
+    proof.pipe(
+      Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)),
+      Effect.flatMap((refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
+    ), { discard: true, concurrency: "unbounded" })
+
+  const attempt: Endpoints<Client>["attempt"] = (endpoint, work) => {
+    const { place } = endpoint
+    return work(endpoint).pipe(
+      Effect.tap(() => Effect.sync(() => observe({ _tag: "Answered", place, at: clock.currentTimeMillisUnsafe() }))),
+      Effect.tapError((error) =>
+        Effect.sync(() => {
+          const at = clock.currentTimeMillisUnsafe()
+          observe(
+            isAbsence(error)
+              ? { _tag: "Answered", place, at }
+              : { _tag: "Failed", isTimeout: error.kind === "timeout", place, at }
+          )
+        })
+      )
+    )
+  }
+
+  const withFailover: Endpoints<Client>["withFailover"] = Effect.fnUntraced(function*(work) {
+    let last = new DriverError({ network, reason: "no endpoint" })
+    for (const place of placesByPreference(MutableRef.get(pool), clock.currentTimeMillisUnsafe())) {
+      const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
+      if (outcome._tag === "Success") return outcome.success
+      last = outcome.failure
+    }
+    return yield* last
+  })
+
+  const made: Endpoints<Client> = {
+    endpoints,
+    pool: () => MutableRef.get(pool),
+    observe,
+    attempt,
+    withFailover,
+    verify
+  }
+  return made
+})

@@ -1,0 +1,126 @@
+/**
+ * Heads of a network that is asked and not followed block by block: which endpoint serves a look, whether the chain
+ * stands still, and the watch over endpoints that serve none.
+ */
+import { Clock, Effect } from "effect"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import { descriptorOf } from "../../schemas/Network.ts"
+import { type DriverCondition, DriverError } from "../Chains.ts"
+import { updateEndpointGauges } from "./EndpointGauges.ts"
+import {
+  conditionOf,
+  type EndpointHead,
+  isFrozen,
+  isPaused,
+  placesByPreference,
+  type PoolLimits
+} from "./EndpointPool.ts"
+import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
+
+/**
+ * How long heads may stand still: as the network's descriptor says on mainnet, or as the option `frozenSeconds` says;
+ * on devnet for ever unless that option is set, because test networks halt and are started anew.
+ */
+export const standstillLimits = (options: {
+  readonly network: Network
+  readonly environment: Environment
+  readonly frozenSeconds?: number | undefined
+}): Pick<PoolLimits, "lagMillis" | "standstillMillis"> => {
+  const { environment, frozenSeconds, network } = options
+  const millis = (frozenSeconds ?? descriptorOf(network).standstillSeconds) * 1000
+  return {
+    lagMillis: millis,
+    standstillMillis: environment === "devnet" && frozenSeconds === undefined ? null : millis
+  }
+}
+
+/**
+ * As {@link standstillLimits}, for chains whose blocks come at a steady pace: a head counts as frozen by its own time
+ * too, so that a chain that stood still before this process started is seen at the first look.
+ */
+export const headLimits = (options: Parameters<typeof standstillLimits>[0]): PoolLimits => {
+  const limits = standstillLimits(options)
+  return { ...limits, headAgeMillis: limits.standstillMillis }
+}
+
+/** What a look came to, and how the network stands after it. */
+export interface Look<A> {
+  readonly place: number
+  readonly head: EndpointHead
+  readonly result: A
+  readonly condition: DriverCondition
+}
+
+/** Reads an endpoint's newest point. */
+export type ReadHead<Client> = (endpoint: Client) => Effect.Effect<EndpointHead, DriverError>
+
+/** Reads an endpoint's head, which the pool learns of. */
+const observeHead = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  endpoint: Client,
+  readHead: ReadHead<Client>
+) {
+  const head = yield* readHead(endpoint)
+  endpoints.observe({ _tag: "Head", place: endpoint.place, head, at: yield* Clock.currentTimeMillis })
+  return head
+})
+
+/**
+ * One look at the chain: reads a head and does `work` at the same endpoint, the first in the pool's order that answers.
+ * One whose head stands still is passed over while another may move; where all stand still the first of them serves,
+ * and the condition is `frozen`. Fails with the last endpoint's error where none answers.
+ */
+export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
+  endpoints: Endpoints<Client>,
+  readHead: ReadHead<Client>,
+  work: (endpoint: Client, head: EndpointHead) => Effect.Effect<A, DriverError>
+): Effect.fn.Return<Look<A>, DriverError> {
+  const ask = (place: number, hasNext: boolean) =>
+    endpoints.attempt(
+      endpoints.endpoints[place]!,
+      Effect.fnUntraced(function*(endpoint) {
+        const head = yield* observeHead(endpoints, endpoint, readHead)
+        if (hasNext && isFrozen(endpoints.pool(), place, yield* Clock.currentTimeMillis)) return null
+        const result = yield* work(endpoint, head)
+        const condition = conditionOf(endpoints.pool(), place, yield* Clock.currentTimeMillis)
+        return { place, head, result, condition }
+      })
+    )
+  const places = placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)
+  let frozenPlace: number | null = null
+  let last = new DriverError({ network: endpoints.endpoints[0]!.network, reason: "no endpoint" })
+  for (const [index, place] of places.entries()) {
+    const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
+    const outcome = yield* Effect.result(ask(place, hasNext))
+    if (outcome._tag === "Failure") last = outcome.failure
+    else if (outcome.success === null) frozenPlace ??= place
+    else return outcome.success
+  }
+  const served = frozenPlace === null ? null : yield* ask(frozenPlace, false)
+  return served === null ? yield* last : served
+})
+
+/**
+ * Reads the heads of the endpoints that did not serve the last look, so that one that failed comes back and one that
+ * serves and lags behind them is seen; and updates the metrics of the endpoints. Never fails.
+ */
+export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  environment: Environment,
+  servingPlace: number | null,
+  readHead: ReadHead<Client>
+) {
+  const nowMillis = yield* Clock.currentTimeMillis
+  const others = endpoints.endpoints.length === 1
+    ? []
+    : endpoints.endpoints.filter(({ place }) => place !== servingPlace && !isPaused(endpoints.pool(), place, nowMillis))
+  yield* Effect.forEach(
+    others,
+    (endpoint) =>
+      endpoints.attempt(endpoint, (each) => observeHead(endpoints, each, readHead)).pipe(
+        Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
+      ),
+    { discard: true, concurrency: "unbounded" }
+  )
+  yield* updateEndpointGauges({ network: endpoints.endpoints[0]!.network, environment }, endpoints.pool())
+})
