@@ -187,7 +187,8 @@ export const chainConformance = (
         if (!hasAll(made, needs) || !isApplicable(made.driver)) {
           return false
         }
-        const start = yield* followUntil(made.driver, empty, watchOf(made, []), ({ points }) => points.length === 1)
+        const start = yield* followUntil(made.driver, empty, watchOf(made, []), ({ points }) =>
+          points.length === 1)
         yield* work(made, start)
         return true
       }).pipe(Effect.scoped, Effect.runPromise).then((isPossible) =>
