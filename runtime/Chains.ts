@@ -225,6 +225,11 @@ export interface IndexedWallet {
   readonly startIndex: number
   /** Addresses it has; null: as many as are asked for. */
   readonly size: number | null
+  /**
+   * Unused addresses in a row after which the family's wallets look no further (BIP-44, "address gap limit"): no more
+   * than so many beyond the last one that was paid to are given out. Null: its wallets can be told how far to look.
+   */
+  readonly gapLimit: number | null
 }
 
 /** A wallet of one address, where a memo tells the invoices apart. */
@@ -557,6 +562,14 @@ export class Chains extends Context.Service<Chains, {
     value: string
   ) => Effect.Effect<WalletRef | string | null>
   /**
+   * {@link ChainDriver.verifyWallet} of a driver of the family and environment; null: nothing speaks against the
+   * wallet, or there is nothing to ask. `NETWORK_DEGRADED` where the chain does not answer in 10 s.
+   */
+  readonly verifyWallet: (
+    owner: Omit<WalletOwner, "merchantId">,
+    wallet: WalletRef
+  ) => Effect.Effect<string | null, PublicError>
+  /**
    * What makes a wallet a merchant's, for the commit that gives it: nothing where it is already. Null: it is another
    * merchant's, or the deployment's own. Two who claim it at once meet in a conflict. Once given it stays its owner's,
    * because its addresses stay watched.
@@ -569,8 +582,9 @@ export class Chains extends Context.Service<Chains, {
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
    * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on
-   * one that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet, or the
-   * wallet is a list of addresses that has come to its end.
+   * one that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet, the wallet
+   * is a list of addresses that has come to its end, or as many of its addresses wait for their first payment as its
+   * `gapLimit` allows.
    */
   readonly allocate: (
     request: WalletOwner & { readonly invoiceId: string; readonly refusedTokens?: ReadonlyArray<number> }

@@ -418,7 +418,7 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION allocate_shared_targets_v1(p_fingerprint text, p_family text, p_now bigint, p_heads jsonb, p_requests json) RETURNS SETOF receive_targets;
 
--- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
+-- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_end bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
 
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
 

@@ -114,9 +114,10 @@ export class Wallets extends Context.Service<Wallets, {
             param: "family"
           })
         }
-        return typeof found === "string"
-          ? yield* publicError("WALLET_INVALID", { message: found, param: "value" })
-          : found
+        const invalid = (message: string) => publicError("WALLET_INVALID", { message, param: "value" })
+        if (typeof found === "string") return yield* invalid(found)
+        const doubt = yield* chains.verifyWallet(owner, found)
+        return doubt === null ? found : yield* invalid(doubt)
       })
 
       yield* chains.registerWallets(activeWallets.of)

@@ -1,5 +1,5 @@
 /** Where funds arrive: whose wallet it is, and the address an invoice was given. */
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import { familyOf } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
@@ -8,6 +8,9 @@ import { walletOwnerWrite } from "./ChainsRepo.ts"
 import { toAllocatedTarget } from "./Targets.ts"
 
 type Service = Chains["Service"]
+
+/** A chain takes at most this long to say what a wallet is: its owner waits for the answer. */
+const verifyLimit = Duration.seconds(10)
 
 export const wallet = (journal: JournalContext): Service["wallet"] =>
   Effect.fnUntraced(function*(owner) {
@@ -20,6 +23,22 @@ export const wallet = (journal: JournalContext): Service["wallet"] =>
 
 export const readWallet = (journal: JournalContext): Service["readWallet"] => (owner, kind, value) =>
   driversOf(journal, owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
+
+export const verifyWallet = (journal: JournalContext): Service["verifyWallet"] => (owner, receivingWallet) => {
+  const verify = driversOf(journal, owner).find((driver) => driver.verifyWallet !== null)?.verifyWallet
+  return verify == null ? Effect.succeed(null) : verify(receivingWallet).pipe(
+    Effect.timeout(verifyLimit),
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logWarning("a receiving wallet could not be looked up on its chain", { family: owner.family }, error),
+        Effect.fail(publicError("NETWORK_DEGRADED", {
+          message: "The network's nodes do not answer, so nobody can say whether this is a wallet: try again",
+          retryAfterSeconds: 5
+        }))
+      )
+    )
+  )
+}
 
 export const claimWallet = ({ drivers, repo }: JournalContext): Service["claimWallet"] =>
   Effect.fnUntraced(function*(fingerprint, merchantId) {

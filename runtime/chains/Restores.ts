@@ -5,6 +5,7 @@
  * argument.
  */
 import { Effect } from "effect"
+import type { IndexedWallet } from "../Chains.ts"
 
 /** Oldest backup that can be declared: what is older is read again in parts, by `chains.rescan`. */
 export const maximumBackupAgeSeconds = 90 * 86_400
@@ -55,6 +56,8 @@ export interface WalletState {
   readonly nextIndex: number
   /** Addresses it has; null: it has no end, or it is not known here. */
   readonly size: number | null
+  /** As {@link IndexedWallet.gapLimit}: no lost invoice was given an address further on. */
+  readonly gapLimit: number | null
 }
 
 /** What a declaration made of a wallet. */
@@ -75,14 +78,15 @@ const clampIndex = (index: number, size: number | null): number => size === null
  * which is only ever extended.
  */
 export const restoreWallet = (
-  { fingerprint, nextIndex, size }: WalletState,
+  { fingerprint, gapLimit, nextIndex, size }: WalletState,
   skip: number | null,
   watchCount: number,
   before: WalletRestore | undefined
 ): WalletRestore => {
   const fromIndex = before?.fromIndex ?? nextIndex
+  const defaultSkip = size === null ? maximumSkip : 0
   // A larger list may have become a smaller one: the counter never goes back.
-  const end = Math.max(fromIndex, clampIndex(fromIndex + (skip ?? (size === null ? maximumSkip : 0)), size))
+  const end = Math.max(fromIndex, clampIndex(fromIndex + Math.min(skip ?? defaultSkip, gapLimit ?? maximumSkip), size))
   return {
     fingerprint,
     fromIndex,

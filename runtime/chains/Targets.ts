@@ -60,6 +60,13 @@ const walletExhausted = publicError("UNSUPPORTED_NETWORK", {
   message: "The receiving wallet of this network has no address left"
 })
 
+const gapReached = (gapLimit: number) =>
+  publicError("UNSUPPORTED_NETWORK", {
+    message:
+      `${gapLimit} addresses in a row of this network's receiving wallet wait for their first payment, and its owner's ` +
+      "wallet would not look beyond them: another one is given out once one of them was paid to"
+  })
+
 /** What callers see of a row. */
 export const toAllocatedTarget = ({ address, matchKey, memo, refusedTokens }: TargetRow): AllocatedTarget => ({
   address,
@@ -70,10 +77,13 @@ export const toAllocatedTarget = ({ address, matchKey, memo, refusedTokens }: Ta
 
 const targetExit = (
   targets: ReadonlyMap<string, TargetRow>,
+  wallet: WalletRef,
   invoiceId: string
 ): Exit.Exit<AllocatedTarget, PublicError> => {
   const target = targets.get(invoiceId)
-  return target === undefined ? Exit.fail(walletExhausted) : Exit.succeed(toAllocatedTarget(target))
+  if (target !== undefined) return Exit.succeed(toAllocatedTarget(target))
+  const gapLimit = wallet._tag === "IndexedWallet" ? wallet.gapLimit : null
+  return Exit.fail(gapLimit === null ? walletExhausted : gapReached(gapLimit))
 }
 
 // oxlint-disable-next-line max-lines-per-function -- one allocation: counter, watch and retry share a queue
@@ -141,6 +151,18 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   }
 
   /**
+   * The first index that a wallet cannot give out now; null: there is none. What a restored backup passed over counts as
+   * used: the addresses of lost invoices must not be given out again.
+   */
+  const endIndexOf = Effect.fnUntraced(function*({ fingerprint, gapLimit, size, startIndex }: IndexedWallet) {
+    if (gapLimit === null) return size
+    const used = yield* repo.highestUsedIndex(fingerprint)
+    const restored = yield* repo.walletRestores(fingerprint, 0)
+    const next = Math.max(startIndex, (used ?? -1) + 1, ...restored.map(({ toIndex }) => toIndex))
+    return Math.min(next + gapLimit, size ?? Number.POSITIVE_INFINITY)
+  })
+
+  /**
    * A target for all of `pending`; those that have one already get that one. None where the wallet has come to its end.
    */
   const allocateIndexed = Effect.fnUntraced(function*(
@@ -150,11 +172,13 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   ) {
     const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
     const targets = new Map<string, TargetRow>()
+    const endIndex = yield* endIndexOf(wallet)
     for (let calls = 0; calls < maximumCalls; calls++) {
       const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
         family,
         startIndex: wallet.startIndex,
+        endIndex,
         now: yield* nowSeconds,
         heads: chains.heads(family),
         requests: requests.filter(({ invoiceId }) => !targets.has(invoiceId)).map((request) => ({
@@ -168,7 +192,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
       }
       if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watch(wallet, family)
       const missing = requests.length - targets.size
-      if (missing === 0 || allocation.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
+      if (missing === 0 || allocation.next >= (endIndex ?? Number.POSITIVE_INFINITY)) break
       yield* addresses.deriveMissing(
         wallet,
         family,
@@ -222,12 +246,12 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         ),
         Effect.exit
       )
-      for (const { reply, request } of pending) {
+      for (const { reply, request, wallet } of pending) {
         yield* Deferred.done(
           reply,
           Exit.match(targets, {
             onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
-            onSuccess: (found) => targetExit(found, request.invoiceId)
+            onSuccess: (found) => targetExit(found, wallet, request.invoiceId)
           })
         )
       }

@@ -28,6 +28,7 @@ import {
   readWallet,
   target,
   targets,
+  verifyWallet,
   wallet,
   walletUse
 } from "./ReceivingWallets.ts"
@@ -92,6 +93,7 @@ const make = Effect.gen(function*() {
     registerWallets: journal.merchantWallets.register,
     wallet: wallet(journal),
     readWallet: readWallet(journal),
+    verifyWallet: verifyWallet(journal),
     walletUse: walletUse(journal),
     claimWallet: claimWallet(journal),
     watchWallet: journal.addresses.watch,

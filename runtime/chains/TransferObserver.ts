@@ -78,7 +78,7 @@ const observeAll = Effect.fnUntraced(function*(
   const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)
   if (unmatched.length > 0) {
     yield* Effect.logWarning(
-      "money on addresses that no invoice had when it was sent: if a backup was restored, " +
+      "money came in that names no invoice, or to an address that none had when it was sent: if a backup was restored, " +
         "declare it with chains.restored",
       { network, transfers: unmatched.length, first: unmatched[0]!.id }
     )

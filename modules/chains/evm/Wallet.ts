@@ -109,7 +109,8 @@ export const walletOf = (account: Account, startIndex: number): IndexedWallet =>
   fingerprint: account.fingerprint,
   derive: (index) => targetOf(account, index),
   startIndex,
-  size: account.size
+  size: account.size,
+  gapLimit: null
 })
 
 const parse = (text: string): HDKey | undefined =>

@@ -28,6 +28,8 @@ export interface Allocation {
   readonly family: Family
   /** The counter does not stand below it. */
   readonly startIndex: number
+  /** Only indices below it are given out; null: any. */
+  readonly endIndex: number | null
   /** Epoch seconds. */
   readonly now: number
   readonly heads: ChainHeads
@@ -136,7 +138,7 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
      * See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to
      * try again.
      */
-    allocate: ({ family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
+    allocate: ({ endIndex, family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
       const requestsJson = JSON.stringify(
         requests.map(({ environment, invoiceId, merchantId, refusedTokens }) => ({
           invoice_id: invoiceId,
@@ -148,8 +150,8 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
       return Effect.map(
         sql<
           AllocationColumns
-        >`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${now}::bigint,
-          ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
+        >`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${endIndex}::bigint,
+          ${now}::bigint,           ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
         ([row]) => ({
           targets: row!.targets.map(readTarget),
           previous: readInteger(row!.previous),

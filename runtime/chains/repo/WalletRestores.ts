@@ -38,6 +38,7 @@ export interface RestoreDeclaration {
     readonly fingerprint: string
     readonly startIndex: number
     readonly size: number | null
+    readonly gapLimit: number | null
   }>
   /** Addresses that may be watched beside those that are. */
   readonly capacity: number
@@ -109,7 +110,7 @@ const declareRestore = Effect.fnUntraced(function*(
   const restores = affectedCounters.map(({ fingerprint, next_index }) => {
     const wallet = walletsByFingerprint.get(fingerprint)
     const nextIndex = Math.max(readInteger(next_index), wallet?.startIndex ?? 0)
-    const found = { fingerprint, nextIndex, size: wallet?.size ?? null }
+    const found = { fingerprint, nextIndex, size: wallet?.size ?? null, gapLimit: wallet?.gapLimit ?? null }
     return restoreWallet(found, skip, watchCount, earlier.get(fingerprint))
   })
   yield* storeRestores(sql, backupTime, restores)

@@ -1,12 +1,12 @@
 -- A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after
--- the counter and `p_start` on. Passes over addresses that another wallet gave out already (two lists may name one
+-- the counter and `p_start` on, below `p_end` where it is not null. Passes over addresses that another wallet gave out already (two lists may name one
 -- address) and those that money without an invoice ever reached. Ends at the first address that is not derived yet:
 -- whoever is left without a target derives more and calls again.
 --
 -- Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
 -- derived ahead, counted to 100.
 CREATE FUNCTION allocate_targets_v1(
-  p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json
+  p_fingerprint text, p_family text, p_start bigint, p_end bigint, p_now bigint, p_heads jsonb, p_requests json
 ) RETURNS TABLE (targets jsonb, previous bigint, next bigint, ahead bigint) LANGUAGE plpgsql
   SET enable_seqscan = off
   SET enable_hashjoin = off
@@ -41,6 +41,7 @@ BEGIN
   ), run AS MATERIALIZED (
     SELECT a.*, row_number() OVER (ORDER BY a.wallet_index) AS step FROM (
       SELECT * FROM wallet_addresses WHERE fingerprint = p_fingerprint AND wallet_index >= v_next
+        AND wallet_index < coalesce(p_end, 9223372036854775807)
       ORDER BY wallet_index LIMIT (SELECT CASE count(*) WHEN 0 THEN 0 ELSE count(*) + 100 END FROM wanted)
     ) a
   ), free AS MATERIALIZED (

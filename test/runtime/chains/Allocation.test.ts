@@ -7,7 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schedule } from "effect"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { allocate, follow, instance, withLatency } from "./ChainsInstance.ts"
+import { Chains } from "../../../runtime/Chains.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
+import { allocate, eventually, follow, inInstance, instance, markHandled, withLatency } from "./ChainsInstance.ts"
 
 const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
 
@@ -100,5 +102,38 @@ describe("addresses", () => {
       assert.strictEqual((yield* at(0, 1)).address, address(0))
       assert.strictEqual((yield* at(40, 2)).address, address(40))
       assert.strictEqual((yield* at(10, 3)).address, address(41))
+    }).pipe(Effect.scoped))
+
+  it.live("a wallet with a gap limit never has more unpaid addresses in a row than its owner's wallet looks through", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers, service } = yield* makeSimulated(quiet)
+      const wallet = { ...indexedWalletOf(drivers[0]!), gapLimit: 20 }
+      const allocateAll = (from: number, count: number) =>
+        Effect.forEach(Array.from({ length: count }, (_, place) => from + place), (number) => allocate(number))
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* follow([{ ...drivers[0]!, wallet }])
+          yield* markHandled
+          const targets = yield* allocateAll(0, 20)
+          assert.strictEqual((yield* Effect.flip(allocate(20))).code, "UNSUPPORTED_NETWORK")
+          const paid = targets[4]!
+          assert.strictEqual(paid.address, wallet.derive(4).address)
+          yield* service.transfer({ network: "base", to: paid.matchKey, tokenAddress: null, amount: baseUnits(1n) })
+          yield* eventually(
+            Effect.map(chains.walletUse(wallet.fingerprint), ({ highestUsedIndex }) => highestUsedIndex ?? undefined)
+          )
+          const more = yield* allocateAll(20, 5)
+          assert.deepStrictEqual(
+            more.map(({ address }) => address),
+            [20, 21, 22, 23, 24].map((index) => wallet.derive(index).address)
+          )
+          assert.strictEqual((yield* Effect.flip(allocate(25))).code, "UNSUPPORTED_NETWORK")
+          // Those that have one keep it.
+          assert.strictEqual((yield* allocate(3)).address, targets[3]!.address)
+        })
+      )
     }).pipe(Effect.scoped))
 })

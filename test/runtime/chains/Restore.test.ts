@@ -313,7 +313,12 @@ describe("the declaration that a backup was restored", () => {
     }).pipe(Effect.scoped))
 
   it("passes over 1,000 of a wallet without an end, and of a list only what was named, up to its end", () => {
-    const before = (size: number | null) => ({ fingerprint: "a", nextIndex: 5, size })
+    const before = (size: number | null, gapLimit: number | null = null) => ({
+      fingerprint: "a",
+      nextIndex: 5,
+      size,
+      gapLimit
+    })
     assert.deepStrictEqual(restoreWallet(before(null), null, 1_000, undefined), {
       fingerprint: "a",
       fromIndex: 5,
@@ -324,6 +329,7 @@ describe("the declaration that a backup was restored", () => {
     assert.deepInclude(restoreWallet(before(9), 2, 1_000, undefined), { toIndex: 7 })
     assert.deepInclude(restoreWallet(before(9), 50, 1_000, undefined), { toIndex: 9 })
     assert.deepInclude(restoreWallet(before(3), 50, 1_000, undefined), { fromIndex: 5, toIndex: 5, watchedTo: 5 })
+    assert.deepInclude(restoreWallet(before(null, 20), null, 1_000, undefined), { toIndex: 25, watchedTo: 1_005 })
     assert.deepStrictEqual([
       watchCountPerWallet(1, 200_000),
       watchCountPerWallet(400, 200_000),

@@ -1,0 +1,240 @@
+/**
+ * Goal: a chain that is asked for accounts, where one wallet serves every invoice, loses no payment, credits none twice,
+ * and takes back exactly what left it.
+ * Method: real PostgreSQL, commit log and leases; a ledger in the test that tells everything again with every look.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Chains } from "../../../runtime/Chains.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { type AccountLedger, ledgerWallet, makeAccountLedger } from "../../support/AccountLedger.ts"
+import { freshDatabase } from "../../support/Database.ts"
+import { eventually, follow, inInstance, instance, invoiceId, markHandled } from "./ChainsInstance.ts"
+
+const environment = "devnet" as const
+const owner = { merchantId: 1, environment, family: "solana" } as const
+const allocate = (number: number) =>
+  Effect.flatMap(Chains, (chains) => chains.allocate({ ...owner, invoiceId: invoiceId(number) }))
+
+interface EntryRow {
+  readonly tx_hash: string
+  readonly status: string
+  readonly handled: string
+  readonly invoice_id: string | null
+  readonly merchant_id: number
+  readonly version: bigint
+  readonly height: bigint
+}
+
+const entries = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql<EntryRow>`SELECT tx_hash, status, handled, invoice_id, merchant_id, version, height FROM transfers
+    ORDER BY tx_hash`
+)
+
+/** Until an entry stands so, and was dealt with as such. */
+const until = (txHash: string, status: string) =>
+  eventually(
+    Effect.map(entries, (rows) =>
+      rows.find((row) => row.tx_hash === txHash && row.status === status && row.handled === status))
+  )
+
+/** Until the follower has dealt with this many heads more. */
+const looks = (ledger: AccountLedger, count: number) =>
+  Effect.gen(function*() {
+    const chains = yield* Chains
+    const head = () => chains.status(environment).find(({ network }) => network === "solana")?.head ?? 0n
+    for (let done = 0; done < count; done++) {
+      const before = head()
+      yield* ledger.advance
+      yield* eventually(Effect.sync(() => head() > before ? true : undefined))
+    }
+  })
+
+describe("a chain that is asked for accounts", () => {
+  it.live("keeps a payment confirmed that is told again under every later head, and after a restart", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      const confirmed = yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow([ledger.driver])
+          yield* markHandled
+          const { matchKey } = yield* allocate(1)
+          yield* ledger.pay(matchKey, 5n)
+          const row = yield* until("tx1", "confirmed")
+          yield* looks(ledger, 5)
+          assert.deepStrictEqual((yield* entries)[0], row)
+          return row
+        })
+      )
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow([ledger.driver])
+          yield* markHandled
+          yield* looks(ledger, 3)
+          assert.deepStrictEqual(yield* entries, [confirmed])
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("takes back one transaction and not its neighbours", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow([ledger.driver])
+          yield* markHandled
+          const keys = [(yield* allocate(1)).matchKey, (yield* allocate(2)).matchKey, (yield* allocate(3)).matchKey]
+          for (const [place, key] of keys.entries()) yield* ledger.pay(key, BigInt(place + 1))
+          for (const txHash of ["tx1", "tx2", "tx3"]) yield* until(txHash, "confirmed")
+          yield* ledger.drop("tx2")
+          yield* until("tx2", "reverted")
+          yield* looks(ledger, 2)
+          assert.deepStrictEqual((yield* entries).map(({ status }) => status), ["confirmed", "reverted", "confirmed"])
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("records money that names no invoice for whoever owns the wallet, and moves no counter by it", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          const commit = yield* Commit
+          const writes = yield* chains.claimWallet(ledgerWallet.fingerprint, 7)
+          yield* commit.append({ merchantId: 7, environment, cause: noCause, writes: writes!, events: [] })
+          yield* follow([ledger.driver])
+          yield* markHandled
+          yield* ledger.pay(ledgerWallet.accountKey, 9n)
+          const row = yield* until("tx1", "confirmed")
+          assert.deepStrictEqual([row.invoice_id, row.merchant_id], [null, 7])
+          assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
+            nextIndex: null,
+            highestUsedIndex: null
+          })
+          yield* ledger.pay((yield* allocate(1)).matchKey, 9n)
+          yield* until("tx2", "confirmed")
+          assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
+            nextIndex: 1,
+            highestUsedIndex: 0
+          })
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("gives an invoice the same target from every instance, and each instance watches it", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledgers = [yield* makeAccountLedger(), yield* makeAccountLedger()]
+      const instances = [yield* Layer.build(instance(database)), yield* Layer.build(instance(database))]
+      for (const [place, each] of instances.entries()) {
+        yield* follow([ledgers[place]!.driver]).pipe(Effect.provideContext(each))
+      }
+      const numbers = Array.from({ length: 60 }, (_, number) => number)
+      const [one, other] = yield* Effect.all(
+        instances.map((each) =>
+          Effect.forEach(numbers, allocate, { concurrency: 8 }).pipe(Effect.provideContext(each))
+        ),
+        { concurrency: 2 }
+      )
+      assert.deepStrictEqual(one, other)
+      assert.strictEqual(new Set(one!.map(({ matchKey }) => matchKey)).size, numbers.length)
+      // One of the two follows; the other learns what both gave out when it looks.
+      const chains = yield* Chains.pipe(Effect.provideContext(instances[1]!))
+      const isOurs = (key: string) => chains.isReceiveAddress("solana", environment, key)
+      assert.isTrue((yield* Effect.forEach(one!, ({ matchKey }) => isOurs(matchKey))).every((each) => each))
+    }).pipe(Effect.scoped))
+
+  it.live("watches the shared wallet once and no memo, as long as it is there", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow([ledger.driver])
+          const watch = yield* ledger.watch
+          yield* allocate(1)
+          yield* allocate(2)
+          yield* watch.refresh
+          assert.deepStrictEqual(watch.accounts(), [{ key: ledgerWallet.accountKey, isOpen: true }])
+          assert.strictEqual(watch.accounts(), watch.accounts())
+          assert.isTrue(watch.has(ledgerWallet.targetOf(invoiceId(2)).matchKey))
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("looks for a reported transfer by its transaction, whatever height the report names", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* follow([ledger.driver])
+          yield* markHandled
+          const { matchKey } = yield* allocate(1)
+          const { at, ...transfer } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
+          yield* looks(ledger, 2)
+          assert.deepStrictEqual(yield* entries, [])
+          const point = { height: at.height + 2n, hash: "as somebody says" }
+          yield* chains.report({ ...transfer, network: "solana", environment, point, time: at.time })
+          const row = yield* until("tx1", "confirmed")
+          assert.strictEqual(row.height, at.height)
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("finds what was missed when heights are read again", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* follow([ledger.driver])
+          yield* markHandled
+          const { matchKey } = yield* allocate(1)
+          const { at } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
+          yield* looks(ledger, 2)
+          yield* chains.rescan("solana", environment, at.height - 50n, at.height + 5n)
+          yield* until("tx1", "confirmed")
+          const [repair] = yield* eventually(
+            Effect.map(chains.repairs(environment), (all) => all[0]?.status === "done" ? all : undefined)
+          )
+          assert.strictEqual(repair!.credited, 1)
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("vouches for no later second than its driver does", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger({ lagSeconds: 40 })
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* follow([ledger.driver])
+          yield* allocate(1)
+          const id = invoiceId(1)
+          yield* looks(ledger, 2)
+          const covered = yield* chains.coverage(environment, [{ id, merchantId: 1 }])
+          const { networks } = covered.get(id)!
+          assert.isAtMost(networks[0]!.seenUntil!, Math.floor(Date.now() / 1000) - 40)
+        })
+      )
+    }).pipe(Effect.scoped))
+})
