@@ -38,7 +38,7 @@ export interface ObservedTransfer {
   readonly kind: "direct" | "internal"
   /** A target's; of money that came to a {@link SharedWallet} and names no invoice, the wallet's `accountKey`. */
   readonly matchKey: string
-  /** Contract address as the catalogue spells it; null for the native coin. */
+  /** In the one spelling of its family, by `tokenAddress` of schemas/Token.ts; null for the native coin. */
   readonly tokenAddress: string | null
   readonly amount: BaseUnits
   readonly from: string | null
@@ -191,7 +191,7 @@ export interface WatchSet {
   /** Each account once, the open ones first; the same array while nothing changed. Only where a driver's history is by
    * account, else empty. */
   readonly accounts: () => ReadonlyArray<WatchedAccount>
-  /** Addresses of the tokens in the catalogue of the network, as the catalogue spells them. */
+  /** Addresses of the tokens in the catalogue of the network, in the one spelling of its family. */
   readonly tokens: () => ReadonlyArray<string>
   /**
    * Transfers above a height that the journal holds and that were not taken back, the lowest first, at most 1,000: for

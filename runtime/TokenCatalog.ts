@@ -32,7 +32,7 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
   /** What a token's contract says its decimals are; null: there is none yet. A mismatch is logged as an error, once. */
   readonly recordDecimals: (id: number, decimals: number | null) => Effect.Effect<void>
   readonly get: (id: number) => Token | undefined
-  /** By contract address as the chain spells it; null finds the native coin. */
+  /** By the address of a contract, mint, coin type or jetton master in any spelling; null finds the native coin. */
   readonly find: (network: Network, environment: Environment, address: string | null) => Token | undefined
   /** Sorted by network, symbol, id. Inactive ones included. */
   readonly list: (environment: Environment) => ReadonlyArray<Token>

@@ -1,16 +1,12 @@
 /** Networks by name, and how deep a payment must be before it counts. The facts of each are in `networks/`. */
 import { Schema } from "effect"
 import { descriptors, evmDescriptors } from "./networks/all.ts"
-import type { Family } from "./networks/Family.ts"
-import type {
-  Environment,
-  EvmNetworkDescriptor,
-  NetworkDescriptor,
-  RequiredDepth
-} from "./networks/NetworkDescriptor.ts"
+import type { Environment } from "./networks/Environment.ts"
+import type { EvmNetworkDescriptor, NetworkDescriptor, RequiredDepth } from "./networks/NetworkDescriptor.ts"
 
-export { families, Family, familyFacts } from "./networks/Family.ts"
-export { Environment, type RequiredDepth } from "./networks/NetworkDescriptor.ts"
+export { Environment } from "./networks/Environment.ts"
+export type { RequiredDepth } from "./networks/NetworkDescriptor.ts"
+export type { NetworkFamily } from "./networks/NetworkFamily.ts"
 
 type NamesOf<Descriptors extends ReadonlyArray<NetworkDescriptor>> = {
   readonly [Place in keyof Descriptors]: Descriptors[Place]["name"]
@@ -21,11 +17,24 @@ export const networks = descriptors.map(({ name }) => name) as unknown as NamesO
 export const Network = Schema.Literals(networks)
 export type Network = typeof Network.Type
 
+/**
+ * The families of the networks, in the order in which tables and documents name them: that in which payors meet them
+ * (`paymentListRank`).
+ */
+export const networkFamilies = [
+  ...new Set(descriptors.toSorted((a, b) => a.paymentListRank - b.paymentListRank).map(({ family }) => family))
+]
+const familyNames = networkFamilies.map(({ name }) => name)
+
+/** Names of families: one receive target per invoice serves every network of a family. */
+export const Family = Schema.Literals(familyNames)
+export type Family = typeof Family.Type
+
 /** Maps: hot paths ask by a name that varies, for which an object is slower. */
 const descriptorsByName = new Map<Network, NetworkDescriptor<Network>>(
   descriptors.map((descriptor) => [descriptor.name, descriptor])
 )
-const familiesByName = new Map<Network, Family>(descriptors.map(({ family, name }) => [name, family]))
+const familiesByName = new Map<Network, Family>(descriptors.map(({ family, name }) => [name, family.name]))
 
 /** What there is to know of a network. Hot paths may ask: every network has one. */
 export const descriptorOf = (network: Network): NetworkDescriptor<Network> => descriptorsByName.get(network)!

@@ -1,9 +1,13 @@
 /** Tokens a payor may pay in (modules/docs/reference/tokens.md#token-records). */
 import { Schema } from "effect"
 import { EpochSeconds, TokenId } from "./Ids.ts"
-import { Environment, familyOf, Network } from "./Network.ts"
+import { descriptorOf, Environment, Network, networkFamilies } from "./Network.ts"
 
-export const TokenType = Schema.Literals(["native", "erc20", "spl", "sui", "ton"])
+/** `native` is the coin of a network; each family names the type of its other tokens. */
+export const TokenType = Schema.Literals([
+  "native",
+  ...networkFamilies.flatMap(({ tokenType }) => tokenType === null ? [] : [tokenType]).toSorted()
+])
 export type TokenType = typeof TokenType.Type
 
 /** One token of the catalogue, as the service knows it. */
@@ -30,14 +34,28 @@ export type Token = typeof Token.Type
 /** What the address of a native coin is shown, found and kept as where it must be a text. */
 export const nativeAddress = "native"
 
-/** What makes a token the same token: its address (`native` for the coin; lower-cased on EVM) on one network. */
+/** Characters of a token's address, at most: a Sui coin type of 326 is the longest. */
+const maximumTokenAddressLength = 400
+
+/**
+ * The address of a token in the one spelling of its family, in which drivers tell of it; null when it is none.
+ *
+ * @example
+ * tokenAddress("sui", "0x2::sui::SUI")
+ * // => "0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI"
+ */
+export const tokenAddress = (network: Network, text: string): string | null =>
+  text.length > maximumTokenAddressLength ? null : descriptorOf(network).family.tokenAddress(text)
+
+/** What makes a token the same token: its address, in whatever spelling, on one network; `native` for the coin. */
 export const tokenKey = (token: {
   readonly network: Network
   readonly environment: Environment
   readonly address: string | null
 }): string => {
-  const address = token.address ?? nativeAddress
-  return `${token.network}:${token.environment}:${familyOf(token.network) === "evm" ? address.toLowerCase() : address}`
+  const { address, environment, network } = token
+  const { tokenKey } = descriptorOf(network).family
+  return `${network}:${environment}:${address === null ? nativeAddress : tokenKey(address)}`
 }
 
 export const AcceptancePolicy = Schema.Literals(["accept_all", "selective", "accept_none"])

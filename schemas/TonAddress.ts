@@ -40,6 +40,10 @@ export const tonAddressText = ({ hash, workchain }: TonAccount, { bounceable, te
   return base64url.encode(Uint8Array.of(...payload, crc >> 8, crc & 0xff))
 }
 
+/** The raw form, which has no flags: `0:` and 64 digits. */
+export const tonRawAddressText = ({ hash, workchain }: TonAccount): string =>
+  `${workchain}:${Buffer.from(hash).toString("hex")}`
+
 export interface TonAddress extends TonAccount {
   /** Null for a raw address, which has none. */
   readonly flags: TonFlags | null

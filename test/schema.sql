@@ -946,7 +946,6 @@ CREATE TABLE receiving_wallets (
   created_at bigint,
   CONSTRAINT receiving_wallets_check CHECK ((num_nulls(id, kind, value, start_index, created_at) = ANY (ARRAY[0, 5]))),
   CONSTRAINT receiving_wallets_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
-  CONSTRAINT receiving_wallets_family_check CHECK ((family = ANY (ARRAY['evm'::text, 'solana'::text, 'ton'::text, 'sui'::text, 'cardano'::text]))),
   CONSTRAINT receiving_wallets_kind_check CHECK ((kind = ANY (ARRAY['xpub'::text, 'address'::text, 'pool'::text]))),
   CONSTRAINT receiving_wallets_pkey PRIMARY KEY (merchant_id, environment, family)
 );

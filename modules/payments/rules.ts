@@ -11,15 +11,7 @@ import {
   type UsdMillis,
   usdWire
 } from "../../schemas/Money.ts"
-import {
-  descriptorOf,
-  type Environment,
-  type Family,
-  familyFacts,
-  familyOf,
-  type Network,
-  networks
-} from "../../schemas/Network.ts"
+import { descriptorOf, type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
 import { nextPollSeconds, type PaymentExceptionType, playMoneySender } from "../../schemas/Payment.ts"
 import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
@@ -175,7 +167,7 @@ const memoPattern = /^[\x20-\x7e]{1,120}$/
 
 /** Whether `memo` can go with a transfer on `network`. */
 export const isMemo = (network: Network, memo: string): boolean =>
-  familyFacts[familyOf(network)].hasMemo && memoPattern.test(memo)
+  descriptorOf(network).family.hasMemo && memoPattern.test(memo)
 
 /** Amounts as every payor body carries them. */
 export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, remaining: UsdMillis) => ({

@@ -6,7 +6,7 @@
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, parseUnits, readRate, tokenAmountUp, usdMillis } from "../../schemas/Money.ts"
-import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { descriptorOf, type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { playMoneySender } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Shipment } from "../../schemas/Order.ts"
@@ -104,11 +104,9 @@ const simulatedHeight = (displayedHeight: bigint): bigint => -displayedHeight
 
 const isSimulated = ({ height }: Pick<JournalEntry, "height">): boolean => height < 0n
 
-/** 64 hex digits, as the transactions and blocks of the EVM networks and TON have; `random` holds at least 32 bytes. */
-const hashOf = (network: Network, random: string): string => {
-  const digits = random.replaceAll("-", "").slice(0, 64)
-  return familyOf(network) === "evm" ? `0x${digits}` : digits
-}
+/** 64 hex digits, whatever the network's hashes look like: they sort by time. `random` holds at least 32 bytes. */
+const hashOf = (network: Network, random: string): string =>
+  `${descriptorOf(network).family.hashPrefix}${random.replaceAll("-", "").slice(0, 64)}`
 
 /** A simulated transfer, before anybody has seen it. */
 export interface SimulatedTransfer {

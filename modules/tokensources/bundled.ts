@@ -6,16 +6,8 @@ import { Effect, Layer, Schema } from "effect"
 import bundledTokens from "./bundled.json" with { type: "json" }
 import * as Plugin from "../../runtime/Plugin.ts"
 import { TokenCatalog, type TokenListing } from "../../runtime/TokenCatalog.ts"
-import {
-  descriptorOf,
-  Environment,
-  families,
-  type Family,
-  familyOf,
-  Network,
-  networks as everyNetwork
-} from "../../schemas/Network.ts"
-import { tokenKey, TokenType } from "../../schemas/Token.ts"
+import { descriptorOf, Environment, Network, networks as everyNetwork } from "../../schemas/Network.ts"
+import { tokenAddress, tokenKey, TokenType } from "../../schemas/Token.ts"
 
 const environmentOrder: ReadonlyArray<Environment> = ["mainnet", "devnet"]
 
@@ -44,24 +36,6 @@ const BundledToken = Schema.Struct({
   notes: Schema.optionalKey(Schema.String)
 })
 
-/** How a token's address looks, by type. Sources: EIP-55, Solana (base58, 32 bytes), Sui coin types, TEP-2. */
-const addressPatterns: Readonly<Record<TokenType, RegExp | null>> = {
-  native: null,
-  erc20: /^0x[0-9a-fA-F]{40}$/,
-  spl: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/,
-  sui: /^0x[0-9a-f]{1,64}::\w{1,128}::\w{1,128}$/,
-  ton: /^([\w-]{48}|-?\d:[0-9a-f]{64})$/
-}
-
-/** Families whose networks a token type lives on. */
-const typeFamilies: Readonly<Record<TokenType, ReadonlyArray<Family>>> = {
-  native: families,
-  erc20: ["evm"],
-  spl: ["solana"],
-  sui: ["sui"],
-  ton: ["ton"]
-}
-
 const ExtraToken = Schema.Struct({
   ...commonFields,
   requires_memo: Schema.optionalKey(Schema.Boolean),
@@ -71,10 +45,9 @@ const ExtraToken = Schema.Struct({
   asset: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
   active: Schema.optionalKey(Schema.Boolean)
 }).check(Schema.makeFilter(({ address, network, token_type }) => {
-  if (!typeFamilies[token_type].includes(familyOf(network))) return `A ${token_type} token cannot be on ${network}`
-  const pattern = addressPatterns[token_type]
-  if (pattern === null) return address === null || "The native coin has no address: write null"
-  return (address !== null && pattern.test(address)) || `This is no address of a ${token_type} token`
+  if (token_type === "native") return address === null || "The native coin has no address: write null"
+  if (descriptorOf(network).family.tokenType !== token_type) return `A ${token_type} token cannot be on ${network}`
+  return (address !== null && tokenAddress(network, address) !== null) || `This is no address of a ${token_type} token`
 }))
 
 const Options = Schema.Struct({

@@ -2,17 +2,16 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { readEvmAddress } from "../../schemas/EvmAddress.ts"
-import { familyOf, type Network } from "../../schemas/Network.ts"
+import { descriptorOf, type Network } from "../../schemas/Network.ts"
+import { tokenAddress } from "../../schemas/Token.ts"
 import { Chains, type RepairProgress } from "../Chains.ts"
 import { ChainsRpc } from "./ChainsRpc.ts"
 
 const heightText = (height: bigint | null) => height === null ? null : height.toString()
 
 /** In one spelling where the family has several: hex says the same in either case. */
-const normalizeCase = (network: Network, text: string) => familyOf(network) === "evm" ? text.toLowerCase() : text
-const tokenAddress = (network: Network, text: string) =>
-  familyOf(network) === "evm" ? readEvmAddress(text.toLowerCase()) ?? text : text
+const normalizeCase = (network: Network, text: string) =>
+  descriptorOf(network).family.isCaseSensitive ? text : text.toLowerCase()
 
 const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
   kind,
@@ -43,7 +42,9 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
             index: report.index,
             kind: "direct",
             matchKey: normalizeCase(report.network, report.match_key),
-            tokenAddress: report.token_address === null ? null : tokenAddress(report.network, report.token_address),
+            tokenAddress: report.token_address === null
+              ? null
+              : tokenAddress(report.network, report.token_address) ?? report.token_address,
             amount: baseUnits(BigInt(report.amount)),
             from: report.from,
             point: { height: BigInt(report.height), hash: report.block_hash },

@@ -1,6 +1,7 @@
 /** What the parts of one follower share: its chain, its state, the queues between them, and the way to write. */
 import { Clock, type Deferred, Effect, Metric, MutableRef, Queue, Ref, type Result } from "effect"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { type Token, tokenAddress } from "../../schemas/Token.ts"
 import type { BlockReading, ChainDriver, ChainEvent, DriverError, JournalEntry, WatchSet } from "../Chains.ts"
 import { type Commit, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
@@ -114,6 +115,21 @@ const alertKinds = [
 /** Transfers a driver is told of at once. */
 const transfersAtOnce = 1_000
 
+/** The tokens of a network in the spelling of its drivers; the same array while the catalogue did not change. */
+const tokensOf = (network: Network, environment: Environment, catalog: TokenCatalog["Service"]) => {
+  const addressesOfLists = new WeakMap<ReadonlyArray<Token>, ReadonlyArray<string>>()
+  return () => {
+    const tokens = catalog.list(environment)
+    const known = addressesOfLists.get(tokens)
+    if (known !== undefined) return known
+    const addresses = tokens.flatMap(({ address, network: each }) =>
+      each === network && address !== null ? [tokenAddress(network, address) ?? address] : []
+    )
+    addressesOfLists.set(tokens, addresses)
+    return addresses
+  }
+}
+
 /** What a driver watches: keys of the whole family, accounts only where it asks the chain for them. */
 const watchSetOf = Effect.fnUntraced(function*(
   { environment, history, network }: ChainDriver,
@@ -127,10 +143,7 @@ const watchSetOf = Effect.fnUntraced(function*(
   const watch: WatchSet = {
     ...keys,
     accounts: () => accounts?.list(Math.floor(clock.currentTimeMillisUnsafe() / 1000)) ?? [],
-    tokens: () =>
-      catalog.list(environment).flatMap(({ address, network: each }) =>
-        each === network && address !== null ? [address] : []
-      ),
+    tokens: tokensOf(network, environment, catalog),
     transfersAbove: (height) => repo.entriesAbove(network, environment, height, transfersAtOnce)
   }
   return watch

@@ -20,6 +20,7 @@ export const maximumListings = 20_000
 
 const Row = Schema.Struct({
   id: TokenId,
+  key: Schema.String,
   network: Network,
   environment: Environment,
   symbol: Schema.String,
@@ -34,15 +35,31 @@ const Row = Schema.Struct({
   photo_uri: Schema.String
 })
 
-const tokenOf = ({ requires_memo, photo_uri, ...same }: typeof Row.Type): Token => ({
-  ...same,
-  requiresMemo: requires_memo,
-  photoUri: photo_uri
+const tokenOf = (row: typeof Row.Type): Token => ({
+  id: row.id,
+  network: row.network,
+  environment: row.environment,
+  symbol: row.symbol,
+  name: row.name,
+  address: row.address,
+  decimals: row.decimals,
+  type: row.type,
+  requiresMemo: row.requires_memo,
+  asset: row.asset,
+  stable: row.stable,
+  active: row.active,
+  photoUri: row.photo_uri
 })
 
-const rowOf = (source: string, { requiresMemo, photoUri, ...same }: TokenListing) => ({
+/** A listing with its key, which is read from the address once. */
+interface KeyedListing {
+  readonly key: string
+  readonly listing: TokenListing
+}
+
+const rowOf = (source: string, { key, listing: { requiresMemo, photoUri, ...same } }: KeyedListing) => ({
   ...same,
-  key: tokenKey(same),
+  key,
   source,
   requires_memo: requiresMemo,
   photo_uri: photoUri
@@ -51,10 +68,11 @@ const rowOf = (source: string, { requiresMemo, photoUri, ...same }: TokenListing
 /** The catalogue at one moment. */
 interface Snapshot {
   readonly byId: ReadonlyMap<number, Token>
-  readonly byKey: ReadonlyMap<string, Token>
   readonly lists: Readonly<Record<Environment, ReadonlyArray<Token>>>
   /** As the sources list them, before any contract was asked. */
   readonly listedTokens: ReadonlyArray<Token>
+  /** Ids of tokens by key. */
+  readonly idsByKey: ReadonlyMap<string, number>
   /** Changes with every insert and update of the table. */
   readonly mark: string
 }
@@ -82,12 +100,15 @@ class VerifiedDecimals {
   }
 }
 
-const snapshotOf = (listedTokens: ReadonlyArray<Token>, mark: string, verifiedDecimals: VerifiedDecimals): Snapshot => {
+const snapshotOf = (
+  { idsByKey, listedTokens, mark }: Pick<Snapshot, "idsByKey" | "listedTokens" | "mark">,
+  verifiedDecimals: VerifiedDecimals
+): Snapshot => {
   const tokens = listedTokens.map((token) => verifiedDecimals.applyTo(token))
   const sortedTokens = tokens.toSorted(byNetworkSymbolId)
   return {
     byId: new Map(tokens.map((token) => [token.id, token])),
-    byKey: new Map(tokens.map((token) => [tokenKey(token), token])),
+    idsByKey,
     lists: {
       devnet: sortedTokens.filter(({ environment }) => environment === "devnet"),
       mainnet: sortedTokens.filter(({ environment }) => environment === "mainnet")
@@ -101,8 +122,8 @@ const snapshotOf = (listedTokens: ReadonlyArray<Token>, mark: string, verifiedDe
  * Lists each token once, in the source's order; of two listings of one token the last one holds.
  * The order decides the ids of tokens seen for the first time.
  */
-const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
-  ...new Map(listings.map((listing) => [tokenKey(listing), rowOf(source, listing)])).values()
+const distinct = (source: string, listings: ReadonlyArray<KeyedListing>) => [
+  ...new Map(listings.map((listing) => [listing.key, rowOf(source, listing)])).values()
 ]
 
 // oxlint-disable-next-line max-lines-per-function -- sources and indexes are replaced together
@@ -110,14 +131,14 @@ const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const writeLock = yield* Semaphore.make(1)
   /** What each source lists, in order of precedence; undefined: declared, and not heard of yet. */
-  const sources = new Map<string, ReadonlyArray<TokenListing> | undefined>()
+  const sources = new Map<string, ReadonlyArray<KeyedListing> | undefined>()
   const verifiedDecimals = new VerifiedDecimals()
-  let latest = snapshotOf([], "", verifiedDecimals)
+  let latest = snapshotOf({ idsByKey: new Map(), listedTokens: [], mark: "" }, verifiedDecimals)
   let isOutdated = false
   /** Decimals are recorded by the thousand after a start: they are applied together, at the next read. */
   const current = (): Snapshot => {
     if (isOutdated) {
-      latest = snapshotOf(latest.listedTokens, latest.mark, verifiedDecimals)
+      latest = snapshotOf(latest, verifiedDecimals)
       isOutdated = false
     }
     return latest
@@ -129,18 +150,33 @@ const make = Effect.gen(function*() {
     Effect.map(([row]) => row?.mark ?? "")
   )
 
+  const readRows = sql`
+    SELECT id, key, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
+      photo_uri
+    FROM tokens`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Row))))
+
+  /**
+   * Keys that an earlier version wrote for an address which has several spellings become today's, so that the token
+   * keeps its id. Of two rows that were one token all along the first keeps it; the other is found no more.
+   */
+  const renewKeys = Effect.gen(function*() {
+    const outdatedRows = (yield* readRows).filter((row) => row.key !== tokenKey(row))
+    if (outdatedRows.length === 0) return
+    yield* sql.withTransaction(Effect.gen(function*() {
+      yield* sql`LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE`
+      for (const row of outdatedRows.toSorted((a, b) => a.id - b.id)) {
+        yield* sql`UPDATE tokens SET key = ${tokenKey(row)}
+          WHERE id = ${row.id} AND NOT EXISTS (SELECT FROM tokens WHERE key = ${tokenKey(row)})`
+      }
+    }))
+  })
+
   const reload = Effect.gen(function*() {
     // The mark first: a change between the two reads is then seen at the next look, not lost.
     const mark = yield* readMark
-    const rows = yield* sql`
-      SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
-        photo_uri
-      FROM tokens`
-    latest = snapshotOf(
-      (yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf),
-      mark,
-      verifiedDecimals
-    )
+    const rows = yield* readRows
+    const idsByKey = new Map(rows.map(({ id, key }) => [key, id]))
+    latest = snapshotOf({ idsByKey, listedTokens: rows.map(tokenOf), mark }, verifiedDecimals)
     isOutdated = false
   })
 
@@ -178,7 +214,7 @@ const make = Effect.gen(function*() {
   )
 
   /** Writes one source; leaves alone what `pendingSources`, which come before it, had listed before this start. */
-  const write = (source: string, listings: ReadonlyArray<TokenListing>, pendingSources: ReadonlyArray<string>) =>
+  const write = (source: string, listings: ReadonlyArray<KeyedListing>, pendingSources: ReadonlyArray<string>) =>
     sql.withTransaction(Effect.gen(function*() {
       const rows = JSON.stringify(distinct(source, listings))
       // One writer at a time, so that no id is taken in vain and the listing order is the id order; readers go on.
@@ -229,11 +265,11 @@ const make = Effect.gen(function*() {
       if (isReached) {
         yield* write(
           source,
-          listings.filter((listing) => !takenKeys.has(tokenKey(listing))),
+          listings.filter(({ key }) => !takenKeys.has(key)),
           pendingSources
         )
       }
-      for (const listing of listings) takenKeys.add(tokenKey(listing))
+      for (const { key } of listings) takenKeys.add(key)
     }
   })
 
@@ -242,7 +278,7 @@ const make = Effect.gen(function*() {
       return yield* Effect.die(new Error(`Token source ${source} lists more than ${maximumListings} tokens`))
     }
     const change = Effect.suspend(() => {
-      sources.set(source, listings)
+      sources.set(source, listings.map((listing) => ({ key: tokenKey(listing), listing })))
       return Effect.andThen(writeFrom(source), reload)
     })
     yield* writeLock.withPermit(change).pipe(Effect.orDie)
@@ -256,7 +292,7 @@ const make = Effect.gen(function*() {
     Effect.forever
   )
 
-  yield* Effect.orDie(reload)
+  yield* Effect.orDie(Effect.andThen(renewKeys, reload))
   yield* Effect.forkScoped(follow)
 
   return TokenCatalog.of({
@@ -266,7 +302,11 @@ const make = Effect.gen(function*() {
     unverifiedTokens,
     recordDecimals,
     get: (id) => current().byId.get(id),
-    find: (network, environment, address) => current().byKey.get(tokenKey({ network, environment, address })),
+    find: (network, environment, address) => {
+      const { byId, idsByKey } = current()
+      const id = idsByKey.get(tokenKey({ network, environment, address }))
+      return id === undefined ? undefined : byId.get(id)
+    },
     list: (environment) => current().lists[environment]
   })
 })

@@ -4,13 +4,13 @@
  */
 import { Effect, Semaphore } from "effect"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import { networks } from "../../schemas/Network.ts"
+import { descriptorOf, networkFamilies, networks } from "../../schemas/Network.ts"
 import { nativeAddress, type Token, TokenType } from "../../schemas/Token.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 
 /** What to look for; null: not asked for. */
 export interface TokenQuery {
-  /** Literal characters in symbol, name or address, in either case; no NUL. */
+  /** Literal characters in symbol, name or address, in either case, or an address in any spelling; no NUL. */
   readonly text: string | null
   readonly network: Network | null
   readonly type: TokenType | null
@@ -38,9 +38,12 @@ const tokensPerSlice = 50
 /** Between the fields of a token; no text holds it, so no match spans two fields. */
 const separator = "\u0000"
 
-const typeBit = 4
-const activeBit = 1 << 7
-const stableBit = 1 << 8
+/** Eight bits each for the network and the type: 256 of them have room. */
+const networkMask = 0xff
+const typeBit = 8
+const typeMask = 0xff << typeBit
+const activeBit = 1 << 16
+const stableBit = 1 << 17
 
 /** What filters ask of a token, as bits: network, type, active, stable. */
 const factsOf = (token: Token): number =>
@@ -53,8 +56,8 @@ const flag = (required: boolean | null, bit: number) =>
 /** A token fits where `(facts & mask) === value`. */
 const filterOf = ({ active, network, stable, type }: TokenQuery) => {
   const bits = [
-    network === null ? flag(null, 0) : { mask: 0xf, value: networks.indexOf(network) },
-    type === null ? flag(null, 0) : { mask: 0x7 << typeBit, value: TokenType.literals.indexOf(type) << typeBit },
+    network === null ? flag(null, 0) : { mask: networkMask, value: networks.indexOf(network) },
+    type === null ? flag(null, 0) : { mask: typeMask, value: TokenType.literals.indexOf(type) << typeBit },
     flag(active, activeBit),
     flag(stable, stableBit)
   ]
@@ -66,13 +69,24 @@ export interface TokenIndex {
   readonly tokens: ReadonlyArray<Token>
   /** Searched text of each token, lower-cased. */
   readonly texts: ReadonlyArray<string>
-  readonly facts: Uint16Array
+  readonly facts: Uint32Array
   /** Places of tokens that hold a run of one to three characters, ascending. */
   readonly postings: ReadonlyMap<string, ReadonlyArray<number>>
 }
 
-const fieldsOf = ({ address, name, symbol }: Token): ReadonlyArray<string> =>
-  [symbol, name, address ?? nativeAddress].map((field) => field.toLowerCase())
+/** An address that has several spellings is found by the one it is listed with, and by the one all of them share. */
+const fieldsOf = ({ address, name, network, symbol }: Token): ReadonlyArray<string> => {
+  const key = address === null ? nativeAddress : descriptorOf(network).family.tokenKey(address)
+  return [...new Set([symbol, name, address ?? nativeAddress, key].map((field) => field.toLowerCase()))]
+}
+
+/** A whole address in the spelling that all spellings of it share; any other text as it is. */
+const searchText = (text: string): string => {
+  for (const { tokenAddress, tokenKey } of networkFamilies) {
+    if (tokenAddress(text) !== null) return tokenKey(text).toLowerCase()
+  }
+  return text.toLowerCase()
+}
 
 const addNgrams = (postings: Map<string, Array<number>>, field: string, place: number): void => {
   for (let from = 0; from < field.length; from++) {
@@ -96,7 +110,7 @@ export const buildIndex = Effect.fnUntraced(function*(tokens: ReadonlyArray<Toke
     texts.push(fields.join(separator))
     if (place % tokensPerSlice === tokensPerSlice - 1) yield* Effect.yieldNow
   }
-  return { tokens, texts, facts: Uint16Array.from(tokens, factsOf), postings }
+  return { tokens, texts, facts: Uint32Array.from(tokens, factsOf), postings }
 })
 
 /** The shortest posting among the runs of `text`; undefined: no token holds one of them. */
@@ -112,7 +126,7 @@ const rarestPosting = ({ postings }: TokenIndex, text: string): ReadonlyArray<nu
 
 /** The tokens of `query`. Costs what the rarest run of its text costs, and nothing per token that lacks it. */
 export const search = (index: TokenIndex, query: TokenQuery): TokenPage => {
-  const text = query.text === null ? "" : query.text.toLowerCase()
+  const text = query.text === null ? "" : searchText(query.text)
   const places = text === "" ? null : rarestPosting(index, text) ?? []
   const mustCompareText = text.length > maximumNgram
   const { mask, value } = filterOf(query)

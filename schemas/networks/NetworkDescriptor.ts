@@ -1,13 +1,7 @@
 /** What one network is: the facts from which every table by network is taken. A network's own are in its own file. */
-import { Schema } from "effect"
-import type { Family } from "./Family.ts"
-
-/**
- * `devnet` is play money on test networks; `mainnet` is real
- * (modules/docs/reference/environments.md#devnet-and-mainnet).
- */
-export const Environment = Schema.Literals(["devnet", "mainnet"])
-export type Environment = typeof Environment.Type
+import type { Environment } from "./Environment.ts"
+import type { evmFamily } from "./families/evm.ts"
+import type { NetworkFamily } from "./NetworkFamily.ts"
 
 /**
  * How deep a transfer must be: `blocks` counts the block it is in as 1; `finalized` waits for the network's own
@@ -33,10 +27,10 @@ export interface NativeCoin {
   readonly requiresMemo: boolean
 }
 
-export interface NetworkDescriptor<Name extends string = string, F extends Family = Family> {
+export interface NetworkDescriptor<Name extends string = string, Family extends NetworkFamily = NetworkFamily> {
   /** What calls, events, the config and the database call it. Never changed once it is released. */
   readonly name: Name
-  readonly family: F
+  readonly family: Family
   /** What payors read: the name that its own people use. */
   readonly label: string
   /**
@@ -74,7 +68,7 @@ export interface NetworkDescriptor<Name extends string = string, F extends Famil
 }
 
 /** A network that the driver `evm` can follow, and `simulated` can play. */
-export interface EvmNetworkDescriptor<Name extends string = string> extends NetworkDescriptor<Name, "evm"> {
+export interface EvmNetworkDescriptor<Name extends string = string> extends NetworkDescriptor<Name, typeof evmFamily> {
   /** EIP-155 chain ids. Source: the network's documentation. */
   readonly chainIds: Readonly<Record<Environment, number>>
 }

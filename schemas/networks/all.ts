@@ -5,14 +5,12 @@ import { base } from "./base.ts"
 import { bsc } from "./bsc.ts"
 import { cardano } from "./cardano.ts"
 import { ethereum } from "./ethereum.ts"
-import type { Family } from "./Family.ts"
+import type { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor, NetworkDescriptor } from "./NetworkDescriptor.ts"
 import { optimism } from "./optimism.ts"
 import { solana } from "./solana.ts"
 import { sui } from "./sui.ts"
 import { ton } from "./ton.ts"
-
-type AnyDescriptor = EvmNetworkDescriptor | NetworkDescriptor<string, Exclude<Family, "evm">>
 
 /** In the order of modules/docs/reference/networks.md#the-networks, which is that of the API. A new one is last. */
 export const descriptors = [
@@ -26,20 +24,21 @@ export const descriptors = [
   optimism,
   cardano,
   sui
-] as const satisfies ReadonlyArray<AnyDescriptor>
+] as const satisfies ReadonlyArray<NetworkDescriptor>
 
-type EvmDescriptor = Extract<(typeof descriptors)[number], EvmNetworkDescriptor>
+type Descriptor = (typeof descriptors)[number]
+type EvmDescriptor = Extract<Descriptor, { readonly family: typeof evmFamily }>
 
 /**
  * The networks of the family `evm`, in the order in which the config schema names them: Ethereum, its rollups, and then
  * the others.
  */
-export const evmDescriptors: ReadonlyArray<EvmDescriptor> = [
+export const evmDescriptors: ReadonlyArray<EvmDescriptor & EvmNetworkDescriptor> = [
   ...new Set<EvmDescriptor>([
     ethereum,
     base,
     optimism,
     arbitrum,
-    ...descriptors.filter((descriptor) => descriptor.family === "evm")
+    ...descriptors.filter((descriptor): descriptor is EvmDescriptor => descriptor.family.name === "evm")
   ])
 ]

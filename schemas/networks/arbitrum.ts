@@ -3,11 +3,12 @@
  * sequencer); they are final with the block of Ethereum that holds their batch, about 20 minutes.
  */
 import { ether } from "./ethereum.ts"
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const arbitrum: EvmNetworkDescriptor<"arbitrum"> = {
   name: "arbitrum",
-  family: "evm",
+  family: evmFamily,
   label: "Arbitrum",
   paymentListRank: 30,
   coin: ether("Arbitrum Sepolia"),

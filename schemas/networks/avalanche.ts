@@ -2,11 +2,12 @@
  * Avalanche's C-Chain. Blocks come about every 2 s, and only where there are transactions (ACP-176, ACP-226). A block
  * that is accepted is final.
  */
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const avalanche: EvmNetworkDescriptor<"avalanche"> = {
   name: "avalanche",
-  family: "evm",
+  family: evmFamily,
   label: "Avalanche",
   paymentListRank: 60,
   coin: {

@@ -3,11 +3,12 @@
  * that holds their batch: 20 to 30 minutes.
  */
 import { ether } from "./ethereum.ts"
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const base: EvmNetworkDescriptor<"base"> = {
   name: "base",
-  family: "evm",
+  family: evmFamily,
   label: "Base",
   paymentListRank: 10,
   coin: ether("Base Sepolia"),

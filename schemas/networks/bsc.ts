@@ -2,11 +2,12 @@
  * BNB Smart Chain. Blocks come every 0.75 s (BEP-524). The finality mark of BEP-126 is two blocks behind the head;
  * where validators do not vote there is none, and 15 blocks stand in for it.
  */
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const bsc: EvmNetworkDescriptor<"bsc"> = {
   name: "bsc",
-  family: "evm",
+  family: evmFamily,
   label: "BNB Chain",
   paymentListRank: 50,
   coin: {

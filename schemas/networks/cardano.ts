@@ -1,9 +1,10 @@
 /** Cardano. Blocks come about every 20 s. No rollback is longer than 2,160 blocks, the protocol's parameter k. */
+import { cardanoFamily } from "./families/cardano.ts"
 import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
 
-export const cardano: NetworkDescriptor<"cardano", "cardano"> = {
+export const cardano: NetworkDescriptor<"cardano", typeof cardanoFamily> = {
   name: "cardano",
-  family: "cardano",
+  family: cardanoFamily,
   label: "Cardano",
   paymentListRank: 90,
   // One ADA is 1e6 lovelace (ledger specification).

@@ -2,6 +2,7 @@
  * Ethereum. A slot has 12 s, and a block is final after two epochs of 32 slots (consensus specification,
  * `SECONDS_PER_SLOT` and `SLOTS_PER_EPOCH`).
  */
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor, NativeCoin } from "./NetworkDescriptor.ts"
 
 /** The coin of Ethereum and of the networks that settle on it; `testNetwork` has its play money. */
@@ -15,7 +16,7 @@ export const ether = (testNetwork: string): NativeCoin => ({
 
 export const ethereum: EvmNetworkDescriptor<"ethereum"> = {
   name: "ethereum",
-  family: "evm",
+  family: evmFamily,
   label: "Ethereum",
   paymentListRank: 100,
   coin: ether("Sepolia"),

@@ -3,11 +3,12 @@
  * Ethereum that holds their batch: 20 to 30 minutes.
  */
 import { ether } from "./ethereum.ts"
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const optimism: EvmNetworkDescriptor<"optimism"> = {
   name: "optimism",
-  family: "evm",
+  family: evmFamily,
   label: "Optimism",
   paymentListRank: 40,
   coin: ether("OP Sepolia"),

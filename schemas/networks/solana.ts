@@ -1,9 +1,10 @@
 /** Solana. A slot that is `confirmed` is very seldom dropped; it is `finalized` about 32 slots later. */
+import { solanaFamily } from "./families/solana.ts"
 import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
 
-export const solana: NetworkDescriptor<"solana", "solana"> = {
+export const solana: NetworkDescriptor<"solana", typeof solanaFamily> = {
   name: "solana",
-  family: "solana",
+  family: solanaFamily,
   label: "Solana",
   paymentListRank: 20,
   // Source of the decimals: lamports, 1e-9 SOL, in `@solana/kit`.

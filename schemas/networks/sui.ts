@@ -1,9 +1,10 @@
 /** Sui. What is in a checkpoint is final. */
+import { suiFamily } from "./families/sui.ts"
 import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
 
-export const sui: NetworkDescriptor<"sui", "sui"> = {
+export const sui: NetworkDescriptor<"sui", typeof suiFamily> = {
   name: "sui",
-  family: "sui",
+  family: suiFamily,
   label: "Sui",
   paymentListRank: 80,
   // Coin type 0x2::sui::SUI (docs.sui.io).

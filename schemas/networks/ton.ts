@@ -1,9 +1,10 @@
 /** TON. What a block of the masterchain refers to is final. */
+import { tonFamily } from "./families/ton.ts"
 import type { NetworkDescriptor } from "./NetworkDescriptor.ts"
 
-export const ton: NetworkDescriptor<"ton", "ton"> = {
+export const ton: NetworkDescriptor<"ton", typeof tonFamily> = {
   name: "ton",
-  family: "ton",
+  family: tonFamily,
   label: "TON",
   paymentListRank: 70,
   // Toncoin was renamed Gram in June 2026; unit, address and decimals stayed (docs.ton.org).

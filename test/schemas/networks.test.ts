@@ -6,8 +6,10 @@ import {
   Environment,
   evmChainIds,
   evmNetworks,
+  Family,
   familyOf,
   Network,
+  networkFamilies,
   networks
 } from "../../schemas/Network.ts"
 
@@ -32,6 +34,13 @@ describe("the descriptors of the networks", () => {
     for (const environment of Environment.literals) {
       assert.sameMembers(Object.keys(evmChainIds[environment]), [...evmNetworks])
     }
+  })
+
+  it("name families of which no two have one name, and from which the API has its list", () => {
+    assert.deepStrictEqual(repeated(networkFamilies.map(({ name }) => name)), [])
+    assert.deepStrictEqual(Family.literals, networkFamilies.map(({ name }) => name))
+    assert.deepStrictEqual(repeated(networkFamilies.map(({ paymentUriScheme }) => paymentUriScheme)), [])
+    assert.sameMembers([...new Set(networks.map(familyOf))], [...Family.literals])
   })
 
   it("ask on mainnet for at least one block, and never for more than for finality", () => {

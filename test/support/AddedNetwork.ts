@@ -14,11 +14,12 @@ export const polygon = {
 }
 
 const descriptor = `/** Polygon PoS. Blocks come every 2 s. */
+import { evmFamily } from "./families/evm.ts"
 import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
 
 export const polygon: EvmNetworkDescriptor<"polygon"> = {
   name: "polygon",
-  family: "evm",
+  family: evmFamily,
   label: "${polygon.label}",
   paymentListRank: 45,
   coin: {

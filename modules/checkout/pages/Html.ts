@@ -2,7 +2,7 @@
  * HTML by tagged templates that escape. What a template was written with is markup; everything put into it is text,
  * unless it is markup that another template made. Nothing else makes markup: its class stays in this file.
  */
-import { families, familyFacts } from "../../../schemas/Network.ts"
+import { networkFamilies } from "../../../schemas/Network.ts"
 import { isLocalPage } from "../../../schemas/Web.ts"
 
 /** Finished markup. Only this file's functions make it. */
@@ -198,7 +198,7 @@ export const mailUrl = (address: string | null, subject: string): Url | null => 
 
 /** Links of the schemes that the drivers make for wallets. */
 const walletLink = new RegExp(
-  `^(?:${families.map((family) => familyFacts[family].paymentUriScheme.replaceAll("+", "\\+")).join("|")}):[^\\s<>"]+$`
+  `^(?:${networkFamilies.map(({ paymentUriScheme }) => paymentUriScheme.replaceAll("+", "\\+")).join("|")}):[^\\s<>"]+$`
 )
 
 /** A link that opens a wallet; null: not of a scheme that a driver makes. */

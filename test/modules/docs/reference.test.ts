@@ -183,7 +183,7 @@ describe("the reference", () => {
         const final = requiredDepth(network, "mainnet", "final", 1n)
         return [
           network,
-          family,
+          family.name,
           label,
           coin.symbol,
           finalized ? `finalized, else ${blocks}` : shown(blocks),

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Schema } from "effect"
 import { listings, plugin, readBundled } from "../../../modules/tokensources/bundled.ts"
 import { TokenCatalog, type TokenListing } from "../../../runtime/TokenCatalog.ts"
-import { familyOf, networks } from "../../../schemas/Network.ts"
-import { tokenKey } from "../../../schemas/Token.ts"
+import { descriptorOf, networks } from "../../../schemas/Network.ts"
+import { tokenAddress, tokenKey } from "../../../schemas/Token.ts"
 
 const all = Effect.map(readBundled, (bundled) => listings(bundled, {}))
 const decode = Schema.decodeUnknownExit(plugin.options!, { onExcessProperty: "error" })
@@ -37,16 +37,16 @@ describe("bundled tokens", () => {
 
   it.effect("has nothing active that could not be priced, or whose type is not of its network", () =>
     Effect.gen(function*() {
-      const types = {
-        evm: ["native", "erc20"],
-        solana: ["native", "spl"],
-        ton: ["native", "ton"],
-        sui: ["native", "sui"],
-        cardano: ["native"]
-      }
       for (const token of yield* all) {
-        assert.include(types[familyOf(token.network)], token.type, token.symbol)
+        assert.include(["native", descriptorOf(token.network).family.tokenType], token.type, token.symbol)
         if (token.active) assert.isNotNull(token.asset, token.symbol)
+      }
+    }))
+
+  it.effect("has no address that could not be one of a token of its network", () =>
+    Effect.gen(function*() {
+      for (const { address, network, symbol } of yield* all) {
+        if (address !== null) assert.isNotNull(tokenAddress(network, address), `${network} ${symbol}`)
       }
     }))
 
@@ -110,6 +110,8 @@ describe("bundled tokens", () => {
     const wrong: ReadonlyArray<Record<string, unknown>> = [
       { address: "0x5FbDB2315678afecb367f032d93F642f64180aa" },
       { address: null },
+      { network: "solana", token_type: "spl", address: "1".repeat(40) },
+      { network: "ton", token_type: "ton", address: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt" },
       { token_type: "spl" },
       { token_type: "native" },
       { network: "solana" },

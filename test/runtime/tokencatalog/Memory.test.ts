@@ -3,11 +3,14 @@
  * Method: real PostgreSQL; instances are layers of their own over one database.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { Address } from "@ton/core"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { listings, readBundled } from "../../../modules/tokensources/bundled.ts"
 import { TokenCatalog, type TokenListing } from "../../../runtime/TokenCatalog.ts"
 import { followMillis, layer } from "../../../runtime/tokencatalog/Memory.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
 import { tokenKey } from "../../../schemas/Token.ts"
 import { etherListing, usdcListing } from "../../fixtures/tokens.ts"
 import { connect, databaseLayer, freshDatabase } from "../../support/Database.ts"
@@ -39,6 +42,59 @@ describe("token catalogue", () => {
       assert.isUndefined(catalog.get(5))
       const { id: _, ...ether } = catalog.get(2)!
       assert.deepStrictEqual(ether, etherListing)
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("finds the bundled tokens of TON and Sui by any spelling of their addresses", () =>
+    Effect.gen(function*() {
+      const catalog = yield* instance
+      yield* catalog.sync("bundled", listings(yield* readBundled, {}))
+      const symbolOf = (network: Network, environment: Environment, address: string) =>
+        catalog.find(network, environment, address)?.symbol
+      const usdt = Address.parse("EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs")
+      for (const text of [usdt.toString(), usdt.toString({ bounceable: false }), usdt.toRawString()]) {
+        assert.strictEqual(symbolOf("ton", "mainnet", text), "USDT", text)
+        assert.isUndefined(symbolOf("ton", "devnet", text), text)
+      }
+      const notcoin = Address.parse("0:2f956143c461769579baef2e32cc2d7bc18283f40d20bb03e432cd603ac33ffc")
+      assert.strictEqual(symbolOf("ton", "mainnet", notcoin.toString({ urlSafe: false })), "NOT")
+      const devnetUsdt = Address.parse("kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy")
+      assert.strictEqual(symbolOf("ton", "devnet", devnetUsdt.toRawString().toUpperCase()), "USDT")
+      const coinType = "0xdba34672e30cb065b1f93e3ab55318768fd6fef66c15942c9f7cb846e2f900e7::usdc::USDC"
+      assert.strictEqual(
+        symbolOf("sui", "mainnet", coinType.replace(/[0-9a-f]{64}/, (text) => text.toUpperCase())),
+        "USDC"
+      )
+      assert.isUndefined(symbolOf("sui", "mainnet", coinType.replace("USDC", "usdc")), "another type")
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("keeps the id of a token whose key an earlier version wrote as the address was listed", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const jetton = listing("", {
+        network: "ton",
+        address: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
+        type: "ton",
+        symbol: "USDT"
+      })
+      const [id] = yield* Effect.scoped(
+        Effect.flatMap(
+          instance,
+          (catalog) =>
+            Effect.map(
+              catalog.sync("one", [listing("1"), jetton]),
+              () => catalog.list("devnet").filter(({ symbol }) => symbol === "USDT").map((each) => each.id)
+            )
+        )
+      )
+      yield* sql`UPDATE tokens SET key = 'ton:devnet:' || address WHERE network = 'ton'`
+      const catalog = yield* instance
+      assert.strictEqual(catalog.find("ton", "devnet", jetton.address)?.id, id)
+      yield* catalog.sync("one", [listing("1"), jetton])
+      assert.deepStrictEqual(catalog.list("devnet").map((each) => [each.symbol, each.active]), [
+        ["T1", true],
+        ["USDT", true]
+      ])
+      assert.strictEqual(catalog.find("ton", "devnet", jetton.address)?.id, id)
     }).pipe(Effect.provide(databaseLayer)))
 
   it.live("keeps ids over restarts, updates, removal and return", () =>

@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { buildIndex, make, search, type TokenQuery } from "../../../runtime/tokencatalog/Search.ts"
+import { listings, readBundled } from "../../../modules/tokensources/bundled.ts"
 import { Network } from "../../../schemas/Network.ts"
 import { nativeAddress, type Token, TokenType } from "../../../schemas/Token.ts"
 import { etherListing, token, usdcListing } from "../../fixtures/tokens.ts"
@@ -45,6 +46,15 @@ const everything: TokenQuery = {
   limit: 200
 }
 
+/** Those that come with the service, of mainnet. */
+const bundledTokens = Effect.map(
+  readBundled,
+  (bundled) =>
+    listings(bundled, {}).filter(({ environment }) => environment === "mainnet").map((each, place) =>
+      token(place + 1, each)
+    )
+)
+
 const holds = (token: Token, text: string) =>
   [token.symbol, token.name, token.address ?? nativeAddress].some((field) =>
     field.toLowerCase().includes(text.toLowerCase())
@@ -60,6 +70,20 @@ const scan = (tokens: ReadonlyArray<Token>, query: TokenQuery) =>
     .filter((token) => query.accepts === null || query.accepts(token.id))
 
 describe("token search", () => {
+  it.effect("finds a token by any spelling of its whole address, and by a part of the one it is listed with", () =>
+    Effect.gen(function*() {
+      const index = yield* buildIndex(yield* bundledTokens)
+      const found = (text: string) => search(index, { ...everything, text }).tokens.map(({ symbol }) => symbol)
+      assert.deepStrictEqual(found("EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"), ["USDT"])
+      assert.deepStrictEqual(found("0:B113A994B5024A16719F69139328EB759596C38A25F59028B146FECDC3621DFE"), ["USDT"])
+      assert.deepStrictEqual(found("EQAvlWFDxGF2lXm67y4yzC17wYKD9A0guwPkMs1gOsM__NOT"), ["NOT"])
+      assert.deepStrictEqual(found("e6muTQjkf"), ["USDT"])
+      assert.deepStrictEqual(found("0xDBA34672E30CB065B1F93E3AB55318768FD6FEF66C15942C9F7CB846E2F900E7::usdc::USDC"), [
+        "USDC"
+      ])
+      assert.deepStrictEqual(found("0XA0B86991C6218B36C1D19D4A2E9EB0CE3606EB48"), ["USDC"])
+    }))
+
   it.effect.prop(
     "finds what a scan finds, for random catalogues, queries and filters",
     [Schema.Array(Facts), Schema.Array(Query)],

@@ -1,0 +1,33 @@
+/** What all networks of one family have in common. A family's own facts are in `families/`, or with its only network. */
+import type { Environment } from "./Environment.ts"
+
+/** Networks whose addresses are the same thing: one receive target per invoice serves a whole family. Pure. */
+export interface NetworkFamily<Name extends string = string, TokenType extends string = string> {
+  /** What calls, events and the database call it. Never changed once it is released. */
+  readonly name: Name
+  /** Scheme of the links that wallets open (modules/docs/reference/payor-sessions.md#payment-links), without `:`. */
+  readonly paymentUriScheme: string
+  /** Whether a transfer carries a text for the receiver, in which exchanges expect an account's number. */
+  readonly hasMemo: boolean
+  /** What the API calls the type of its tokens beside the coin; null: only the coins are taken. */
+  readonly tokenType: TokenType | null
+  /**
+   * An address of a wallet, of at most 128 characters, in the one form it is kept in; null when it is none, is of the
+   * other environment where the form tells, or is one that nobody can own.
+   */
+  readonly readAddress: (text: string, environment: Environment) => string | null
+  /**
+   * A token's address in the one spelling in which drivers tell of it and the journal keeps it; null when it is none.
+   * Every spelling of one address gives the same. No case of letters is taken for a checksum: chains tell bytes.
+   */
+  readonly tokenAddress: (text: string) => string | null
+  /**
+   * A text that all spellings of one token's address share, and no two tokens; of what is no address, any text. It is
+   * in the database: a change of it renumbers tokens. The catalogue asks for thousands at once, so it must be cheap.
+   */
+  readonly tokenKey: (text: string) => string
+  /** Whether hashes and match keys that differ only in the case of letters are two. Not so where they are hex. */
+  readonly isCaseSensitive: boolean
+  /** What stands before the digits of a hash that is written in hex. */
+  readonly hashPrefix: string
+}

@@ -1,0 +1,17 @@
+/** Ethereum and the networks that run its virtual machine. */
+import { readEvmAddress } from "../../EvmAddress.ts"
+import type { NetworkFamily } from "../NetworkFamily.ts"
+
+export const evmFamily: NetworkFamily<"evm", "erc20"> = {
+  name: "evm",
+  // EIP-681. An ERC-20 transfer has no field for a text.
+  paymentUriScheme: "ethereum",
+  hasMemo: false,
+  tokenType: "erc20",
+  readAddress: readEvmAddress,
+  tokenAddress: (text) => readEvmAddress(text.toLowerCase()),
+  // The checksum of EIP-55 costs a hash of each address, and says nothing of which token it is.
+  tokenKey: (text) => text.toLowerCase(),
+  isCaseSensitive: false,
+  hashPrefix: "0x"
+}

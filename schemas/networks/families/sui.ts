@@ -1,0 +1,31 @@
+/** Sui. An address is 32 bytes in hex; a coin type is `<package>::<module>::<name>`. */
+import type { NetworkFamily } from "../NetworkFamily.ts"
+
+/** In full: Sui's tools shorten the addresses of its own packages, and no wallet has one of these. */
+const readSuiAddress = (text: string): string | null =>
+  /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0+$/.test(text) ? text.toLowerCase() : null
+
+/** Names are letters, digits and `_` (the Move reference), at most 128. */
+const coinTypePattern = /^0x([0-9a-fA-F]{1,64})::(\w{1,128})::(\w{1,128})$/
+
+/**
+ * A coin type with its package in full, as nodes write it: `0x2::sui::SUI` and its padded form are one. The names of
+ * the module and the type are what they are in either case. A type with parameters is no token's.
+ */
+const coinTypeAddress = (text: string): string | null => {
+  const [, digits, moduleName, typeName] = coinTypePattern.exec(text) ?? []
+  return digits === undefined ? null : `0x${digits.toLowerCase().padStart(64, "0")}::${moduleName}::${typeName}`
+}
+
+export const suiFamily: NetworkFamily<"sui", "sui"> = {
+  name: "sui",
+  // No settled standard; see `suiPaymentUri`.
+  paymentUriScheme: "sui",
+  hasMemo: false,
+  tokenType: "sui",
+  readAddress: readSuiAddress,
+  tokenAddress: coinTypeAddress,
+  tokenKey: (text) => coinTypeAddress(text) ?? text,
+  isCaseSensitive: true,
+  hashPrefix: ""
+}

@@ -1,0 +1,37 @@
+/** TON. A wallet and a jetton master are accounts, whose address people meet in several spellings (TEP-2). */
+import { readTonAddress, type TonAddress, tonAddressText, tonRawAddressText } from "../../TonAddress.ts"
+import type { Environment } from "../Environment.ts"
+import type { NetworkFamily } from "../NetworkFamily.ts"
+
+/** Null for the account of zeros, which nobody owns. */
+const readAccount = (text: string): TonAddress | null => {
+  const address = readTonAddress(text)
+  return address === null || address.hash.every((byte) => byte === 0) ? null : address
+}
+
+/** A raw address has no flags: it is shown as one that does not bounce, as wallets are paid. */
+const readWalletAddress = (text: string, environment: Environment): string | null => {
+  const address = readAccount(text)
+  if (address === null) return null
+  const flags = address.flags ?? { bounceable: false, testOnly: environment === "devnet" }
+  return flags.testOnly && environment === "mainnet" ? null : tonAddressText(address, flags)
+}
+
+/** Raw, which is the only spelling without flags: `0:` and 64 hex digits in lower case. */
+const jettonMasterAddress = (text: string): string | null => {
+  const account = readAccount(text)
+  return account === null ? null : tonRawAddressText(account)
+}
+
+export const tonFamily: NetworkFamily<"ton", "ton"> = {
+  name: "ton",
+  // TON documentation, "Deep links"; the comment of a transfer.
+  paymentUriScheme: "ton",
+  hasMemo: true,
+  tokenType: "ton",
+  readAddress: readWalletAddress,
+  tokenAddress: jettonMasterAddress,
+  tokenKey: (text) => jettonMasterAddress(text) ?? text,
+  isCaseSensitive: true,
+  hashPrefix: ""
+}
