@@ -5,7 +5,6 @@
  * argument.
  */
 import { Effect } from "effect"
-import type { IndexedWallet } from "../Chains.ts"
 
 /** Oldest backup that can be declared: what is older is read again in parts, by `chains.rescan`. */
 export const maximumBackupAgeSeconds = 90 * 86_400
@@ -56,7 +55,7 @@ export interface WalletState {
   readonly nextIndex: number
   /** Addresses it has; null: it has no end, or it is not known here. */
   readonly size: number | null
-  /** As {@link IndexedWallet.gapLimit}: no lost invoice was given an address further on. */
+  /** As `gapLimit` of `IndexedWallet` (runtime/Chains.ts): no lost invoice was given an address further on. */
   readonly gapLimit: number | null
 }
 

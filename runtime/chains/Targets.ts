@@ -151,8 +151,8 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   }
 
   /**
-   * The first index that a wallet cannot give out now; null: there is none. What a restored backup passed over counts as
-   * used: the addresses of lost invoices must not be given out again.
+   * The first index that a wallet cannot give out now; null: there is none. What a restored backup passed over counts
+   * as used: the addresses of lost invoices must not be given out again.
    */
   const endIndexOf = Effect.fnUntraced(function*({ fingerprint, gapLimit, size, startIndex }: IndexedWallet) {
     if (gapLimit === null) return size

@@ -1,6 +1,6 @@
 /**
- * Goal: a chain that is asked for accounts, where one wallet serves every invoice, loses no payment, credits none twice,
- * and takes back exactly what left it.
+ * Goal: a chain that is asked for accounts, where one wallet serves every invoice, loses no payment, credits none
+ * twice, and takes back exactly what left it.
  * Method: real PostgreSQL, commit log and leases; a ledger in the test that tells everything again with every look.
  */
 import { assert, describe, it } from "@effect/vitest"
