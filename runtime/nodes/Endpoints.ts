@@ -18,8 +18,9 @@
  * ```
  *
  * Beside it: `JsonRpc.ts` (clients of JSON-RPC), `Rest.ts` (JSON over GET and POST; 404 as an answer), `Heads.ts`
- * (which endpoint serves a look, and whether the chain stands still), `EndpointPool.ts` (which endpoint is asked next:
- * pure), `NodeHttp.ts` (one exchange). Other protocols call `connection.send`, which gives status, headers and bytes.
+ * (which endpoint serves a look, and whether the chain stands still), `AccountPoll.ts` (the loop of a driver that asks
+ * for accounts), `EndpointPool.ts` (which endpoint is asked next: pure), `NodeHttp.ts` (one exchange). Other protocols
+ * call `connection.send`, which gives status, headers and bytes.
  *
  * An answer 429 (or 503 with `Retry-After`) is the kind `rate_limited`: the endpoint gets no call until the time it
  * asked for is over, at most 30 s; calls meanwhile fail at once, so that {@link Endpoints.withFailover} asks the next.

@@ -1,0 +1,181 @@
+/**
+ * The loop of drivers that ask a chain for accounts: `ChainDriver.follow` as a stream. A driver gives how a head is
+ * read and how accounts are read at one endpoint; the order of the steps, the pause, heights that rise, what was told
+ * already, the network's condition and the other endpoints are the same for all:
+ *
+ * ```ts
+ * follow: (recent, watch) =>
+ *   pollAccounts({ endpoints, environment, pollMillis, recent, watch, readHead, read: (client, head, from) =>
+ *     Effect.gen(function*() {
+ *       const transfers = yield* transfersSince(client, watch, (from ?? head).height - overlap)
+ *       return { upTo: { ...head }, transfers, gone: [], finalized: yield* finalSlot(client), isBehind: false }
+ *     }) })
+ * ```
+ *
+ *   head --> `watch.refresh` --> read --> Gone, Forward where the height rose, Condition where it changed, Finality
+ *   nothing rose, or only a part was read --> Finality alone; what was found is kept for the next Forward
+ *   a transfer above the point that is told --> kept until a point reaches it
+ *   a transfer that was told in the same place --> not told again, so that reading may overlap for hours
+ */
+import { Effect, MutableRef, Schedule, Stream } from "effect"
+import type { Environment } from "../../schemas/Network.ts"
+import type {
+  BlockPoint,
+  ChainEvent,
+  ChainPoint,
+  DriverCondition,
+  DriverError,
+  PlacedTransfer,
+  TransferIdentity,
+  WatchSet
+} from "../Chains.ts"
+import type { EndpointHead } from "./EndpointPool.ts"
+import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
+import { look, type ReadHead, watchOthers } from "./Heads.ts"
+
+/** What accounts were read to. */
+export interface AccountReading {
+  /** Up to here every open account was read; null: a part was, and nothing is told yet. At most the head. */
+  readonly upTo: BlockPoint | null
+  /** What was found, in any order, told before or not. */
+  readonly transfers: ReadonlyArray<PlacedTransfer>
+  /** Told before, and not on the chain any more. */
+  readonly gone: ReadonlyArray<TransferIdentity>
+  /** As `ChainEvent`'s `Finality` has it. */
+  readonly finalized: bigint | null
+  /** As `ChainEvent`'s `Forward` has it. */
+  readonly seenUntil?: number
+  /** There is more to read, so the next look does not wait. */
+  readonly isBehind: boolean
+}
+
+export interface AccountPollState {
+  /** The point that was told last; null: none. */
+  readonly top: ChainPoint | null
+  /** Found and not told, by what tells a transfer from others. */
+  readonly found: ReadonlyMap<string, PlacedTransfer>
+  /** Where the transfers lie that were told lately. */
+  readonly told: ReadonlyMap<string, BlockPoint>
+  /** Null before the first event of it, which is sent however the network stands. */
+  readonly condition: DriverCondition | null
+}
+
+/** Seconds for which what was told is remembered: longer than any driver reads again in each look. */
+export const toldSeconds = 86_400
+
+export const initialState = (recent: ReadonlyArray<ChainPoint>): AccountPollState => ({
+  top: recent[0] ?? null,
+  found: new Map(),
+  told: new Map(),
+  condition: null
+})
+
+const keyOf = ({ index, matchKey, txHash }: TransferIdentity): string => `${txHash} ${index} ${matchKey}`
+
+const byPlace = (one: PlacedTransfer, other: PlacedTransfer): number =>
+  one.at.height === other.at.height ? one.index - other.index : one.at.height < other.at.height ? -1 : 1
+
+/** What is known after a reading, with what it found and without what has left the chain. */
+const afterReading = (state: AccountPollState, { gone, transfers }: AccountReading): AccountPollState => {
+  const goneKeys = new Set(gone.map(keyOf))
+  const isGone = ([key]: readonly [string, unknown]) => goneKeys.has(key)
+  const found = new Map([...state.found].filter((each) => !isGone(each)))
+  const told = goneKeys.size === 0 ? state.told : new Map([...state.told].filter((each) => !isGone(each)))
+  for (const transfer of transfers) {
+    const key = keyOf(transfer)
+    if (told.get(key)?.hash !== transfer.at.hash) found.set(key, transfer)
+  }
+  return { ...state, found, told }
+}
+
+/** The forward to `point`, and the state after it. */
+const goForward = (
+  state: AccountPollState,
+  point: BlockPoint,
+  { isBehind, seenUntil = point.time - 1 }: AccountReading
+): readonly [AccountPollState, ChainEvent] => {
+  const due = [...state.found].filter(([, { at }]) => at.height <= point.height)
+  const kept = [...state.found].filter(([, { at }]) => at.height > point.height)
+  const toldBefore = [...state.told].filter(([, { time }]) => time >= point.time - toldSeconds)
+  const { hash, height, time } = point
+  return [
+    {
+      ...state,
+      top: { height, hash },
+      found: new Map(kept),
+      told: new Map([...toldBefore, ...due.map(([key, { at }]) => [key, at] as const)])
+    },
+    {
+      _tag: "Forward",
+      point: { height, hash },
+      time,
+      transfers: due.map(([, transfer]) => transfer).toSorted(byPlace),
+      isCatchingUp: isBehind,
+      // What is kept was not told: nobody may rely on its second.
+      seenUntil: Math.min(seenUntil, ...kept.map(([, { at }]) => at.time - 1))
+    }
+  ]
+}
+
+/** What a reading tells, and the state after it. */
+export const onReading = (
+  state: AccountPollState,
+  reading: AccountReading,
+  condition: DriverCondition
+): readonly [AccountPollState, ReadonlyArray<ChainEvent>] => {
+  const { finalized, gone, upTo } = reading
+  const read: AccountPollState = { ...afterReading(state, reading), condition }
+  const [next, forward] = upTo === null || (state.top !== null && upTo.height <= state.top.height)
+    ? [read, null]
+    : goForward(read, upTo, reading)
+  return [next, [
+    ...gone.length === 0 ? [] : [{ _tag: "Gone", transfers: gone } as const],
+    ...forward === null ? [] : [forward],
+    ...condition === state.condition ? [] : [{ _tag: "Condition", condition } as const],
+    { _tag: "Finality", finalized }
+  ]]
+}
+
+export interface AccountPollOptions<Client extends NodeEndpoint> {
+  readonly endpoints: Endpoints<Client>
+  readonly environment: Environment
+  readonly pollMillis: number
+  readonly recent: ReadonlyArray<ChainPoint>
+  readonly watch: WatchSet
+  readonly readHead: ReadHead<Client>
+  /** `from`: the point that was told last, or before a restart; null: following begins at the head. */
+  readonly read: (
+    client: Client,
+    head: EndpointHead,
+    from: ChainPoint | null
+  ) => Effect.Effect<AccountReading, DriverError>
+}
+
+/** How often endpoints that serve no look are asked for their heads, at most. */
+const shortestWatchMillis = 5_000
+
+/** The first look is at once; each further one waits `pollMillis`, but where the last one left more to read. */
+export const pollAccounts = <Client extends NodeEndpoint>(
+  options: AccountPollOptions<Client>
+): Stream.Stream<ChainEvent, DriverError> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const { endpoints, environment, pollMillis, read, readHead, recent, watch } = options
+    const state = MutableRef.make(initialState(recent))
+    const servingPlace = MutableRef.make<number | null>(null)
+    const isWaiting = MutableRef.make(false)
+    const watchMillis = Math.max(shortestWatchMillis, pollMillis)
+    const watching = Effect.suspend(() => watchOthers(endpoints, environment, MutableRef.get(servingPlace), readHead))
+    yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
+
+    const poll = Effect.gen(function*() {
+      if (MutableRef.get(isWaiting)) yield* Effect.sleep(pollMillis)
+      const { condition, place, result } = yield* look(endpoints, readHead, (client, head) =>
+        Effect.andThen(watch.refresh, read(client, head, MutableRef.get(state).top)))
+      MutableRef.set(servingPlace, place)
+      MutableRef.set(isWaiting, !result.isBehind)
+      const [next, events] = onReading(MutableRef.get(state), result, condition)
+      MutableRef.set(state, next)
+      return events
+    })
+    return Stream.fromEffectRepeat(poll).pipe(Stream.flatMap(Stream.fromIterable))
+  }))
