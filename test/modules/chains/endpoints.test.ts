@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { decideBranch } from "../../../modules/chains/evm/Branches.ts"
+import { decideBranch } from "../../../runtime/nodes/Branches.ts"
 import { contradictionOf } from "../../../modules/chains/evm/Blocks.ts"
 import {
   absenceMillis,

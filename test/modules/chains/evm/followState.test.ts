@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { countVotes } from "../../../../modules/chains/evm/Branches.ts"
+import { countVotes } from "../../../../runtime/nodes/Branches.ts"
 import {
   eventsOfLook,
   firstMissing,

@@ -2,7 +2,7 @@
  * Which branch is followed when an endpoint shows another than the one that was followed so far: it is asked of all of
  * them, and the branch that more have wins. Pure.
  */
-import { absenceMillis } from "../../../runtime/nodes/EndpointPool.ts"
+import { absenceMillis } from "./EndpointPool.ts"
 
 /**
  * What endpoints have at the first height at which the branches differ, the one that showed the other branch included.

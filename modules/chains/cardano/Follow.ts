@@ -1,0 +1,249 @@
+/** Following Cardano by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
+import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
+import { updateEndpointGauges } from "../../../runtime/nodes/EndpointGauges.ts"
+import {
+  branchCounts,
+  conditionOf,
+  isFrozen,
+  isPaused,
+  placesByPreference
+} from "../../../runtime/nodes/EndpointPool.ts"
+import { type ChainEvent, type ChainPoint, type DriverError, type WatchSet } from "../../../runtime/Chains.ts"
+import { type Api, type BlockHeader, type FullBlock, readHeader, readNext, readWhole } from "./Api.ts"
+import { transfersOfBlock } from "./BlockTransfers.ts"
+import {
+  dispatch,
+  type FollowContext,
+  type FollowOptions,
+  hasOthers,
+  nowMillisOf,
+  observeHead,
+  stateOf
+} from "./FollowContext.ts"
+import {
+  compareTop,
+  eventsOfLook,
+  initialState,
+  linkBlocks,
+  onCondition,
+  onForward,
+  onLookEnd,
+  onTorn,
+  patientLooks
+} from "./FollowState.ts"
+import { findRollback } from "./Rollbacks.ts"
+
+/** How often the endpoints that are not followed are asked for their heads: two calls each. */
+const watchMillis = 60_000
+
+/** See `ChainDriver.follow`. */
+export const follow = (
+  options: FollowOptions,
+  recent: ReadonlyArray<ChainPoint>,
+  watch: WatchSet
+): Stream.Stream<ChainEvent, DriverError> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const clock = yield* Clock.Clock
+    const state = MutableRef.make(initialState(recent, clock.currentTimeMillisUnsafe()))
+    const context: FollowContext = { ...options, watch, clock, state }
+    const pause = Math.min(watchMillis, options.endpoints.pool().lagMillis / 3)
+    const watching = Effect.repeat(watchOthers(context), Schedule.spaced(pause))
+    yield* Effect.forkScoped(Effect.delay(watching, Math.min(pause, options.pollMillis)))
+    return Stream.fromEffectRepeat(poll(context)).pipe(Stream.flatMap(Stream.fromIterable))
+  }))
+
+/** A look at the chain: yields what is new, and waits first when the last one reached the end. */
+const poll = Effect.fnUntraced(function*(context: FollowContext) {
+  if (stateOf(context).isIdle) yield* Effect.sleep(context.pollMillis)
+  const { events, servingPlace } = yield* pollOnce(context)
+  const nowMillis = nowMillisOf(context)
+  if (servingPlace !== null) {
+    context.endpoints.observe({ _tag: "Branch", place: servingPlace, branch: "followed", at: nowMillis })
+  }
+  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingPlace, nowMillis))
+  const conditionEvents = yield* conditions(context)
+  return eventsOfLook(stateOf(context), events, conditionEvents)
+})
+
+/** Blocks read side by side. */
+const batchSize = 5
+
+/**
+ * Reads blocks whole, lowest first, no faster than the options allow: as many as are there before one that cannot be
+ * read. Fails where the first of them cannot.
+ */
+const readBlocks = Effect.fnUntraced(function*(
+  context: FollowContext,
+  api: Api,
+  headers: ReadonlyArray<BlockHeader>
+) {
+  const found: Array<FullBlock> = []
+  for (let start = 0; start < headers.length; start += batchSize) {
+    const startMillis = nowMillisOf(context)
+    const part = headers.slice(start, start + batchSize)
+    const read = yield* Effect.result(
+      Effect.forEach(part, (header) => readWhole(api, header), { concurrency: batchSize })
+    )
+    if (read._tag === "Failure") return found.length === 0 ? yield* read.failure : found
+    const missing = read.success.indexOf(null)
+    found.push(...read.success.slice(0, missing === -1 ? undefined : missing) as ReadonlyArray<FullBlock>)
+    if (missing !== -1) return found
+    const leastMillis = part.length * 1000 / context.blocksPerSecond
+    const restMillis = startMillis + leastMillis - nowMillisOf(context)
+    if (start + batchSize < headers.length && restMillis > 0) yield* Effect.sleep(restMillis)
+  }
+  return found
+})
+
+/** Reads these blocks, and what of them came to watched addresses. */
+const advance = Effect.fnUntraced(function*(
+  context: FollowContext,
+  api: Api,
+  headers: ReadonlyArray<BlockHeader>,
+  hasMore: boolean
+) {
+  const { readers, watch } = context
+  const blocks = yield* readBlocks(context, api, headers)
+  yield* watch.refresh
+  const events: Array<ChainEvent> = []
+  const isExhausted = stateOf(context).tornLooks >= patientLooks
+  for (const block of blocks) {
+    const read = yield* Effect.result(transfersOfBlock(api, block, watch.has, { isExhausted }))
+    if (read._tag === "Failure" && events.length === 0) return yield* read.failure
+    const transfers = read._tag === "Success" ? read.success : null
+    if (transfers === null) break
+    events.push({
+      _tag: "Forward",
+      point: { height: block.height, hash: block.hash },
+      time: block.time,
+      transfers,
+      isCatchingUp: hasMore || block !== blocks.at(-1)
+    })
+  }
+  const followed = blocks.slice(0, events.length)
+  MutableRef.update(context.state, (state) => followed.length === 0 ? onTorn(state) : onForward(state, followed))
+  for (const { hash, height } of followed) readers.follow({ height, hash }, api.place)
+  return events
+})
+
+/** The endpoint's newest block, where the one that was followed last is its newest. */
+const observeTop = Effect.fnUntraced(function*(context: FollowContext, api: Api, top: ChainPoint) {
+  const { headTime } = stateOf(context)
+  if (headTime === null) return yield* observeHead(context, api)
+  const head = { ...top, time: headTime }
+  context.endpoints.observe({ _tag: "Head", place: api.place, head, at: nowMillisOf(context) })
+  return head
+})
+
+/** See {@link findRollback}. */
+const compare = Effect.fnUntraced(function*(context: FollowContext, api: Api, top: ChainPoint) {
+  const found = yield* readHeader(api, top.height)
+  return compareTop(top, found) === "behind" ? "behind" as const : yield* findRollback(context, api)
+})
+
+/**
+ * What is new at one endpoint; null where it is not on the followed branch, `behind` where it does not have the newest
+ * block, and no other in its place either.
+ */
+const pollEndpoint = Effect.fnUntraced(function*(context: FollowContext, api: Api) {
+  const [top] = stateOf(context).ring
+  if (top === undefined) {
+    return yield* advance(context, api, [yield* observeHead(context, api)], false)
+  }
+  const next = yield* readNext(api, top.hash)
+  if (next === null) return yield* compare(context, api, top)
+  if (next.blocks.length === 0) {
+    yield* observeTop(context, api, top)
+    return []
+  }
+  const headers = linkBlocks(top, next.blocks)
+  if (headers.length === 0) return yield* compare(context, api, top)
+  const head = next.blocks.at(-1)!
+  if (!next.isFull) context.endpoints.observe({ _tag: "Head", place: api.place, head, at: nowMillisOf(context) })
+  return yield* advance(context, api, headers, next.isFull)
+})
+
+/** What one look found, and the endpoint on the followed branch that it was found at; null: none was. */
+interface LookResult {
+  readonly events: ReadonlyArray<ChainEvent>
+  readonly servingPlace: number | null
+}
+
+const nothingFound: LookResult = { events: [], servingPlace: null }
+
+/**
+ * A look at the first endpoint that is of use: one that found nothing and stands still, or is behind, is passed over
+ * while another may move, and one on another branch leaves the look to the next.
+ */
+const pollOnce = Effect.fnUntraced(function*(context: FollowContext): Effect.fn.Return<LookResult, DriverError> {
+  const { endpoints } = context
+  const places = placesByPreference(endpoints.pool(), nowMillisOf(context))
+  let lastError: DriverError | null = null
+  let quietPlace: number | null = null
+  for (const [index, place] of places.entries()) {
+    const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
+    const outcome = yield* Effect.result(
+      endpoints.attempt(endpoints.endpoints[place]!, (api) => pollEndpoint(context, api))
+    )
+    if (outcome._tag === "Failure") {
+      lastError = outcome.failure
+      if (lastError.condition !== undefined) return yield* lastError
+      continue
+    }
+    const events = outcome.success
+    const isStill = events !== null && events !== "behind" && events.length === 0 &&
+      isFrozen(endpoints.pool(), place, nowMillisOf(context))
+    if (events === "behind" || (isStill && hasNext)) quietPlace ??= place
+    else if (events !== null) return { events, servingPlace: place }
+  }
+  if (quietPlace !== null) return { events: [], servingPlace: quietPlace }
+  return lastError === null ? nothingFound : yield* lastError
+})
+
+/** How the endpoints stand to each other, where that changed. */
+const conditions = Effect.fnUntraced(function*(context: FollowContext) {
+  const { endpoints, environment } = context
+  const pool = endpoints.pool()
+  const nowMillis = nowMillisOf(context)
+  const { servingPlace } = stateOf(context)
+  const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingPlace, nowMillis)))
+  if (events.length > 0 && stateOf(context).condition === "disagreement") {
+    yield* Effect.logError(
+      "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with " +
+        "an address on it expires. Compare the endpoints' blocks with a third one, and correct or remove the wrong one",
+      { network: "cardano", environment, ...branchCounts(pool, nowMillis) }
+    )
+  }
+  return events
+})
+
+/** Whether an endpoint has the newest block that both it and the follower have. */
+const compareBranch = Effect.fnUntraced(function*(context: FollowContext, api: Api) {
+  const head = yield* observeHead(context, api)
+  const point = stateOf(context).ring.find(({ height }) => height <= head.height)
+  if (point === undefined) return
+  const header = point.height === head.height ? head : yield* readHeader(api, point.height)
+  // A rollback meanwhile has taken the point back: it says nothing any more.
+  if (header === null || !stateOf(context).ring.includes(point)) return
+  const branch = header.hash === point.hash ? "followed" : "other"
+  context.endpoints.observe({ _tag: "Branch", place: api.place, branch, at: nowMillisOf(context) })
+})
+
+/**
+ * Asks the endpoints beside the one that answered the last look, once, so that one that failed comes back and one that
+ * goes astray is seen.
+ */
+const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
+  const { endpoints, environment } = context
+  const { servingPlace } = stateOf(context)
+  const others = hasOthers(context)
+    ? endpoints.endpoints.filter(({ place }) =>
+      place !== servingPlace && !isPaused(endpoints.pool(), place, nowMillisOf(context))
+    )
+    : []
+  yield* Effect.forEach(others, (endpoint) =>
+    endpoints.attempt(endpoint, (api) => compareBranch(context, api)).pipe(
+      Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
+    ), { discard: true, concurrency: "unbounded" })
+  yield* updateEndpointGauges({ network: "cardano", environment }, endpoints.pool())
+})
