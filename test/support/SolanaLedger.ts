@@ -1,0 +1,234 @@
+/**
+ * A Solana ledger for tests: transactions are executed by litesvm, the real runtime with the real token programs. What
+ * a cluster adds is made here: slots, commitment, an index of accounts that may lag, and transactions that a fork
+ * drops.
+ */
+import {
+  type Address,
+  address,
+  getAddressDecoder,
+  getBase58Decoder,
+  getCompiledTransactionMessageDecoder,
+  getSignatureFromTransaction,
+  getTransactionDecoder,
+  lamports,
+  type Transaction
+} from "@solana/kit"
+import { FailedTransactionMetadata, LiteSVM } from "litesvm"
+import { sha256 } from "@noble/hashes/sha2.js"
+
+/** Slots from a vote to finality: 31 more confirm it. */
+const finalityDepth = 31
+
+export type Commitment = "processed" | "confirmed" | "finalized"
+
+const base58Text = getBase58Decoder()
+const readKey = getAddressDecoder()
+
+const tokenPrograms: ReadonlySet<string> = new Set([
+  "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+  "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
+])
+const clockSysvar = "SysvarC1ock11111111111111111111111111111111"
+const systemProgram = "11111111111111111111111111111111"
+
+export interface LedgerAccount {
+  readonly lamports: bigint
+  readonly owner: string
+  readonly executable: boolean
+  readonly data: Uint8Array
+}
+
+interface Balance {
+  readonly lamports: bigint
+  readonly token:
+    | { readonly mint: string; readonly owner: string; readonly amount: bigint; readonly program: string }
+    | null
+}
+
+interface LedgerInstruction {
+  readonly programIdIndex: number
+  readonly accounts: ReadonlyArray<number>
+  readonly data: string
+}
+
+export interface LedgerTransaction {
+  readonly signature: string
+  readonly slot: number
+  readonly error: object | null
+  readonly keys: ReadonlyArray<string>
+  readonly signers: number
+  readonly before: ReadonlyArray<Balance>
+  readonly after: ReadonlyArray<Balance>
+  readonly instructions: ReadonlyArray<LedgerInstruction>
+  readonly inner: ReadonlyArray<{ readonly index: number; readonly instructions: ReadonlyArray<LedgerInstruction> }>
+}
+
+/** `now`: epoch seconds; where it is given, blocks have the time of their making, else 0.4 s lie between slots. */
+export class SolanaLedger {
+  readonly svm: LiteSVM
+  readonly genesisHash: string
+  slot = 1_000
+  /** Newest first slot that the index of accounts shows, behind the newest one. */
+  indexLag = 0
+  transactions: Array<LedgerTransaction> = []
+  private readonly times = new Map<number, number>()
+  private readonly now: (() => number) | null
+  /** A first slot without a block: what lies before it was cleaned up. */
+  firstSlot = 0
+
+  constructor(now: (() => number) | null = null) {
+    this.svm = new LiteSVM()
+    this.now = now
+    this.genesisHash = base58Text.decode(sha256(crypto.getRandomValues(new Uint8Array(8))))
+    for (let slot = 0; slot <= this.slot; slot++) this.times.set(slot, this.timeFor(slot))
+    this.svm.warpToSlot(BigInt(this.slot))
+  }
+
+  private timeFor(slot: number): number {
+    return this.now === null ? 1_763_800_000 + Math.floor(slot * 0.4) : Math.floor(this.now())
+  }
+
+  /** Makes slots; those before the last are without a block where `areSkipped`. */
+  advance(slots = 1, areSkipped = false): void {
+    for (let step = 1; step <= slots; step++) {
+      const slot = this.slot + step
+      if (!areSkipped || step === slots) this.times.set(slot, this.timeFor(slot))
+    }
+    this.slot += slots
+    this.svm.warpToSlot(BigInt(this.slot))
+    this.svm.expireBlockhash()
+  }
+
+  account(key: string): LedgerAccount | null {
+    const found = this.svm.getAccount(address(key))
+    if (!found.exists) return null
+    const { data, executable, programAddress } = found
+    return { lamports: found.lamports, owner: programAddress, executable, data: Uint8Array.from(data) }
+  }
+
+  /** Puts an account where no instruction could: a mint at an address that a catalogue names. */
+  place(key: string, owner: string, data: Uint8Array): void {
+    this.svm.setAccount({
+      address: address(key),
+      programAddress: address(owner),
+      lamports: lamports(this.svm.minimumBalanceForRentExemption(BigInt(data.length))),
+      executable: false,
+      space: BigInt(data.length),
+      data
+    })
+  }
+
+  fund(key: string, amount: bigint): void {
+    this.svm.airdrop(address(key), lamports(amount))
+  }
+
+  private balanceOf(key: Address): Balance {
+    const found = this.account(key)
+    if (found === null) return { lamports: 0n, token: null }
+    const { data, owner } = found
+    const isTokenAccount = tokenPrograms.has(owner) && (data.length === 165 || (data.length > 165 && data[165] === 2))
+    if (!isTokenAccount) return { lamports: found.lamports, token: null }
+    const view = new DataView(data.buffer, data.byteOffset)
+    const token = {
+      mint: readKey.decode(data.subarray(0, 32)),
+      owner: readKey.decode(data.subarray(32, 64)),
+      amount: view.getBigUint64(64, true),
+      program: owner
+    }
+    return { lamports: found.lamports, token }
+  }
+
+  decimalsOf(mint: string): number {
+    return this.account(mint)?.data[44] ?? 0
+  }
+
+  /** Executes a transaction as it comes from a wallet, in a slot of its own. Answers its signature. */
+  execute(wire: Uint8Array): string {
+    const transaction: Transaction = getTransactionDecoder().decode(wire)
+    const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
+    const keys = message.staticAccounts
+    const balances = () => keys.map((key) => this.balanceOf(key))
+    const before = balances()
+    const result = this.svm.sendTransaction(transaction)
+    const after = balances()
+    const isFailed = result instanceof FailedTransactionMetadata
+    if ("instructions" in message === false) throw new Error("a transaction of a version that is not known")
+    const signature = getSignatureFromTransaction(transaction)
+    this.advance()
+    this.transactions.push({
+      signature,
+      slot: this.slot,
+      error: isFailed ? { InstructionError: [0, { Custom: 1 }] } : null,
+      keys,
+      signers: message.header.numSignerAccounts,
+      before,
+      after,
+      instructions: message.instructions.map(({ accountIndices = [], data, programAddressIndex }) => ({
+        programIdIndex: programAddressIndex,
+        accounts: accountIndices,
+        data: data === undefined ? "" : base58Text.decode(data)
+      })),
+      inner: isFailed ? [] : result.innerInstructions().map((instructions, index) => ({
+        index,
+        instructions: instructions.map((each) => {
+          const instruction = each.instruction()
+          return {
+            programIdIndex: instruction.programIdIndex(),
+            accounts: [...instruction.accounts()],
+            data: base58Text.decode(instruction.data())
+          }
+        })
+      })).filter(({ instructions }) => instructions.length > 0)
+    })
+    return signature
+  }
+
+  /** What a fork does to one transaction that was only confirmed. */
+  drop(signature: string): LedgerTransaction {
+    const dropped = this.transactions.find((each) => each.signature === signature)
+    if (dropped === undefined) throw new Error(`no transaction ${signature}`)
+    this.transactions = this.transactions.filter((each) => each !== dropped)
+    return dropped
+  }
+
+  /** Puts a dropped transaction into a new slot. */
+  include(transaction: LedgerTransaction): void {
+    this.advance()
+    this.transactions.push({ ...transaction, slot: this.slot })
+  }
+
+  /** Newest slot of a commitment. */
+  slotAt(commitment: Commitment): number {
+    const behind = commitment === "processed" ? 0 : commitment === "confirmed" ? 1 : 1 + finalityDepth
+    let slot = Math.max(0, this.slot - behind)
+    while (slot > 0 && !this.times.has(slot)) slot--
+    return slot
+  }
+
+  commitmentOf({ slot }: { readonly slot: number }): Commitment {
+    return slot <= this.slotAt("finalized") ? "finalized" : slot <= this.slotAt("confirmed") ? "confirmed" : "processed"
+  }
+
+  /** Epoch seconds; undefined: the slot was skipped, or is older than what is kept. */
+  timeOf(slot: number): number | undefined {
+    return slot < this.firstSlot ? undefined : this.times.get(slot)
+  }
+
+  /** The sysvar that says slot and time, as it stands in the newest block of a commitment. */
+  clockAt(commitment: Commitment): LedgerAccount {
+    const slot = this.slotAt(commitment)
+    const data = new Uint8Array(40)
+    const view = new DataView(data.buffer)
+    view.setBigUint64(0, BigInt(slot), true)
+    view.setBigInt64(32, BigInt(this.times.get(slot)!), true)
+    return { lamports: 1_169_280n, owner: "Sysvar1111111111111111111111111111111111111", executable: false, data }
+  }
+
+  accountAt(key: string, commitment: Commitment): LedgerAccount | null {
+    if (key === clockSysvar) return this.clockAt(commitment)
+    const found = this.account(key)
+    // What has neither coins nor data is no account.
+    return found === null || (found.lamports === 0n && found.owner === systemProgram) ? null : found
+  }
+}
