@@ -25,7 +25,8 @@ export const guideNames = [
   "simulator",
   "authentication",
   "versions",
-  "going-live"
+  "going-live",
+  "network-ton"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -42,7 +43,8 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   simulator: "Payments, accidents, orders and time on devnet, by one call each.",
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
-  "going-live": "What is different when the money is real."
+  "going-live": "What is different when the money is real.",
+  "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs."
 }
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */

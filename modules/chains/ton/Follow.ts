@@ -1,0 +1,224 @@
+/** Following TON by polling accounts: the masterchain gives the order, and what it refers to is final. */
+import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
+import { type ChainEvent, type ChainPoint, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
+import { type EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
+import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
+import { look, watchOthers } from "../../../runtime/nodes/Heads.ts"
+import type { EndpointsRead } from "./Corroboration.ts"
+import {
+  beginAtHead,
+  beginPass,
+  beginSweep,
+  canContinue,
+  type FollowState,
+  isSweepDue,
+  isSweepOverdue,
+  nextBatch,
+  onBatchRead,
+  onCondition,
+  onSweepBatchRead,
+  onTarget,
+  resumeAt,
+  stretchEnd
+} from "./FollowState.ts"
+import { jettonsOf } from "./JettonWallets.ts"
+import { batchesOf, readBatch, type Reader, readOwners, receiversOf, resolveAll } from "./Reader.ts"
+import { accountsPerCall, readBlockAt, readBlockBefore, readMasterchain, type Toncenter } from "./Toncenter.ts"
+
+export interface FollowOptions extends Reader {
+  readonly endpoints: Endpoints<Toncenter>
+  /** Learns which endpoint each transfer was read from. */
+  readonly read: EndpointsRead
+  readonly pollMillis: number
+}
+
+interface FollowContext extends FollowOptions {
+  readonly watch: WatchSet
+  /** Changed by looks only, one after the other; null: nothing was read yet. */
+  readonly state: MutableRef.MutableRef<FollowState | null>
+}
+
+/** How often endpoints that serve no look are asked for their heads, at most. */
+const shortestWatchMillis = 5_000
+
+/** Batches that one look reads at most before it tells that the chain answers. */
+const batchesPerLook = 40
+
+/** Jetton wallets that one look asks for at most, likewise. */
+const questionsPerLook = 200
+
+export const readHead = (client: Toncenter) => Effect.map(readMasterchain(client), ({ last }): EndpointHead => last)
+
+const noCommonBlock = ({ network }: Toncenter, height: bigint, what: string) =>
+  new DriverError({
+    network,
+    reason: `block ${height} of the masterchain, up to which it was followed, ${what}: make sure that the endpoints ` +
+      "are on the same network as before and keep its history, then call chains.reanchor on the rpc port",
+    condition: "no_common_block"
+  })
+
+/** Where following goes on; null: the endpoint has not come so far. */
+const begin = Effect.fnUntraced(function*(client: Toncenter, recent: ReadonlyArray<ChainPoint>, head: EndpointHead) {
+  const cursor = recent[0]
+  if (cursor === undefined) return beginAtHead(head)
+  if (cursor.height > head.height) return null
+  const block = yield* readBlockAt(client, cursor.height)
+  if (block === null) return yield* noCommonBlock(client, cursor.height, "is not there any more")
+  if (block.hash !== cursor.hash) return yield* noCommonBlock(client, cursor.height, "is another one now")
+  return resumeAt(block)
+})
+
+const stateOf = ({ state }: FollowContext): FollowState => MutableRef.get(state)!
+
+const update = ({ state }: FollowContext, change: (state: FollowState) => FollowState) =>
+  MutableRef.update(state, (before) => before === null ? null : change(before))
+
+/** The block up to which this look reads. */
+const targetOf = Effect.fnUntraced(function*(state: FollowState, client: Toncenter, head: EndpointHead) {
+  const end = stretchEnd(state, head)
+  const block = end === null ? head : yield* readBlockBefore(client, end)
+  return block === null || (state.head !== null && block.height <= state.head.height) ? head : block
+})
+
+/** Open accounts with their jetton wallets, in batches; null: some were not asked for yet. */
+const openBatches = Effect.fnUntraced(function*(context: FollowContext, client: Toncenter) {
+  const { jettonWallets, watch } = context
+  const jettons = jettonsOf(watch.tokens())
+  const owners = watch.accounts().filter(({ isOpen }) => isOpen).map(({ key }) => key)
+  const nowMillis = yield* Clock.currentTimeMillis
+  const unknown = owners.flatMap((owner) =>
+    jettons.filter((jetton) => jettonWallets.known(client.place, owner, jetton, nowMillis) === undefined)
+      .map((jetton) => [owner, jetton] as const)
+  )
+  yield* resolveAll(context, client, unknown.slice(0, questionsPerLook))
+  if (unknown.length > questionsPerLook) return null
+  const receivers = receiversOf(context, client.place, owners, jettons, nowMillis)
+  return batchesOf([...receivers], accountsPerCall).map((batch) => new Map(batch))
+})
+
+/** Begins to read open accounts up to a block; false: more must be asked first. */
+const ensurePass = Effect.fnUntraced(function*(context: FollowContext, client: Toncenter, head: EndpointHead) {
+  if (canContinue(stateOf(context).pass, client.place)) return true
+  const target = yield* targetOf(stateOf(context), client, head)
+  const batches = yield* openBatches(context, client)
+  if (batches === null) return false
+  update(context, (state) => beginPass(state, client.place, target, batches))
+  return true
+})
+
+/** Reads batches of open accounts, at most `budget`; answers what is left of it. */
+const advancePass = Effect.fnUntraced(function*(context: FollowContext, client: Toncenter, budget: number) {
+  for (let left = budget; left > 0; left--) {
+    const { pass } = stateOf(context)
+    const batch = pass === null ? null : nextBatch(pass)
+    if (pass === null || batch === null) return left
+    const stretch = { from: pass.from, until: pass.target.time }
+    const transfers = yield* readBatch(context, client, batch, stretch, context.watch)
+    update(context, (state) => onBatchRead(state, transfers))
+  }
+  return 0
+})
+
+/** Reads all accounts, a part in each look; answers whether more must be read before `target` is told. */
+const advanceSweep = Effect.fnUntraced(function*(
+  context: FollowContext,
+  client: Toncenter,
+  target: EndpointHead,
+  budget: number
+) {
+  if (!canContinue(stateOf(context).sweep, client.place)) {
+    if (!isSweepDue(stateOf(context), target)) return false
+    const batches = batchesOf(context.watch.accounts().map(({ isOpen, key }) => ({ isOpen, key })), accountsPerCall)
+    update(context, (state) => beginSweep(state, client.place, target, batches.length === 0 ? [[]] : batches))
+  }
+  const { batches, from } = stateOf(context).sweep!
+  // Spread over half of the time there is.
+  const share = Math.ceil(batches.length * context.pollMillis / 300_000)
+  for (let left = isSweepOverdue(stateOf(context), target) ? budget : Math.min(budget, share); left > 0; left--) {
+    const { sweep } = stateOf(context)
+    const owners = sweep === null ? null : nextBatch(sweep)
+    if (sweep === null || owners === null) break
+    const stretch = { from, until: sweep.target.time }
+    const transfers = owners.length === 0 ? [] : yield* readOwners(context, client, owners, stretch, context.watch)
+    update(context, (state) => onSweepBatchRead(state, transfers))
+  }
+  return isSweepOverdue(stateOf(context), target)
+})
+
+/** What is new at an endpoint with this head. */
+const readNews = Effect.fnUntraced(function*(
+  context: FollowContext,
+  recent: ReadonlyArray<ChainPoint>,
+  client: Toncenter,
+  head: EndpointHead
+): Effect.fn.Return<ReadonlyArray<ChainEvent>, DriverError> {
+  if (MutableRef.get(context.state) === null) {
+    const first = yield* begin(client, recent, head)
+    if (first === null) return [{ _tag: "Finality", finalized: recent[0]!.height }]
+    MutableRef.set(context.state, first)
+    if (recent.length === 0) {
+      const point = { height: head.height, hash: head.hash }
+      return [{ _tag: "Forward", point, time: head.time, transfers: [], isCatchingUp: false }, finalityOf(first)]
+    }
+  }
+  if (head.height <= stateOf(context).head!.height) return [finalityOf(stateOf(context))]
+  yield* context.watch.refresh
+  if (!(yield* ensurePass(context, client, head))) return [finalityOf(stateOf(context))]
+  const { target } = stateOf(context).pass!
+  const left = yield* advancePass(context, client, batchesPerLook)
+  const isWaiting = left === 0 || (yield* advanceSweep(context, client, target, left))
+  if (isWaiting) return [finalityOf(stateOf(context))]
+  const [next, forward] = onTarget(stateOf(context), target, target.height < head.height)
+  MutableRef.set(context.state, next)
+  if (forward._tag === "Forward") context.read.remember(forward.transfers, client.place)
+  return [forward, finalityOf(next)]
+})
+
+const finalityOf = ({ head }: FollowState): ChainEvent => ({ _tag: "Finality", finalized: head!.height })
+
+/** Whether the last look left something to read. */
+const isBehind = (events: ReadonlyArray<ChainEvent>, state: FollowState | null): boolean =>
+  (state !== null && state.pass !== null) ||
+  events.some((event) => event._tag === "Forward" && event.isCatchingUp)
+
+/** How much was read of what a look needs: a failed look that has moved it is not the chain's silence. */
+const progressOf = (state: FollowState | null): string => `${state?.pass?.done} ${state?.sweep?.done}`
+
+/** See `ChainDriver.follow`. */
+export const follow = (
+  options: FollowOptions,
+  recent: ReadonlyArray<ChainPoint>,
+  watch: WatchSet
+): Stream.Stream<ChainEvent, DriverError> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const context: FollowContext = { ...options, watch, state: MutableRef.make<FollowState | null>(null) }
+    const { endpoints, environment, pollMillis } = options
+    const servingPlace = MutableRef.make<number | null>(null)
+    const isIdle = MutableRef.make(false)
+    const watchMillis = Math.max(shortestWatchMillis, pollMillis)
+    const watching = Effect.suspend(() => watchOthers(endpoints, environment, MutableRef.get(servingPlace), readHead))
+    yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
+
+    const poll = Effect.gen(function*() {
+      if (MutableRef.get(isIdle)) yield* Effect.sleep(pollMillis)
+      MutableRef.set(isIdle, true)
+      const { condition, place, result } = yield* look(
+        endpoints,
+        readHead,
+        (client, head) => readNews(context, recent, client, head)
+      )
+      MutableRef.set(servingPlace, place)
+      const state = MutableRef.get(context.state)
+      MutableRef.set(isIdle, !isBehind(result, state))
+      if (state === null) return result
+      const [next, events] = onCondition(state, condition)
+      MutableRef.set(context.state, next)
+      return [...result, ...events]
+    })
+    const pollOrGoOn = Effect.suspend(() => {
+      const before = progressOf(MutableRef.get(context.state))
+      return Effect.catch(poll, (error): Effect.Effect<ReadonlyArray<ChainEvent>, DriverError> =>
+        progressOf(MutableRef.get(context.state)) === before ? Effect.fail(error) : Effect.succeed([]))
+    })
+    return Stream.fromEffectRepeat(pollOrGoOn).pipe(Stream.flatMap(Stream.fromIterable))
+  }))

@@ -1,0 +1,86 @@
+/** Reading again what was passed: one transaction, a stretch of blocks, the time of a block. */
+import { Effect } from "effect"
+import { type AccountHistory, DriverError, type PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
+import { readHash } from "./Account.ts"
+import { transfersOf } from "./Corroboration.ts"
+import { batchesOf, type Reader, readOwners } from "./Reader.ts"
+import { accountsPerCall, readBlockAt, readByHashes, readMasterchain, type Toncenter } from "./Toncenter.ts"
+
+/**
+ * Seconds before the time of a block in which transactions that it made final may lie: a shard's block waits for the
+ * masterchain, on a bad day for minutes.
+ */
+const shardLagSeconds = 900
+
+/** A transaction's hash in any of its spellings; null when it is none. */
+const readTxHash = (text: string): string | null =>
+  /^(0x)?[0-9a-f]{64}$/i.test(text)
+    ? text.replace(/^0x/i, "").toLowerCase()
+    : readHash(text.replaceAll("-", "+").replaceAll("_", "/"))
+
+/** Epoch seconds of a block; null: the endpoint keeps none so old. */
+const readTime = Effect.fnUntraced(function*(client: Toncenter, height: bigint) {
+  const block = yield* readBlockAt(client, height)
+  if (block !== null) return block.time
+  const { first } = yield* readMasterchain(client)
+  if (height < first.height) return null
+  return yield* new DriverError({
+    network: client.network,
+    reason: `${client.name} does not have block ${height}`,
+    kind: "not_found"
+  })
+})
+
+/** Every endpoint is asked before a transaction counts as absent: one may be behind. */
+const readTransaction = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory["readTransaction"] =>
+  Effect.fnUntraced(function*(txHash, watch) {
+    const hash = readTxHash(txHash)
+    if (hash === null) return []
+    yield* watch.refresh
+    let failure: DriverError | null = null
+    for (const endpoint of endpoints.endpoints) {
+      const outcome = yield* Effect.result(endpoints.attempt(
+        endpoint,
+        Effect.fnUntraced(function*(client) {
+          const transactions = yield* readByHashes(client, [hash])
+          return transactions.length === 0 ? null : yield* transfersOf(reader, client, transactions, watch)
+        })
+      ))
+      if (outcome._tag === "Failure") failure = outcome.failure
+      else if (outcome.success !== null) return outcome.success
+    }
+    return failure === null ? [] : yield* failure
+  })
+
+const readTransfers = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory["readTransfers"] =>
+  Effect.fnUntraced(function*(from, to, watch) {
+    yield* watch.refresh
+    const owners = watch.accounts().map(({ isOpen, key }) => ({ isOpen, key }))
+    return yield* endpoints.withFailover(Effect.fnUntraced(function*(client) {
+      const start = yield* readTime(client, from)
+      const end = yield* readTime(client, to)
+      if (start === null || end === null) {
+        return yield* new DriverError({
+          network: client.network,
+          reason: `no endpoint has block ${from} any more`,
+          condition: "block_pruned",
+          kind: "pruned"
+        })
+      }
+      const stretch = { from: start - shardLagSeconds, until: end }
+      const found: Array<PlacedTransfer> = []
+      for (const batch of batchesOf(owners, accountsPerCall)) {
+        found.push(...yield* readOwners(reader, client, batch, stretch, watch))
+      }
+      return found.filter(({ at: { height } }) => height >= from && height <= to)
+    }))
+  })
+
+/** See `AccountHistory`. */
+export const makeHistory = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory => ({
+  _tag: "AccountHistory",
+  readTransaction: readTransaction(reader, endpoints),
+  readTransfers: readTransfers(reader, endpoints),
+  timeOf: (height) => endpoints.withFailover((client) => readTime(client, height))
+})
