@@ -599,6 +599,14 @@ export class Chains extends Context.Service<Chains, {
    */
   readonly isReceiveAddress: (network: Network, environment: Environment, address: string) => Effect.Effect<boolean>
   /**
+   * Whose money it is that comes to a match key and pays no invoice: the merchant's whose wallet has it, and
+   * `systemMerchant` for the deployment's own wallet, or where wallets of several have it. `isAccount`: it is a {@link
+   * SharedWallet}'s `accountKey`, so the transfer lacks its memo. Null: nobody receives there. Three small queries.
+   */
+  readonly walletReceiver: (network: Network, environment: Environment, matchKey: string) => Effect.Effect<
+    { readonly merchantId: number; readonly isAccount: boolean } | null
+  >
+  /**
    * What may still become known of transfers to these invoices, all of one environment; one small query. An invoice
    * without a target is not in it: nothing can have been paid to it. Whoever has read an invoice before may rely on
    * this: what was handled since has changed the invoice's version.

@@ -23,15 +23,6 @@ export type PaymentStatus = typeof PaymentStatus.Type
 /** The statuses whose amounts make up the invoice's `amount_paid`. */
 export const isCounted = (status: PaymentStatus): boolean => status === "underpaid" || status === "confirmed"
 
-/**
- * The wallet that play money comes from, on every network. Nobody has its key, so no block explorer knows a transfer of
- * it.
- */
-export const playMoneySender = `0x${"51".repeat(20)}`
-
-/** A token of play money that no catalogue lists, and what its contract says of itself: what arrives by mistake. */
-export const unlistedPlayToken = { address: `0x${"de".repeat(20)}`, symbol: "UNLISTED", decimals: 18 } as const
-
 /** Seconds a payor's page waits between two polls (modules/docs/reference/payor-sessions.md#payment-status). */
 export const nextPollSeconds = 3
 
@@ -89,6 +80,9 @@ export type PaymentExceptionType = typeof PaymentExceptionType.Type
  */
 export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, "unmatched_payment"])
 export type ExceptionType = typeof ExceptionType.Type
+
+/** Exceptions of money that pays no invoice. */
+export type UnmatchedPaymentType = Extract<ExceptionType, "missing_memo" | "unmatched_payment">
 
 /**
  * The token a payment was made in: copied from the catalogue when it was first seen, else what its contract says of

@@ -18711,10 +18711,10 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and a part payment keeps its grace; `late`: the same, then a transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; `missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; `drop`: no block has it any more. Of every payment that counts and is not settled: `settle`: its money has reached the merchant; `fail_settlement`: this try to bring it there failed.
+                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and a part payment keeps its grace; `late`: the same, then a transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; `missing_memo`: one without the memo that its network asks for; `unmatched`: one that came to the address before the invoice had it; `duplicate`: the newest simulated transfer once more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; `drop`: no block has it any more. Of every payment that counts and is not settled: `settle`: its money has reached the merchant; `fail_settlement`: this try to bring it there failed.
                      * @enum {string}
                      */
-                    action: "pay" | "partial" | "overpay" | "late" | "confirm" | "reorg" | "drop" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate" | "expire" | "settle" | "fail_settlement";
+                    action: "pay" | "partial" | "overpay" | "late" | "confirm" | "reorg" | "drop" | "wrong_token" | "wrong_network" | "missing_memo" | "unmatched" | "duplicate" | "expire" | "settle" | "fail_settlement";
                     /** @enum {string} */
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;

@@ -12,7 +12,8 @@ import {
   usdWire
 } from "../../schemas/Money.ts"
 import { descriptorOf, type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
-import { nextPollSeconds, type PaymentExceptionType, playMoneySender } from "../../schemas/Payment.ts"
+import { nextPollSeconds, type PaymentExceptionType } from "../../schemas/Payment.ts"
+import { playMoneySender } from "../../schemas/PlayMoney.ts"
 import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -159,7 +160,8 @@ export const explorerUrl = (
   { network, sender, txHash }: Pick<PaymentState, "network" | "sender" | "txHash">
 ): string | null => {
   const transactionUrl = descriptorOf(network).transactionUrl[environment]
-  return transactionUrl === null || txHash === null || sender === playMoneySender ? null : transactionUrl(txHash)
+  const isPlayMoney = sender !== null && sender === playMoneySender(network)
+  return transactionUrl === null || txHash === null || isPlayMoney ? null : transactionUrl(txHash)
 }
 
 /** Visible ASCII: what is copied by hand must not look like something else. 120 fit into one TON comment. */

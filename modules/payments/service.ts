@@ -35,6 +35,12 @@ export class Payments extends Context.Service<Payments, {
     current: Aggregate
   ) => Effect.Effect<{ readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> }, PublicError>
   /**
+   * Opens or closes the exception of an entry of the journal that pays no invoice, with the entry as dealt with:
+   * `missing_memo` where it came to an account that a memo tells invoices apart at, else `unmatched_payment`. Errors:
+   * `SERVICE_UNAVAILABLE`.
+   */
+  readonly recordUnmatched: (entry: JournalEntry) => Effect.Effect<void, PublicError>
+  /**
    * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
    * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
    */
@@ -57,11 +63,17 @@ export class Payments extends Context.Service<Payments, {
       const price = yield* makePricing
       const credit = yield* makeCredit(price)
       const nameToken = yield* makeNameToken(invoices)
+      const recordUnmatched = Effect.fnUntraced(function*(entry: JournalEntry) {
+        const { environment, matchKey, network } = entry
+        const receiver = yield* chains.walletReceiver(network, environment, matchKey)
+        const type = receiver?.isAccount === true ? "missing_memo" : "unmatched_payment"
+        yield* invoices.recordUnmatched(unmatchedPayment(entry, type, catalog), [
+          chains.markHandled(entry, requiredDepth(network, environment, "final", 0n))
+        ])
+      })
       yield* chains.onTransfer((entry) =>
         entry.invoiceId === null
-          ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
-            chains.markHandled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
-          ])
+          ? recordUnmatched(entry)
           : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
             Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
             Effect.asVoid
@@ -72,6 +84,7 @@ export class Payments extends Context.Service<Payments, {
         route: (current, network, tokenId) => routeFor(routes, current, network, tokenId),
         currentRoute: (current) => currentRoute(routes, current),
         credit,
+        recordUnmatched,
         retry: (paymentId) => retryPricing({ catalog, invoices, price }, paymentId)
       })
     })

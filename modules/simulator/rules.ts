@@ -6,8 +6,8 @@
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, parseUnits, readRate, tokenAmountUp, usdMillis } from "../../schemas/Money.ts"
-import { descriptorOf, type Environment, familyOf, type Network } from "../../schemas/Network.ts"
-import { playMoneySender } from "../../schemas/Payment.ts"
+import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { playMoneyHash, playMoneySender } from "../../schemas/PlayMoney.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Shipment } from "../../schemas/Order.ts"
 import type { OrderState } from "../commerce/plugin.ts"
@@ -29,6 +29,7 @@ export const invoiceActions = [
   "wrong_token",
   "wrong_network",
   "missing_memo",
+  "unmatched",
   "duplicate",
   "expire",
   "settle",
@@ -104,9 +105,9 @@ const simulatedHeight = (displayedHeight: bigint): bigint => -displayedHeight
 
 const isSimulated = ({ height }: Pick<JournalEntry, "height">): boolean => height < 0n
 
-/** 64 hex digits, whatever the network's hashes look like: they sort by time. `random` holds at least 32 bytes. */
+/** As the network's family names transactions; `random` holds at least 32 bytes in hex. */
 const hashOf = (network: Network, random: string): string =>
-  `${descriptorOf(network).family.hashPrefix}${random.replaceAll("-", "").slice(0, 64)}`
+  playMoneyHash(network, random.replaceAll("-", "").slice(0, 64))
 
 /** A simulated transfer, before anybody has seen it. */
 export interface SimulatedTransfer {
@@ -142,7 +143,7 @@ export const seenEntry = (
     matchKey: transfer.target.matchKey,
     tokenAddress: transfer.tokenAddress,
     amount: transfer.units,
-    from: playMoneySender,
+    from: playMoneySender(transfer.network),
     height: simulatedHeight(transfer.height),
     blockHash: hashOf(transfer.network, transfer.block),
     blockTime: now,
@@ -155,6 +156,13 @@ export const seenEntry = (
     version: 0
   }
 }
+
+/** The same transfer where no invoice is meant: the merchant of its wallet is concerned, and it is deep enough. */
+export const unmatchedEntry = (
+  entry: JournalEntry,
+  { matchKey, merchantId }: Pick<JournalEntry, "matchKey" | "merchantId">,
+  required: number
+): JournalEntry => confirmedEntry({ ...entry, invoiceId: null, matchKey, merchantId }, required)
 
 /** The same transaction in another block, one higher: what it was in is no part of the chain any more. */
 export const reincludedEntry = (entry: JournalEntry, block: string, now: number): JournalEntry => ({
@@ -180,13 +188,17 @@ export const entryAtDepth = (entry: JournalEntry, depth: number, required: numbe
 /** It is on the chain no more. */
 export const revertedEntry = (entry: JournalEntry): JournalEntry => ({ ...entry, status: "reverted" })
 
-/** The newest simulated transfer that `fits`; hashes of transactions sort by the time they were sent. */
+/** Names of transactions by the time they were sent, which their digits begin with. */
+const compareHashes = (one: string, other: string): number =>
+  one.length === other.length ? (one < other ? -1 : 1) : one.length - other.length
+
+/** The newest simulated transfer that `fits`. */
 export const newestEntry = (
   journal: ReadonlyArray<JournalEntry>,
   fits: (entry: JournalEntry) => boolean
 ): JournalEntry | undefined =>
   journal.filter((entry) => isSimulated(entry) && fits(entry))
-    .toSorted((a, b) => (a.txHash < b.txHash ? -1 : 1))
+    .toSorted((one, other) => compareHashes(one.txHash, other.txHash))
     .at(-1)
 
 /** The simulated transfers that are seen and not deep enough. */

@@ -21,7 +21,16 @@ import { type OrderStep, type OrderStepResult, stepOrder } from "./service/Order
 import { reportUnsettled, settledReport } from "./service/SettlementReports.ts"
 import { simulatedPayment } from "./service/SimulationFact.ts"
 import { eventIdsOf, type Request, type SimulatorContext } from "./service/SimulatorContext.ts"
-import { duplicate, expire, late, missingMemo, pay, wrongNetwork, wrongToken } from "./service/TransferActions.ts"
+import {
+  duplicate,
+  expire,
+  late,
+  missingMemo,
+  pay,
+  unmatchedTransfer,
+  wrongNetwork,
+  wrongToken
+} from "./service/TransferActions.ts"
 
 export { NetworkFaults } from "./service/NetworkFaults.ts"
 
@@ -83,6 +92,8 @@ const act = (
       return wrongNetwork(context, current, request, cause)
     case "missing_memo":
       return missingMemo(context, current, request)
+    case "unmatched":
+      return unmatchedTransfer(context, current, request)
     case "duplicate":
       return duplicate(context, current, request, cause)
     case "confirm":

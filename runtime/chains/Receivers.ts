@@ -17,6 +17,23 @@ export interface BlockLocation {
 }
 
 /**
+ * The merchants of the wallets that these are of, by match key. Two lists may name one address: then nobody but the
+ * operator can tell whose money it is.
+ */
+export const findOwners = Effect.fnUntraced(function*(
+  repo: ChainsRepo,
+  receiving: ReadonlyArray<{ readonly fingerprint: string; readonly matchKey: string }>
+) {
+  const owners = yield* repo.walletOwners([...new Set(receiving.map(({ fingerprint }) => fingerprint))])
+  return new Map(
+    [...Map.groupBy(receiving, (each) => each.matchKey)].map(([matchKey, those]) => {
+      const merchants = new Set(those.map(({ fingerprint }) => owners.get(fingerprint) ?? systemMerchant))
+      return [matchKey, merchants.size === 1 ? [...merchants][0]! : systemMerchant]
+    })
+  )
+})
+
+/**
  * The receivers of transfers to `keys` in one block; a key of nobody is absent. Money on an address that was never
  * given out moves its wallet's counter past it: an invoice that no row remembers was given it.
  */
@@ -34,11 +51,8 @@ export const findReceivers = Effect.fnUntraced(function*(
   const unusedAddresses = unknownKeys.length === 0 ? [] : yield* repo.addressesByKey(unknownKeys)
   const addressesWithoutInvoice = [...olderTargets, ...unusedAddresses]
   if (addressesWithoutInvoice.length === 0) return receivers
-  const owners = yield* repo.walletOwners([...new Set(addressesWithoutInvoice.map(({ fingerprint }) => fingerprint))])
-  for (const [matchKey, those] of Map.groupBy(addressesWithoutInvoice, (each) => each.matchKey)) {
-    // Two lists may name one address: then nobody but the operator can tell whose money it is.
-    const merchants = new Set(those.map(({ fingerprint }) => owners.get(fingerprint) ?? systemMerchant))
-    receivers.set(matchKey, { merchantId: merchants.size === 1 ? [...merchants][0]! : systemMerchant, invoiceId: null })
+  for (const [matchKey, merchantId] of yield* findOwners(repo, addressesWithoutInvoice)) {
+    receivers.set(matchKey, { merchantId, invoiceId: null })
   }
   const indexed = unusedAddresses.filter(({ walletIndex }) => walletIndex !== accountIndex)
   for (const [fingerprint, those] of Map.groupBy(indexed, (each) => each.fingerprint)) {

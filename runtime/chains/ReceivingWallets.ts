@@ -4,7 +4,8 @@ import { publicError } from "../../schemas/Errors.ts"
 import { familyOf } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
-import { walletOwnerWrite } from "./ChainsRepo.ts"
+import { findOwners } from "./Receivers.ts"
+import { accountIndex, walletOwnerWrite } from "./ChainsRepo.ts"
 import { toAllocatedTarget } from "./Targets.ts"
 
 type Service = Chains["Service"]
@@ -80,3 +81,12 @@ export const isReceiveAddress =
     // Addresses in hexadecimal are matched without their checksum.
     return Effect.map(refresh, () => has(address) || has(address.toLowerCase()))
   }
+
+export const walletReceiver = ({ repo }: JournalContext): Service["walletReceiver"] =>
+  Effect.fnUntraced(function*(network, environment, matchKey) {
+    const addresses = yield* repo.addressesByKey([matchKey])
+    const receiving = [...addresses, ...yield* repo.targetsByKey(familyOf(network), environment, [matchKey])]
+    const merchantId = (yield* findOwners(repo, receiving)).get(matchKey)
+    if (merchantId === undefined) return null
+    return { merchantId, isAccount: addresses.some(({ walletIndex }) => walletIndex === accountIndex) }
+  })

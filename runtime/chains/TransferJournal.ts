@@ -30,6 +30,7 @@ import {
   targets,
   verifyWallet,
   wallet,
+  walletReceiver,
   walletUse
 } from "./ReceivingWallets.ts"
 import { declareRestore, reanchor, repairs, rescan } from "./RepairRequests.ts"
@@ -101,6 +102,7 @@ const make = Effect.gen(function*() {
     target: target(journal),
     targets: targets(journal),
     isReceiveAddress: isReceiveAddress(journal),
+    walletReceiver: walletReceiver(journal),
     coverage: coverage(journal),
     transfers: journal.repo.transfersOfInvoice,
     onTransfer: onTransfer(journal),

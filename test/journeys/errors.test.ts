@@ -16,6 +16,7 @@ import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { fromMasters, Secrets } from "../../runtime/Secrets.ts"
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { errorCodes, statusOf } from "../../schemas/Errors.ts"
+import { evmNetworks } from "../../schemas/Network.ts"
 import { newestVersion } from "../../schemas/Version.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
@@ -135,9 +136,9 @@ class Desk extends Context.Service<Desk, {
       const database = yield* emptyDatabase
       const receiver = yield* makeReceiver()
       const { weth: _unpriced, ...prices } = { "usd-coin": "1", ethereum: "3500", weth: "3500" }
-      const config = configOf(
-        { database: database.url, receivers: [receiver.host], chains: [{ use: "simulated" }], prices }
-      )
+      // The others are followed by nobody here.
+      const chains = [{ use: "simulated", options: { networks: evmNetworks } }]
+      const config = configOf({ database: database.url, receivers: [receiver.host], chains, prices })
       const service = yield* startService({ directory: yield* temporaryDirectory, config })
       const both = yield* startService({
         directory: yield* temporaryDirectory,

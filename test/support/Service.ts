@@ -93,15 +93,15 @@ export const exchange = (base: string, path: string, sent: TestRequest = {}): Ef
  * Looks again and again until `wanted` accepts what `look` finds; dies with the last find after `patienceMillis`, which
  * tells what never comes from what comes late on a slow machine.
  */
-export const until = <A>(
+export const until = <A, R>(
   what: string,
-  look: Effect.Effect<A>,
+  look: Effect.Effect<A, never, R>,
   wanted: (found: A) => boolean,
   patienceMillis = 60_000
-): Effect.Effect<A> =>
+): Effect.Effect<A, never, R> =>
   Effect.suspend(() => {
     const end = performance.now() + patienceMillis
-    const again: Effect.Effect<A> = Effect.flatMap(look, (found) => {
+    const again: Effect.Effect<A, never, R> = Effect.flatMap(look, (found) => {
       if (wanted(found)) return Effect.succeed(found)
       if (performance.now() < end) return Effect.andThen(Effect.sleep(lookMillis), again)
       return Effect.die(

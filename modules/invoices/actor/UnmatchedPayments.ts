@@ -23,7 +23,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
     const { token, ...evidence } = payment.evidence
     yield* Effect.logError(
       "money arrived that belongs to no invoice: find out who sent it, then refund it or deliver",
-      { ...evidence, token_address: token }
+      { exception: payment.type, ...evidence, token_address: token }
     )
   }
   yield* commit.append({

@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import type { UnmatchedPaymentType } from "../../../schemas/Payment.ts"
 import type {
   Aggregate,
   Decision,
@@ -209,6 +210,7 @@ export const decisionWrites = (
 export interface UnmatchedPayment {
   /** Always the same for a transfer. */
   readonly id: string
+  readonly type: UnmatchedPaymentType
   /** The merchant who must decide; `systemMerchant`: the operator must. */
   readonly merchantId: number
   readonly environment: Environment
@@ -229,7 +231,7 @@ export const unmatchedWrite = (
       id: exception.id,
       version: (current?.version ?? 0) + 1,
       environment: exception.environment,
-      type: "unmatched_payment",
+      type: exception.type,
       status: exception.isOpen ? "open" : "resolved",
       invoice_id: null,
       invoice_payment_id: null,

@@ -11,7 +11,7 @@ import { readAddress } from "../../../schemas/Address.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, requiredDepth } from "../../../schemas/Network.ts"
-import type { PaymentMetadata } from "../../../schemas/Payment.ts"
+import type { PaymentMetadata, UnmatchedPaymentType } from "../../../schemas/Payment.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import type { Aggregate, Command, IncomingTransfer, Invoices, InvoiceState } from "../../invoices/plugin.ts"
 import { PaymentQuotes, valuation } from "../../quotes/plugin.ts"
@@ -163,10 +163,15 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
  * The exception of a transfer that pays no invoice. It opens at final depth only, because a person acts on it and an
  * earlier transfer may still be reverted.
  */
-export const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"]) => {
+export const unmatchedPayment = (
+  entry: JournalEntry,
+  type: UnmatchedPaymentType,
+  catalog: TokenCatalog["Service"]
+) => {
   const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
   return {
     id: `exc_${uuidOf(`unmatched:${entry.id}`)}`,
+    type,
     merchantId: entry.merchantId,
     environment: entry.environment,
     isOpen: entry.status === "confirmed",

@@ -4,19 +4,21 @@ import type { JournalEntry } from "../../../runtime/Chains.ts"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf } from "../../../schemas/Network.ts"
-import { unlistedPlayToken } from "../../../schemas/Payment.ts"
+import { unlistedPlayToken } from "../../../schemas/PlayMoney.ts"
 import { type Aggregate, type ChangePlan, type Command, isPayable, nothingToScan } from "../../invoices/plugin.ts"
 import { paymentIdOf } from "../../payments/plugin.ts"
-import { networkNotAccepted, newestEntry } from "../rules.ts"
+import { environment, networkNotAccepted, newestEntry, unmatchedEntry } from "../rules.ts"
 import { simulationFact } from "./SimulationFact.ts"
 import { changeInvoice, merchantMillis, refuse, type Request, type SimulatorContext } from "./SimulatorContext.ts"
 import {
   defaultToken,
+  type Destination,
   destinationFor,
   makeEntry,
   networksOf,
   paymentEntry,
   requestedUnits,
+  requiredBlocks,
   transferTo
 } from "./Transfers.ts"
 
@@ -30,10 +32,10 @@ const planCredit = (
   latest: Aggregate
 ): Effect.Effect<ChangePlan, PublicError> =>
   Effect.map(payments.credit(entry, latest), ({ commands, writes }) => {
-    const { decimals, symbol } = unlistedPlayToken
+    const token = unlistedPlayToken(entry.network)
     const paymentId = paymentIdOf(entry)
-    const naming: ReadonlyArray<Command> = entry.tokenAddress === unlistedPlayToken.address
-      ? [{ _tag: "NameToken", paymentId, symbol, decimals }]
+    const naming: ReadonlyArray<Command> = token !== null && entry.tokenAddress === token.address
+      ? [{ _tag: "NameToken", paymentId, symbol: token.symbol, decimals: token.decimals }]
       : []
     return { commands: [...commands, ...naming], writes, facts: [simulationFact(paymentId)] }
   })
@@ -133,9 +135,10 @@ export const wrongToken = (context: SimulatorContext, current: Aggregate, reques
     cause,
     Effect.fnUntraced(function*(latest) {
       const destination = yield* destinationFor(context, latest, request)
-      const { address, decimals } = unlistedPlayToken
-      const units = yield* requestedUnits(destination, decimals, request)
-      const transfer = { ...transferTo(destination, units), tokenAddress: address }
+      const token = unlistedPlayToken(destination.token.network)
+      if (token === null) return yield* refuse("There are no other tokens on this network")
+      const units = yield* requestedUnits(destination, token.decimals, request)
+      const transfer = { ...transferTo(destination, units), tokenAddress: token.address }
       return yield* makeEntry(context, latest, transfer, request.confirmations)
     })
   )
@@ -162,15 +165,51 @@ export const wrongNetwork = (context: SimulatorContext, current: Aggregate, requ
     })
   )
 
-/** A transfer without its memo reaches nobody's address, so there is nothing to tell. */
+/** A transfer that pays no invoice, recorded as the followers' are: it comes to `matchKey`, deep enough. */
+const sendUnmatched = Effect.fnUntraced(function*(
+  context: SimulatorContext,
+  current: Aggregate,
+  request: Request,
+  destination: Destination,
+  matchKey: string
+) {
+  const { invoice } = current
+  const { network } = destination.token
+  const receiver = yield* context.chains.walletReceiver(network, environment, matchKey)
+  if (receiver === null) return yield* refuse("Nobody receives there any more: create another invoice")
+  const units = yield* requestedUnits(destination, destination.token.decimals, request)
+  const entry = yield* makeEntry(context, current, transferTo(destination, units), 0)
+  const { merchantId } = receiver
+  yield* context.payments.recordUnmatched(
+    unmatchedEntry(entry, { matchKey, merchantId }, requiredBlocks(invoice, network))
+  )
+})
+
+/** A transfer without its memo comes to the wallet that many invoices share, and names none of them. */
 export const missingMemo = Effect.fnUntraced(
   function*(context: SimulatorContext, current: Aggregate, request: Request) {
-    const { target, token } = yield* destinationFor(context, current, request)
-    if (target.memo !== null) return []
-    return yield* publicError("VALIDATION_ERROR", {
-      param: "action",
-      message: `missing_memo: a payment on ${token.network} needs no memo`
-    })
+    const destination = yield* destinationFor(context, current, request)
+    const { target, token } = destination
+    if (target.memo === null) {
+      return yield* publicError("VALIDATION_ERROR", {
+        param: "action",
+        message: `missing_memo: a payment on ${token.network} needs no memo`
+      })
+    }
+    const { merchantId } = current.invoice
+    const wallet = yield* context.chains.wallet({ merchantId, environment, family: familyOf(token.network) })
+    if (wallet?._tag !== "SharedWallet" || wallet.address !== target.address) {
+      return yield* refuse("Another wallet receives by now: create another invoice")
+    }
+    return yield* Effect.as(sendUnmatched(context, current, request, destination, wallet.accountKey), [])
+  }
+)
+
+/** A transfer that came to the invoice's address before the invoice had it: it was meant for somebody else. */
+export const unmatchedTransfer = Effect.fnUntraced(
+  function*(context: SimulatorContext, current: Aggregate, request: Request) {
+    const destination = yield* destinationFor(context, current, request)
+    return yield* Effect.as(sendUnmatched(context, current, request, destination, destination.target.matchKey), [])
   }
 )
 

@@ -7,7 +7,7 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import type { BaseUnits } from "../../../schemas/Money.ts"
 import { familyOf, type Network, requiredDepth } from "../../../schemas/Network.ts"
 import type { Quote } from "../../../schemas/Quote.ts"
-import type { Token } from "../../../schemas/Token.ts"
+import { type Token, tokenAddress } from "../../../schemas/Token.ts"
 import { type Aggregate, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
 import { depthFor, entryAtDepth, environment, seenEntry, type SimulatedTransfer, unitsFor } from "../rules.ts"
 import { merchantMillis, type Request, type SimulatorContext } from "./SimulatorContext.ts"
@@ -32,10 +32,12 @@ export const twoUuids = (uuid: Effect.Effect<string>) =>
 export const networksOf = ({ chains }: SimulatorContext): ReadonlyArray<Network> =>
   chains.status(environment).map(({ network }) => network)
 
-/** The token to pay with on a network where nobody names one. */
+/** The token to pay with on a network where nobody names one: a stablecoin that has a price, else the coin. */
 export const defaultToken = ({ catalog }: SimulatorContext, network: Network): Token | undefined => {
   const tokens = catalog.list(environment).filter((token) => token.network === network && token.active)
-  return tokens.find(({ symbol }) => symbol === defaultSymbol) ?? tokens[0]
+  return tokens.find(({ symbol }) => symbol === defaultSymbol) ??
+    tokens.find(({ asset, stable }) => stable && asset !== null) ??
+    tokens.find(({ address }) => address === null)
 }
 
 /** The route asked for, else the locked one, else the one shown last, else the first stablecoin there is. */
@@ -116,7 +118,8 @@ export const requestedUnits = (
 
 export const transferTo = ({ target, token }: Destination, units: BaseUnits) => ({
   network: token.network,
-  tokenAddress: token.address,
+  // As the drivers tell of it.
+  tokenAddress: token.address === null ? null : tokenAddress(token.network, token.address),
   units,
   target
 })

@@ -38,7 +38,7 @@ import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
-import type { Commit } from "../../../runtime/Commit.ts"
+import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -129,6 +129,7 @@ const givenChains = Layer.mock(Chains, {
     }),
   isReceiveAddress: (_, __, address) =>
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
+  walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false }),
   reconcile: () => Effect.void,
   onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
   markHandled: (entry, requiredDepth) => transferWrite({ ...entry, handledStatus: entry.status, requiredDepth })

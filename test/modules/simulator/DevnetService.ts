@@ -6,6 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
+import type { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { AuthRpc } from "../../../modules/auth/rpc.ts"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
@@ -25,10 +26,20 @@ import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { configOf, exchange, rpcToken, type TestRequest, type TestResponse } from "../../support/Service.ts"
+import { configOf, exchange, prices, rpcToken, type TestRequest, type TestResponse } from "../../support/Service.ts"
 
 /** Services that a test makes things happen with. */
-type Behind = Chains | Invoices | Orders | Payments | Refunds | Retailers | Settlements | SimulatedChain | TokenCatalog
+type Behind =
+  | Chains
+  | Invoices
+  | Orders
+  | Payments
+  | Refunds
+  | Retailers
+  | Settlements
+  | SimulatedChain
+  | SqlClient.SqlClient
+  | TokenCatalog
 
 export class DevnetService extends Context.Service<DevnetService, {
   readonly call: (path: string, sent?: TestRequest) => Effect.Effect<TestResponse>
@@ -43,7 +54,11 @@ export class DevnetService extends Context.Service<DevnetService, {
       const folder = yield* fs.makeTempDirectoryScoped()
       const database = yield* freshDatabase
       const config = {
-        ...configOf({ database: database.url, chains: [{ use: "simulated", options: { blockMillis: 3_600_000 } }] }),
+        ...configOf({
+          database: database.url,
+          chains: [{ use: "simulated", options: { blockMillis: 3_600_000 } }],
+          prices: { ...prices, cardano: "0.5" }
+        }),
         http: { port: 0 },
         rpc: { port: 0, token: rpcToken },
         data: { directory: `${folder}/data` },

@@ -35,7 +35,8 @@ import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { baseUnits, readRate, tokenAmountUp, usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { isCounted, unlistedPlayToken } from "../../../schemas/Payment.ts"
+import { isCounted } from "../../../schemas/Payment.ts"
+import { unlistedPlayToken } from "../../../schemas/PlayMoney.ts"
 import { seededRandom } from "../../support/Crash.ts"
 import { until } from "../../support/Service.ts"
 import {
@@ -227,7 +228,7 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
       ...(txHash === undefined ? {} : { txHash })
     })
     yield* statusOf(made.txHash, ({ status }) => status === "confirmed")
-    if (tokenAddress === unlistedPlayToken.address) yield* isNamed(made.txHash)
+    if (tokenAddress === unlistedPlayToken(network)!.address) yield* isNamed(made.txHash)
     const others = sent.map((each) => each.isMined ? { ...each, depth: each.depth + 1 } : each)
     const one = { txHash: made.txHash, isMined: true, units, token: tokenAddress, depth: 1 }
     sent = others.some((each) => each.txHash === one.txHash)
@@ -277,8 +278,10 @@ const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Networ
       }
       case "duplicate":
         return newest === undefined ? undefined : yield* mine(newest.units, newest.token)
-      case "wrong_token":
-        return yield* mine(unitsOf(wrongAmount, unlistedPlayToken.decimals), unlistedPlayToken.address)
+      case "wrong_token": {
+        const { address, decimals } = unlistedPlayToken(network)!
+        return yield* mine(unitsOf(wrongAmount, decimals), address)
+      }
       case "confirm": {
         const waiting = sent.findLast(({ isMined }) => !isMined)
         return waiting === undefined ? undefined : yield* mine(waiting.units, waiting.token, waiting.txHash)
@@ -563,7 +566,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
       const simulate = (body: object) => call(`/api/v1/devnet/invoices/${id}/simulate`, { headers, body })
       const sent = okData(yield* simulate({ action: "wrong_token", amount: 3_000 }))
-      const token = { id: null, address: unlistedPlayToken.address, symbol: "UNLISTED", decimals: 18 }
+      const token = { id: null, address: unlistedPlayToken("base")!.address, symbol: "UNLISTED", decimals: 18 }
       assert.deepInclude(sent.invoice_payment, {
         status: "rejected",
         payer_amount_token: "3.000000000000000000",
