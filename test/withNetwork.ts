@@ -1,10 +1,10 @@
 /**
- * `npm run test:network`: copies the tree, adds a network as `CONTRIBUTING.md` says, makes what is generated anew,
- * checks the types, and runs the tests that go over all networks. The short form, which runs with the others, is
- * `test/journeys/addedNetwork.test.ts`.
+ * `npm run test:network`: copies the tree, adds a network and a family as `CONTRIBUTING.md` says, makes what is
+ * generated anew, checks the types, and runs the tests that go over all networks. The short form, which runs with the
+ * others, is `test/journeys/addedNetwork.test.ts` and `test/journeys/addedFamily.test.ts`.
  */
 import { Effect } from "effect"
-import { addPolygon, addPolygonToReference } from "./support/AddedNetwork.ts"
+import { addBitcoin, addPolygon, addToReference } from "./support/AddedNetwork.ts"
 import { copyWithout, runIn } from "./support/Removal.ts"
 import { temporaryDirectory } from "./support/Service.ts"
 
@@ -27,7 +27,8 @@ const main = Effect.gen(function*() {
   const copy = yield* temporaryDirectory
   copyWithout([], copy)
   addPolygon(copy)
-  addPolygonToReference(copy)
+  addBitcoin(copy)
+  addToReference(copy)
   for (const script of ["schema", "openapi", "check:types"]) yield* runIn(copy, script)
   console.log("the types fit; the tests about all networks run")
   yield* runIn(copy, "test", ...tests)

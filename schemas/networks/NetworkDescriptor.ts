@@ -62,9 +62,10 @@ export interface NetworkDescriptor<Name extends string = string, Family extends 
   readonly refundFeeUsdMillis: number
   /**
    * Symbols of dollar stablecoins in the order in which a refund is paid out in them: the one first in which most
-   * dollars are held there (modules/docs/reference/refunds.md#what-is-paid-out).
+   * dollars are held there (modules/docs/reference/refunds.md#what-is-paid-out). Empty: there are none, and it is paid
+   * out in the coin.
    */
-  readonly payoutStablecoins: readonly [string, ...ReadonlyArray<string>]
+  readonly payoutStablecoins: ReadonlyArray<string>
 }
 
 /** A network that the driver `evm` can follow, and `simulated` can play. */

@@ -1,4 +1,4 @@
-/** A network that the project does not have, and a copy of the project to which somebody has added it. */
+/** Networks that the project does not have, and a copy of the project to which somebody has added one. */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -48,24 +48,42 @@ const replaceOnce = (text: string, before: string, after: string): string => {
   return text.replace(before, after)
 }
 
-/** Does step 1 of "Add a network" in `CONTRIBUTING.md` in a copy of the tree, and nothing else. */
-export const addPolygon = (copy: string): void => {
-  writeFileSync(join(copy, "schemas/networks/polygon.ts"), descriptor)
+/** Adds a descriptor's line to the list of networks. */
+const listNetwork = (copy: string, name: string): void => {
   const list = join(copy, "schemas/networks/all.ts")
   const text = replaceOnce(
     readFileSync(list, "utf8"),
     "import { solana }",
-    "import { polygon } from \"./polygon.ts\"\nimport { solana }"
+    `import { ${name} } from "./${name}.ts"\nimport { solana }`
   )
-  writeFileSync(list, replaceOnce(text, "  sui\n]", "  sui,\n  polygon\n]"))
+  writeFileSync(list, replaceOnce(text, "\n] as const", `,\n  ${name}\n] as const`))
 }
 
-/** Does what step 3 asks of the reference. */
-export const addPolygonToReference = (copy: string): void => {
+/** Does step 1 of "Add a network" in `CONTRIBUTING.md` in a copy of the tree, and nothing else. */
+export const addPolygon = (copy: string): void => {
+  writeFileSync(join(copy, "schemas/networks/polygon.ts"), descriptor)
+  listNetwork(copy, polygon.name)
+}
+
+/**
+ * Does what "Add a family" in `CONTRIBUTING.md` asks for before the config, and nothing else: the files of the driver,
+ * and the descriptor with its line. They are as deep in the tree here as there, so that what they import is found.
+ */
+export const addBitcoin = (copy: string): void => {
+  const own = (path: string) => join(root, "test/support", path)
+  cpSync(own("bitcoin.ts"), join(copy, "modules/chains/bitcoin.ts"))
+  cpSync(own("bitcoin"), join(copy, "modules/chains/bitcoin"), { recursive: true })
+  cpSync(own("BitcoinNetwork.ts"), join(copy, "schemas/networks/bitcoin.ts"))
+  listNetwork(copy, "bitcoin")
+}
+
+/** Does what step 3 asks of the reference, for {@link addPolygon} and then {@link addBitcoin}. */
+export const addToReference = (copy: string): void => {
   const page = join(copy, "modules/docs/reference/networks.md")
   const lastRow = "| `sui` | `sui` | Sui | SUI | 1 | 1 | 20 |\n"
-  const row = "| `polygon` | `evm` | Polygon | POL | `finalized`, else 15 | 128 | 70 |\n"
-  writeFileSync(page, replaceOnce(readFileSync(page, "utf8"), lastRow, `${lastRow}${row}`))
+  const rows = "| `polygon` | `evm` | Polygon | POL | `finalized`, else 15 | 128 | 70 |\n"
+    + "| `bitcoin` | `bitcoin` | Bitcoin | BTC | 6 | 100 | 2,000 |\n"
+  writeFileSync(page, replaceOnce(readFileSync(page, "utf8"), lastRow, `${lastRow}${rows}`))
 }
 
 /** Copies what the service runs from into an empty directory; answers the program that starts it. */
