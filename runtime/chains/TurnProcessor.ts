@@ -4,6 +4,7 @@ import type { ChainEvent } from "../Chains.ts"
 import { type Fence, retryConflicts } from "../Commit.ts"
 import * as Balances from "./Balances.ts"
 import { confirmEntry, revertEntry } from "./Confirmations.ts"
+import { requestMissedBlocks } from "./FirstBlock.ts"
 import { apply } from "./FollowerActions.ts"
 import {
   dispatch,
@@ -34,6 +35,7 @@ const goForward = Effect.fnUntraced(function*(
   event: Extract<ChainEvent, { readonly _tag: "Forward" }>
 ) {
   const point: RingPoint = { ...event.point, time: event.time }
+  const missedBlocks = yield* requestMissedBlocks(follower, point)
   const changed = event.transfers.length === 0 ? [] : yield* observeBlock(follower, event.transfers, point)
   yield* apply(
     follower,
@@ -46,7 +48,7 @@ const goForward = Effect.fnUntraced(function*(
       changes: changed.length,
       nowMillis: nowMillis(follower)
     },
-    changed.map((entry) => transferWrite(entry))
+    [...missedBlocks, ...changed.map((entry) => transferWrite(entry))]
   )
 })
 

@@ -111,6 +111,18 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
       ),
     targetsOfInvoice: (invoiceId: string) =>
       targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
+    /**
+     * When the first target since `from` (epoch seconds) was given out without knowing the head of a network; null: none
+     * was. Reads the family's targets: for a network's first block only.
+     */
+    earliestTarget: (family: Family, environment: Environment, cursor: string, from: number) =>
+      Effect.map(
+        rows(({ earliest }: { readonly earliest: bigint | null }) => earliest === null ? null : readInteger(earliest))(
+          sql`SELECT min(created_at) AS earliest FROM receive_targets WHERE family = ${family}
+          AND environment = ${environment} AND created_at >= ${from} AND NOT jsonb_exists(allocation_heads, ${cursor})`
+        ),
+        (found) => found[0] ?? null
+      ),
     /** Targets of one wallet in order of allocation, from an index. */
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}

@@ -4,9 +4,9 @@
  * Method: real PostgreSQL, commit log and leases; a ledger in the test that tells everything again with every look.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Chains } from "../../../runtime/Chains.ts"
+import { type ChainDriver, Chains } from "../../../runtime/Chains.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { type AccountLedger, ledgerWallet, makeAccountLedger } from "../../support/AccountLedger.ts"
 import { freshDatabase } from "../../support/Database.ts"
@@ -215,6 +215,31 @@ describe("a chain that is asked for accounts", () => {
             Effect.map(chains.repairs(environment), (all) => all[0]?.status === "done" ? all : undefined)
           )
           assert.strictEqual(repair!.credited, 1)
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("finds what was paid before the first block of a network was read, because its node did not answer", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      const answers = yield* Deferred.make<void>()
+      const late: ChainDriver = {
+        ...ledger.driver,
+        follow: (recent, watch) =>
+          Stream.unwrap(Effect.as(Deferred.await(answers), ledger.driver.follow(recent, watch)))
+      }
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow([late])
+          yield* markHandled
+          const { matchKey } = yield* allocate(1)
+          yield* ledger.pay(matchKey, 5n, { isHidden: true })
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`UPDATE receive_targets SET created_at = created_at - 30`
+          yield* Deferred.succeed(answers, undefined)
+          yield* until("tx1", "confirmed")
         })
       )
     }).pipe(Effect.scoped))

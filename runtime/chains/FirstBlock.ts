@@ -1,0 +1,54 @@
+/**
+ * A network's first block ever is its head, and addresses may have been given out before it was read: its nodes did not
+ * answer at first. What was paid to them meanwhile lies in blocks that nobody has read, so these are read as well.
+ */
+import { Effect } from "effect"
+import { familyOf } from "../../schemas/Network.ts"
+import { type Cursor, cursorId, repairWrite, type RingPoint } from "./ChainsRepo.ts"
+import { type FollowerContext, nowSeconds, stateOf } from "./FollowerContext.ts"
+import { repairId } from "./Repairs.ts"
+import { restoreMarginSeconds } from "./Restores.ts"
+
+/**
+ * Oldest target that blocks are read for: 24 h, the longest outage provided for. A network that is added to a
+ * deployment years later is not read from its beginning.
+ */
+const oldestTargetSeconds = 86_400
+
+/** Whether no block of the network was ever read, here or by another instance: its first cursor has this version. */
+const isFirst = ({ version }: Pick<Cursor, "version">): boolean => version === 0
+
+/** The request to read the blocks before `head` in which a target may have been paid; none where there is no target. */
+export const requestMissedBlocks = Effect.fnUntraced(function*(follower: FollowerContext, head: RingPoint) {
+  if (!isFirst(stateOf(follower))) return []
+  const { environment, network, repo } = follower
+  const now = nowSeconds(follower)
+  const earliest = yield* repo.earliestTarget(
+    familyOf(network),
+    environment,
+    cursorId(network, environment),
+    now - oldestTargetSeconds
+  )
+  if (earliest === null || earliest >= head.time) return []
+  yield* Effect.logWarning("addresses were given out before the network was read: its blocks since then are read", {
+    network,
+    environment,
+    since: earliest
+  })
+  return [repairWrite({
+    id: repairId(network, environment, "restore"),
+    network,
+    environment,
+    kind: "restore",
+    from: null,
+    to: null,
+    next: null,
+    finalBefore: null,
+    since: earliest - restoreMarginSeconds,
+    credited: 0,
+    status: "waiting",
+    reason: null,
+    requestedAt: now,
+    version: 1
+  })]
+})
