@@ -26,8 +26,7 @@ export const guideNames = [
   "authentication",
   "versions",
   "going-live",
-  "network-ton",
-  "network-sui"
+  "network-ton"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -45,8 +44,7 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real.",
-  "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
-  "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost."
+  "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs."
 }
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */

@@ -3,7 +3,7 @@
  * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
  * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
  * list, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce,
- * crash, delivery, chaos, flood; none means all.
+ * crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -24,6 +24,7 @@ import { eventList } from "./eventList.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { flood } from "./flood.ts"
+import { histories } from "./histories.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
@@ -59,7 +60,8 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   crash,
   delivery,
   chaos,
-  flood
+  flood,
+  histories
 }
 
 const { positionals, values } = parseArgs({

@@ -42,7 +42,7 @@ export interface TestedChain {
   readonly rollback: {
     /** Replaces the newest blocks; transactions in them vanish. */
     readonly drop: (depth: number) => Effect.Effect<void>
-    /** Replaces the newest blocks by others that hold the last payment again, in a higher block. */
+    /** Replaces the newest blocks by others that hold the same payments again, each in a higher block. */
     readonly reinclude: (depth: number) => Effect.Effect<void>
   } | null
   /** One transaction that is not final leaves the chain, and the chain goes on until that is certain. */
@@ -56,6 +56,10 @@ export interface TestedChain {
   readonly payWithFee:
     | ((to: ReceiveTarget, amount: bigint) => Effect.Effect<MinedTransaction & { readonly arrives: bigint }>)
     | null
+  /** Newest blocks whose transactions `dropTransaction` can drop: 1 where it is not said. */
+  readonly droppableBlocks?: number
+  /** Ways in which its node may misbehave for a while without harm: it lags, cuts answers, tells things twice. */
+  readonly disturbances?: ReadonlyArray<{ readonly begin: Effect.Effect<void>; readonly end: Effect.Effect<void> }>
   /** A payment that fails on the chain: the transaction is there and has moved nothing. */
   readonly payInVain: ((to: ReceiveTarget, amount: bigint) => Effect.Effect<MinedTransaction>) | null
 }

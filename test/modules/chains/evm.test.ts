@@ -2,78 +2,22 @@
  * Goal: on a real EVM node, exactly the payments that happened are seen, whatever the chain does.
  * Method: anvil as a child process; the conformance suite, then the EVM's own ways to go wrong.
  */
-import { blockHistoryOf, evmTarget, watching } from "../../support/Drivers.ts"
+import { anvilChain, driverOn } from "../../support/AnvilChain.ts"
+import { blockHistoryOf, watching } from "../../support/Drivers.ts"
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
 import type { ChainDriver, ChainPoint } from "../../../runtime/Chains.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
-import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { frozenAt, type NodeAnswers, nodeProxy, prunedBelow, withLogs } from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
-const pollMillis = 20
-
-/** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
-const driverOn = (
-  node: { readonly url: string },
-  more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}
-) =>
-  Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
-    Effect.provide(
-      makeDriver({
-        network: "base",
-        environment: "devnet",
-        rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
-        xpub: Redacted.make(devnetXpub),
-        pollMillis,
-        ...(more.chainId === undefined ? {} : { chainId: more.chainId })
-      }),
-      client
-    ))
-
 const receiver = (digit: string): string => `0x${digit.repeat(40)}`
 
-chainConformance(
-  "evm on anvil",
-  Effect.gen(function*() {
-    const node = yield* anvil("base")
-    const driver = yield* Effect.orDie(driverOn(node))
-    let last = ""
-    const remember = (txHash: string) =>
-      Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
-        last = raw
-        return { txHash }
-      })
-    return {
-      driver,
-      target: evmTarget,
-      unit: 1n,
-      token: usdc,
-      pay: ({ matchKey: to }, token, amount) =>
-        Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
-      payMany: (to, amount) =>
-        Effect.gen(function*() {
-          yield* node.token("mint", [node.accounts[0]!, 1_000n])
-          return { txHash: yield* node.token("transferMany", [to.map(({ matchKey }) => matchKey), amount, 2n]) }
-        }),
-      mine: node.mine,
-      rollback: {
-        drop: node.reorg,
-        reinclude: (depth) =>
-          Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
-      },
-      dropTransaction: null,
-      shared: null,
-      payWithFee: null,
-      payInVain: ({ matchKey: to }, amount) =>
-        Effect.as(node.token("transferFrom", [receiver("b"), to, amount], { gas: 200_000n }), { txHash: "" })
-    }
-  })
-)
+chainConformance("evm on anvil", anvilChain)
 
 const watch = (...keys: ReadonlyArray<string>) => watching(keys)
 

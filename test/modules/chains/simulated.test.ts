@@ -4,86 +4,25 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import type { ChainDriver, ReceiveTarget, SharedWallet } from "../../../runtime/Chains.ts"
+import type { ChainDriver, SharedWallet } from "../../../runtime/Chains.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { familyOf, type Network, networks } from "../../../schemas/Network.ts"
+import { type Network, networks } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { make } from "../../../modules/chains/simulated.ts"
-import { traitsOf } from "../../../modules/chains/simulated/Families.ts"
-import { evmTarget, watching } from "../../support/Drivers.ts"
+import { watching } from "../../support/Drivers.ts"
+import { invoiceOf, simulatedChain, targetOf, tokens, triedNetworks } from "../../support/SimulatedChain.ts"
 import { chainConformance } from "../../conformance/chains.ts"
-
-/** One network of each family, with a token that its driver reports. */
-const tokens = {
-  base: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-  solana: "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
-  ton: "0:f418a04cf196ebc959366844a6cdf53a6fd6fff1eadafc892f05210bba31593e",
-  sui: "0xa1ec7fc00a6f40db9693ad1415d0c193ad3906494428cf252621037bd7117e29::usdc::USDC",
-  cardano: null
-} as const satisfies Partial<Record<Network, string | null>>
-
-type TriedNetwork = keyof typeof tokens
-
-const invoiceOf = (invoice: number): string => `0198c0de-0000-7000-8000-00000000000${invoice}`
-
-const targetOf = ({ network, wallet }: ChainDriver, invoice: number): ReceiveTarget =>
-  familyOf(network) === "evm"
-    ? evmTarget(invoice)
-    : wallet!._tag === "SharedWallet"
-    ? wallet!.targetOf(invoiceOf(invoice))
-    : wallet!.derive(invoice)
 
 const sharedWalletOf = ({ network, wallet }: ChainDriver): SharedWallet => {
   if (wallet?._tag !== "SharedWallet") throw new Error(`${network} has no shared wallet`)
   return wallet
 }
 
-const rigOf = (network: TriedNetwork, indexLagBlocks = 0) =>
-  Effect.gen(function*() {
-    const { drivers, service } = yield* make({ networks: [network], blockMillis: 3_600_000, indexLagBlocks })
-    const driver = drivers[0]!
-    const token = tokens[network]
-    const { hasDrops, hasRollbacks } = traitsOf(network)
-    const transfer = (to: string, tokenAddress: string | null, amount: bigint) => ({
-      network,
-      to,
-      tokenAddress,
-      amount: baseUnits(amount)
-    })
-    return {
-      driver,
-      target: (invoice: number) => targetOf(driver, invoice),
-      unit: 1n,
-      token,
-      pay: ({ matchKey }: ReceiveTarget, tokenAddress: string | null, amount: bigint) =>
-        Effect.tap(service.transfer(transfer(matchKey, tokenAddress, amount)), service.mine(network, indexLagBlocks)),
-      payMany: (to: ReadonlyArray<ReceiveTarget>, amount: bigint) =>
-        service.transaction(network, to.map(({ matchKey }) => transfer(matchKey, token, amount))),
-      mine: (blocks: number) => service.mine(network, blocks),
-      rollback: hasRollbacks
-        ? {
-          drop: (depth: number) => service.reorg(network, depth, { drop: "all" }),
-          reinclude: (depth: number) => service.reorg(network, depth, { shift: 1 })
-        }
-        : null,
-      dropTransaction: hasDrops ? (txHash: string) => service.drop(network, [txHash]) : null,
-      shared: driver.wallet?._tag === "SharedWallet"
-        ? {
-          accountKey: driver.wallet.accountKey,
-          payWithoutMemo: (tokenAddress: string | null, amount: bigint) =>
-            service.transfer(transfer(sharedWalletOf(driver).accountKey, tokenAddress, amount))
-        }
-        : null,
-      payWithFee: null,
-      payInVain: null
-    }
-  })
-
-for (const network of Object.keys(tokens) as ReadonlyArray<TriedNetwork>) {
-  chainConformance(`simulated, ${network}`, rigOf(network))
+for (const network of triedNetworks) {
+  chainConformance(`simulated, ${network}`, simulatedChain(network))
 }
-chainConformance("simulated, solana with a slow index", rigOf("solana", 3))
+chainConformance("simulated, solana with a slow index", simulatedChain("solana", 3))
 
 const drivers = Effect.map(make({ blockMillis: 3_600_000 }), (made) => made.drivers)
 
@@ -142,7 +81,7 @@ describe("simulated networks", () => {
   it.live("skip slots on Solana, and its finality mark is behind the head; TON and Sui are final at once", () =>
     Effect.gen(function*() {
       for (const [network, lag] of [["solana", 32], ["ton", 0], ["sui", 0]] as const) {
-        const { driver, mine } = yield* rigOf(network)
+        const { driver, mine } = yield* simulatedChain(network)
         const events = yield* driver.follow([], watching([])).pipe(
           Stream.tap((event) => event._tag === "Finality" ? mine(1) : Effect.void),
           Stream.take(80),

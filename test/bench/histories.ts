@@ -1,0 +1,62 @@
+/**
+ * Random histories of a chain, its nodes and the processes that follow it, against a model, for each family: how many
+ * left a journal that is not as the chain is. The run says the seed of each that did.
+ */
+import { Effect, References, type Scope } from "effect"
+import { migrate } from "../../runtime/Migrate.ts"
+import { runtimeMigrations } from "../../runtime/Tables.ts"
+import type { TestedChain } from "../conformance/chains.ts"
+import { runHistory } from "../conformance/histories.ts"
+import { connect, type TestDatabase } from "../support/Database.ts"
+import { testedChains } from "../support/TestedChains.ts"
+import type { Bench } from "./Bench.ts"
+import { createDatabase, urlOf } from "./Database.ts"
+import type { ReportLine } from "./Report.ts"
+
+/** Histories of each family. */
+const historyCount = 300
+
+const databaseFor = Effect.fnUntraced(function*({ server }: Bench, name: string) {
+  const database = `histories_${name}`
+  yield* createDatabase(server, database)
+  const made: TestDatabase = {
+    host: server.host,
+    port: 5432,
+    username: "postgres",
+    database,
+    url: urlOf(server, database)
+  }
+  yield* Effect.provide(migrate("runtime", runtimeMigrations), connect(made))
+  return made
+})
+
+/** The first seed is that of the bench; the others follow it. */
+const runFamily = Effect.fnUntraced(function*(
+  bench: Bench,
+  name: string,
+  chain: Effect.Effect<TestedChain, never, Scope.Scope>
+) {
+  const database = yield* databaseFor(bench, name)
+  let wrong = 0
+  const started = performance.now()
+  for (let place = 0; place < historyCount; place++) {
+    const seed = (bench.seed + place) % 2 ** 31
+    const history = Effect.scoped(Effect.flatMap(chain, (rig) => runHistory(rig, database, seed)))
+    const outcome = yield* Effect.exit(Effect.provideService(history, References.MinimumLogLevel, "None"))
+    if (outcome._tag === "Success") continue
+    wrong++
+    bench.progress(`${name}: the history of seed ${seed} went wrong`)
+  }
+  const seconds = (performance.now() - started) / 1000
+  return {
+    section: "histories",
+    what: name,
+    value: wrong,
+    unit: `wrong of ${historyCount}`,
+    goal: { atMost: 0 },
+    note: `${seconds.toFixed(0)} s, first seed ${bench.seed}`
+  }
+})
+
+export const histories = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
+  Effect.forEach(Object.entries(testedChains), ([name, chain]) => runFamily(bench, name, chain)).pipe(Effect.orDie)

@@ -1,0 +1,64 @@
+/** A real EVM node as a rig of the conformance suite. */
+import { NodeHttpClient } from "@effect/platform-node"
+import { Effect, Layer, Redacted, type Scope } from "effect"
+import { makeDriver } from "../../modules/chains/evm.ts"
+import { devnetXpub } from "../../modules/chains/simulated.ts"
+import type { TestedChain } from "../conformance/chains.ts"
+import { anvil, usdc } from "./Anvil.ts"
+import { evmTarget } from "./Drivers.ts"
+
+/** Milliseconds between looks for a new block. */
+export const pollMillis = 20
+
+/** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
+export const driverOn = (
+  node: { readonly url: string },
+  more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}
+) =>
+  Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
+    Effect.provide(
+      makeDriver({
+        network: "base",
+        environment: "devnet",
+        rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
+        xpub: Redacted.make(devnetXpub),
+        pollMillis,
+        ...(more.chainId === undefined ? {} : { chainId: more.chainId })
+      }),
+      client
+    ))
+
+export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
+  const node = yield* anvil("base")
+  const driver = yield* Effect.orDie(driverOn(node))
+  let last = ""
+  const remember = (txHash: string) =>
+    Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
+      last = raw
+      return { txHash }
+    })
+  return {
+    driver,
+    target: evmTarget,
+    unit: 1n,
+    token: usdc,
+    pay: ({ matchKey: to }, token, amount) =>
+      Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
+    payMany: (to, amount) =>
+      Effect.gen(function*() {
+        yield* node.token("mint", [node.accounts[0]!, 1_000n])
+        return { txHash: yield* node.token("transferMany", [to.map(({ matchKey }) => matchKey), amount, 2n]) }
+      }),
+    mine: node.mine,
+    rollback: {
+      drop: node.reorg,
+      reinclude: (depth) =>
+        Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+    },
+    dropTransaction: null,
+    shared: null,
+    payWithFee: null,
+    payInVain: ({ matchKey: to }, amount) =>
+      Effect.as(node.token("transferFrom", [`0x${"b".repeat(40)}`, to, amount], { gas: 200_000n }), { txHash: "" })
+  }
+})
