@@ -15,7 +15,7 @@
  *   head --> `watch.refresh` --> read --> Gone, Forward where the height rose, Condition where it changed, Finality
  *   nothing rose, or only a part was read --> Finality alone; what was found is kept for the next Forward
  *   a transfer above the point that is told --> kept until a point reaches it
- *   a transfer that was told in the same place --> not told again, so that reading may overlap for hours
+ *   a transfer that was told in the same place --> told again a minute later at the soonest, so that reading may overlap
  */
 import { Effect, MutableRef, Schedule, Stream } from "effect"
 import type { Environment } from "../../schemas/Network.ts"
@@ -54,14 +54,22 @@ export interface AccountPollState {
   readonly top: ChainPoint | null
   /** Found and not told, by what tells a transfer from others. */
   readonly found: ReadonlyMap<string, PlacedTransfer>
-  /** Where the transfers lie that were told lately. */
-  readonly told: ReadonlyMap<string, BlockPoint>
+  /** The transfers that were told lately: where each lies, and the second of the point it was told with. */
+  readonly told: ReadonlyMap<string, ToldTransfer>
   /** Null before the first event of it, which is sent however the network stands. */
   readonly condition: DriverCondition | null
 }
 
-/** Seconds for which what was told is remembered: longer than any driver reads again in each look. */
-export const toldSeconds = 86_400
+export interface ToldTransfer {
+  readonly at: BlockPoint
+  readonly toldAt: number
+}
+
+/**
+ * Seconds of the chain after which a transfer that is found again is told again: the follower may have taken it back
+ * meanwhile, because other endpoints did not have it then. Telling it costs a look into the journal, so not each time.
+ */
+export const repeatSeconds = 60
 
 export const initialState = (recent: ReadonlyArray<ChainPoint>): AccountPollState => ({
   top: recent[0] ?? null,
@@ -83,7 +91,7 @@ const afterReading = (state: AccountPollState, { gone, transfers }: AccountReadi
   const told = goneKeys.size === 0 ? state.told : new Map([...state.told].filter((each) => !isGone(each)))
   for (const transfer of transfers) {
     const key = keyOf(transfer)
-    if (told.get(key)?.hash !== transfer.at.hash) found.set(key, transfer)
+    if (told.get(key)?.at.hash !== transfer.at.hash) found.set(key, transfer)
   }
   return { ...state, found, told }
 }
@@ -96,14 +104,14 @@ const goForward = (
 ): readonly [AccountPollState, ChainEvent] => {
   const due = [...state.found].filter(([, { at }]) => at.height <= point.height)
   const kept = [...state.found].filter(([, { at }]) => at.height > point.height)
-  const toldBefore = [...state.told].filter(([, { time }]) => time >= point.time - toldSeconds)
+  const toldBefore = [...state.told].filter(([, { toldAt }]) => toldAt > point.time - repeatSeconds)
   const { hash, height, time } = point
   return [
     {
       ...state,
       top: { height, hash },
       found: new Map(kept),
-      told: new Map([...toldBefore, ...due.map(([key, { at }]) => [key, at] as const)])
+      told: new Map([...toldBefore, ...due.map(([key, { at }]) => [key, { at, toldAt: point.time }] as const)])
     },
     {
       _tag: "Forward",

@@ -112,8 +112,8 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
     targetsOfInvoice: (invoiceId: string) =>
       targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
     /**
-     * When the first target since `from` (epoch seconds) was given out without knowing the head of a network; null: none
-     * was. Reads the family's targets: for a network's first block only.
+     * When the first target since `from` (epoch seconds) was given out without knowing the head of a network; null:
+     * none was. Reads the family's targets: for a network's first block only.
      */
     earliestTarget: (family: Family, environment: Environment, cursor: string, from: number) =>
       Effect.map(
