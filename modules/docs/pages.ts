@@ -26,7 +26,9 @@ export const guideNames = [
   "authentication",
   "versions",
   "going-live",
-  "network-ton"
+  "network-solana",
+  "network-ton",
+  "network-sui"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -44,7 +46,9 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real.",
-  "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs."
+  "network-solana": "Which wallet receives on Solana, how payments name their invoice, and what a day of it costs.",
+  "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
+  "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost."
 }
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */

@@ -23,7 +23,8 @@ export const solana: NetworkDescriptor<"solana", typeof solanaFamily> = {
   standstillSeconds: 60,
   transactionUrl: {
     mainnet: (txHash) => `https://explorer.solana.com/tx/${txHash}`,
-    devnet: null
+    // The explorer takes the cluster from the query: a prefix could not say it.
+    devnet: (txHash) => `https://explorer.solana.com/tx/${txHash}?cluster=devnet`
   },
   refundFeeUsdMillis: 50,
   payoutStablecoins: ["USDC", "USDT"]

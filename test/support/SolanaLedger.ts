@@ -17,9 +17,6 @@ import {
 import { FailedTransactionMetadata, LiteSVM } from "litesvm"
 import { sha256 } from "@noble/hashes/sha2.js"
 
-/** Slots from a vote to finality: 31 more confirm it. */
-const finalityDepth = 31
-
 export type Commitment = "processed" | "confirmed" | "finalized"
 
 const base58Text = getBase58Decoder()
@@ -69,16 +66,19 @@ export class SolanaLedger {
   readonly svm: LiteSVM
   readonly genesisHash: string
   slot = 1_000
-  /** Newest first slot that the index of accounts shows, behind the newest one. */
+  /** Slots by which the index of accounts lies behind the newest one. */
   indexLag = 0
+  /** Slots from a confirmed one to a final one; more: finality is late. */
+  finalityDepth = 31
   transactions: Array<LedgerTransaction> = []
   private readonly times = new Map<number, number>()
   private readonly now: (() => number) | null
-  /** A first slot without a block: what lies before it was cleaned up. */
+  /** Blocks of earlier slots were cleaned up. */
   firstSlot = 0
 
   constructor(now: (() => number) | null = null) {
-    this.svm = new LiteSVM()
+    // Slots go on by the clock while a transaction is being signed.
+    this.svm = new LiteSVM().withBlockhashCheck(false)
     this.now = now
     this.genesisHash = base58Text.decode(sha256(crypto.getRandomValues(new Uint8Array(8))))
     for (let slot = 0; slot <= this.slot; slot++) this.times.set(slot, this.timeFor(slot))
@@ -200,7 +200,7 @@ export class SolanaLedger {
 
   /** Newest slot of a commitment. */
   slotAt(commitment: Commitment): number {
-    const behind = commitment === "processed" ? 0 : commitment === "confirmed" ? 1 : 1 + finalityDepth
+    const behind = commitment === "processed" ? 0 : commitment === "confirmed" ? 1 : 1 + this.finalityDepth
     let slot = Math.max(0, this.slot - behind)
     while (slot > 0 && !this.times.has(slot)) slot--
     return slot

@@ -84,7 +84,10 @@ export const memoInstruction = (text: string): Instruction => ({
 
 const promised = <A>(run: () => Promise<A>): Effect.Effect<A> => Effect.promise(run)
 
-/** A payor with coins and two tokens: `usdc` of the classic program, and one of Token-2022 that keeps a fee. */
+/** An address that nothing has ever been sent to. */
+export const newAddress = promised(async () => (await generateKeyPairSigner()).address as string)
+
+/** A payor with coins and three tokens, two of them: `usdc` of the classic program, and one of Token-2022 that keeps a fee. */
 export const openBank = (ledger: SolanaLedger) =>
   Effect.gen(function*() {
     const payer: KeyPairSigner = yield* promised(() => generateKeyPairSigner())
@@ -171,6 +174,9 @@ export const openBank = (ledger: SolanaLedger) =>
 
     ledger.place(usdc, TOKEN_PROGRAM_ADDRESS, mintBytes(payer.address))
     yield* mintSome(usdc)
+    const unlistedToken = yield* newAddress
+    ledger.place(unlistedToken, TOKEN_PROGRAM_ADDRESS, mintBytes(payer.address))
+    yield* mintSome(unlistedToken)
     yield* send([
       getCreateAccountInstruction({
         payer,
@@ -194,6 +200,8 @@ export const openBank = (ledger: SolanaLedger) =>
       payer,
       /** The token that keeps 1 % of each transfer. */
       feeToken: feeMint.address as string,
+      /** One that no catalogue has. */
+      unlistedToken,
       send,
       createAccount,
       tokenAccount,
@@ -205,6 +213,3 @@ export const openBank = (ledger: SolanaLedger) =>
   })
 
 export type SolanaBank = Effect.Success<ReturnType<typeof openBank>>
-
-/** An address that nothing has ever been sent to. */
-export const newAddress = promised(async () => (await generateKeyPairSigner()).address as string)

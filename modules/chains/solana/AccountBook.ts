@@ -27,8 +27,11 @@ export const closedAccountsEvery = 15
 /** Seconds of a slot that is slow: twice as long as they take by the design (solana.com/docs/references/terminology). */
 export const slotSeconds = 0.8
 
-/** Seconds before a head up to which everything was told: the lag of the index and a sweep. */
-export const settledSeconds = Number(indexLagSlots + sweepSlots) * slotSeconds
+/**
+ * Seconds before a head up to which everything was told: the lag of the index. What came and went between two looks is
+ * found by a sweep, and may be told later than its invoice expires; it pays the invoice all the same.
+ */
+export const settledSeconds = Number(indexLagSlots) * slotSeconds
 
 interface AccountState {
   /** What tells one state of its balance from another; null: there is no account. Undefined: not looked at yet. */

@@ -80,6 +80,8 @@ interface FollowContext extends FollowOptions {
     readonly servingPlace: number | null
     readonly condition: DriverCondition | null
     readonly keys: ReadonlyArray<string>
+    /** Accounts that were listed and whose transactions are not all read yet. */
+    readonly listed: ReadonlyArray<{ readonly key: string; readonly head: bigint; readonly hasNews: boolean }>
     readonly isIdle: boolean
   }>
 }
@@ -102,6 +104,7 @@ export const follow = (
         servingPlace: null,
         condition: null,
         keys: [],
+        listed: [],
         isIdle: false
       })
     }
@@ -157,21 +160,32 @@ const lookAt = Effect.fnUntraced(function*(
   const { watch } = context
   yield* watch.refresh
   if (!stateOf(context).isJournalRead) yield* readJournal(context, head)
+  // Before anything is listed: what is listed at or below this mark does not leave the chain any more.
+  const gone = yield* checkFinality(context, node, head)
   // While a backlog is read nothing is listed: what comes meanwhile lies above it.
   const isBehind = stateOf(context).backlog.length > 0
-  const due = isBehind ? null : yield* listDue(context, node, head, snapshot)
-  const gone = yield* checkFinality(context, node, head)
+  const safeHeight = isBehind ? head.height : yield* listDue(context, node, head, snapshot)
   const batch = yield* readBatch(context, node)
   const { finalized } = stateOf(context)
   if (batch.some(({ listed, shown }) => shown === null && finalized !== null && listed.slot <= finalized)) {
     return yield* contradiction(node, "getTransaction", "it does not show a final transaction that it has listed")
   }
-  for (const { account, hasNews } of due?.listed ?? []) context.book.onListed(account.key, head.height, hasNews)
   update(context, (state) => onRead(state, batch))
-  const [next, events] = onLookEnd(stateOf(context), { head, batch, safeHeight: due?.safeHeight ?? head.height })
+  settleListing(context)
+  const [next, events] = onLookEnd(stateOf(context), { head, batch, safeHeight })
   update(context, () => next)
   return [...gone, ...events]
 })
+
+/** Once all that was listed is read, the accounts need not be asked for it again; where some is hidden they are. */
+const settleListing = ({ book, looks, state }: FollowContext): void => {
+  const { backlog, hiddenFrom } = MutableRef.get(state)
+  if (backlog.length > 0) return
+  if (hiddenFrom === null) {
+    for (const { hasNews, head, key } of MutableRef.get(looks).listed) book.onListed(key, head, hasNews)
+  }
+  MutableRef.update(looks, (before) => ({ ...before, listed: [] }))
+}
 
 /** What the journal holds from before this start is checked as what is told from now on. */
 const readJournal = Effect.fnUntraced(function*(context: FollowContext, head: EndpointHead) {
@@ -225,7 +239,7 @@ const observeAccounts = Effect.fnUntraced(function*(
   return keys
 })
 
-/** Lists the transactions of the accounts that are due into the backlog. */
+/** Lists the transactions of the accounts that are due into the backlog; answers the height that is safe to tell. */
 const listDue = Effect.fnUntraced(function*(
   context: FollowContext,
   node: JsonRpcClient,
@@ -241,13 +255,15 @@ const listDue = Effect.fnUntraced(function*(
   )
   const { readSlots } = stateOf(context)
   update(context, (state) => onListed(state, listed.flatMap(({ found }) => found)))
-  return {
-    safeHeight,
-    listed: listed.map(({ account, found }) => ({
-      account,
+  MutableRef.update(context.looks, (looks) => ({
+    ...looks,
+    listed: listed.map(({ account: { key }, found }) => ({
+      key,
+      head: head.height,
       hasNews: found.some(({ signature }) => !readSlots.has(signature))
     }))
-  }
+  }))
+  return safeHeight
 })
 
 /** Reads the oldest of the backlog. */

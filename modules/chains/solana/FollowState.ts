@@ -36,6 +36,8 @@ export interface FollowState {
   readonly readSlots: ReadonlyMap<string, bigint>
   /** Listed and not read yet, oldest first. */
   readonly backlog: ReadonlyArray<ListedTransaction>
+  /** Lowest slot of what was listed last and is not shown: it is listed again in the next look. */
+  readonly hiddenFrom: bigint | null
   /** Found, and told with the next head. */
   readonly found: ReadonlyArray<PlacedTransfer>
   readonly unfinal: ReadonlyMap<string, UnfinalTransaction>
@@ -48,6 +50,7 @@ export const initialState = (recent: ReadonlyArray<ChainPoint>): FollowState => 
   finalized: null,
   readSlots: new Map(),
   backlog: [],
+  hiddenFrom: null,
   found: [],
   unfinal: new Map(),
   isJournalRead: false
@@ -77,14 +80,20 @@ export const onJournal = (
   return { ...state, unfinal, isJournalRead: true }
 }
 
-/** Takes what a look has listed: each transaction once, and none that was read in that slot or that failed. */
-export const onListed = (state: FollowState, listed: Iterable<ListedTransaction>): FollowState => {
+/** Adds to the backlog: each transaction once, and none that was read in that slot or that failed. */
+const withBacklog = (state: FollowState, listed: Iterable<ListedTransaction>): FollowState => {
   const wanted = new Map(state.backlog.map((each) => [each.signature, each]))
   for (const each of listed) {
     if (!each.hasFailed && state.readSlots.get(each.signature) !== each.slot) wanted.set(each.signature, each)
   }
   return { ...state, backlog: [...wanted.values()].sort(bySlot) }
 }
+
+/** Takes what a look has listed; what was hidden is in it, unless it has left the chain. */
+export const onListed = (state: FollowState, listed: Iterable<ListedTransaction>): FollowState => ({
+  ...withBacklog(state, listed),
+  hiddenFrom: null
+})
 
 /** The oldest of the backlog: whole slots, so that a head can be told after them. */
 export const nextBatch = ({ backlog }: FollowState): ReadonlyArray<ListedTransaction> => {
@@ -100,23 +109,30 @@ export interface ReadTransaction {
 
 const identityOf = ({ index, matchKey, txHash }: PlacedTransfer): TransferIdentity => ({ txHash, index, matchKey })
 
-/** Takes a batch that was read. What the node did not show stays in the backlog. */
+/** Takes a batch that was read. */
 export const onRead = (state: FollowState, batch: ReadonlyArray<ReadTransaction>): FollowState => {
   const readSlots = new Map(state.readSlots)
   const unfinal = new Map(state.unfinal)
   const found = [...state.found]
-  const done = new Set<string>()
   for (const { listed: { signature }, shown } of batch) {
     if (shown === null) continue
     const { at: { height }, transfers } = shown
-    done.add(signature)
     readSlots.set(signature, height)
     found.push(...transfers)
     if (transfers.length > 0) {
       unfinal.set(signature, { slot: height, transfers: transfers.map(identityOf), absences: 0, absentAt: -1n })
     }
   }
-  return { ...state, readSlots, unfinal, found, backlog: state.backlog.filter(({ signature }) => !done.has(signature)) }
+  const isRead = new Set(batch.map(({ listed }) => listed.signature))
+  const hidden = batch.filter(({ shown }) => shown === null).map(({ listed: { slot } }) => slot)
+  return {
+    ...state,
+    readSlots,
+    unfinal,
+    found,
+    hiddenFrom: lowest(state.hiddenFrom === null ? hidden : [...hidden, state.hiddenFrom]),
+    backlog: state.backlog.filter(({ signature }) => !isRead.has(signature))
+  }
 }
 
 /** Transactions to ask a node about whose finalized slot this is: those at or below it. */
@@ -161,7 +177,7 @@ export const onStatuses = (
     else unfinal.set(signature, { ...before, absences: 0 })
   }
   const next = { ...state, unfinal }
-  return { state: moved.length === 0 ? next : onListed(next, moved), absent, failed }
+  return { state: moved.length === 0 ? next : withBacklog(next, moved), absent, failed }
 }
 
 /** Takes transactions back that have left the chain: they are read again where they are listed again. */
@@ -214,18 +230,17 @@ export interface LookReading {
  * does not rise, or where following could not go on from it after a restart without losing what is not told yet.
  */
 const tellableHead = (state: FollowState, { batch, head, safeHeight }: LookReading) => {
-  const hidden = batch.filter(({ shown }) => shown === null).map(({ listed }) => listed)
-  const isCatchingUp = state.backlog.length > hidden.length
+  const { hiddenFrom } = state
+  const isCatchingUp = state.backlog.length > 0
   const point = isCatchingUp ? batch.findLast(({ shown }) => shown !== null)?.shown?.at : head
-  const firstHidden = lowest(hidden.map(({ slot }) => slot))
   if (point === undefined || (state.height !== null && point.height <= state.height)) return null
-  if (firstHidden !== null && point.height >= firstHidden + overlapSlots) return null
+  if (hiddenFrom !== null && point.height >= hiddenFrom + overlapSlots) return null
   return isCatchingUp || point.height <= safeHeight ? { ...point, isCatchingUp } : null
 }
 
-/** While a transaction is listed and not shown nobody may expire by what was told. */
-const seenUntilOf = ({ backlog }: FollowState, time: number): number =>
-  Math.floor(time - settledSeconds - (backlog.length === 0 ? 0 : Number(overlapSlots) * slotSeconds))
+/** Seconds up to which everything was told: none after a transaction that is listed and not shown. */
+const seenUntilOf = ({ hiddenFrom }: FollowState, time: number): number =>
+  Math.floor(time - settledSeconds - (hiddenFrom === null ? 0 : Number(overlapSlots) * slotSeconds))
 
 /** What a look tells at its end. */
 export const onLookEnd = (

@@ -4,14 +4,17 @@
  * to go wrong.
  */
 import { NodeHttpClient } from "@effect/platform-node"
-import { Effect, Layer, Redacted, Schedule, Scope } from "effect"
-import type { ReceiveTarget } from "../../../runtime/Chains.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Redacted, Schedule, Scope, Stream } from "effect"
+import type { ChainDriver, ChainEvent, ObservedTransfer, ReceiveTarget, WatchSet } from "../../../runtime/Chains.ts"
 import { makeDriver, type SolanaOptions } from "../../../modules/chains/solana.ts"
 import { referenceOf, sharedTargetOf } from "../../../modules/chains/solana/PaymentCode.ts"
 import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
+import { watching } from "../../support/Drivers.ts"
+import { until } from "../../support/Service.ts"
 import { SolanaLedger } from "../../support/SolanaLedger.ts"
 import { newAddress, openBank, type Payment, usdc } from "../../support/SolanaPayments.ts"
-import { type SolanaNode, solanaNode } from "../../support/SolanaRig.ts"
+import { type RigReply, type SolanaNode, solanaNode } from "../../support/SolanaRig.ts"
 
 /** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
 const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>, more: Partial<SolanaOptions> = {}) =>
@@ -112,3 +115,340 @@ chainConformance(
     return listed
   })
 )
+
+type Chain = Effect.Success<ReturnType<typeof opened>>
+
+/** What a follower was told: the newest telling of each transfer, without those that were taken back. */
+interface Told {
+  readonly transfers: ReadonlyMap<string, ObservedTransfer>
+  readonly events: ReadonlyArray<ChainEvent>
+}
+
+const nothingTold: Told = { transfers: new Map(), events: [] }
+
+const tell = (told: Told, event: ChainEvent): Told => {
+  const transfers = new Map(told.transfers)
+  if (event._tag === "Forward") {
+    for (const each of event.transfers) {
+      transfers.set(`${each.txHash}:${each.index}`, each)
+    }
+  }
+  if (event._tag === "Gone") { for (const { index, txHash } of event.transfers) transfers.delete(`${txHash}:${index}`) }
+  return { transfers, events: [...told.events, event] }
+}
+
+const headsOf = ({ events }: Told) => events.filter((event) => event._tag === "Forward")
+
+/** Follows until `done`. `recent`: the height it goes on from. */
+const toldUntil = (
+  driver: ChainDriver,
+  watch: WatchSet,
+  done: (told: Told) => boolean,
+  height: number | null = null
+) =>
+  driver.follow(height === null ? [] : [{ height: BigInt(height), hash: `${height}` }], watch).pipe(
+    Stream.scan(() => nothingTold, tell),
+    Stream.filter(done),
+    Stream.runHead,
+    Effect.map((found) => found._tag === "Some" ? found.value : nothingTold)
+  )
+
+const watchOf = (chain: Chain, targets: ReadonlyArray<ReceiveTarget>, tokens: ReadonlyArray<string> = [usdc]) =>
+  watching([chain.wallet, ...targets.map(({ matchKey }) => matchKey)], {
+    accounts: [{ key: chain.wallet, isOpen: true }],
+    tokens
+  })
+
+const amountsOf = ({ transfers }: Told) => [...transfers.values()].map(({ amount }) => BigInt(amount)).sort()
+
+/** Waits until the driver has read a transaction. */
+const wasRead = (chain: Chain, txHash: string) =>
+  until(
+    "the transaction is read",
+    Effect.sync(() => chain.node.calls()),
+    (calls) => calls.some(({ method, params }) => method === "getTransaction" && params[0] === txHash)
+  )
+
+const looksOf = (count: number) => ({ events }: Told) =>
+  events.filter(({ _tag }) => _tag === "Finality").length >= count
+
+describe("solana", () => {
+  it.live("trap 3: pages go back by slot and never `until` a signature, so what the node does not know loses nothing", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const from = chain.ledger.slot
+      for (let count = 1; count <= 45; count++) yield* chain.pay(to, null, unit + BigInt(count))
+      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 45, from)
+      assert.lengthOf(amountsOf(told), 45)
+      const pages = chain.node.calls().filter(({ method }) => method === "getSignaturesForAddress")
+      assert.isAbove(pages.length, 2)
+      for (const { params } of chain.node.calls()) assert.notProperty(params[1] ?? {}, "until")
+    }).pipe(Effect.scoped))
+
+  it.live("trap 3: a page that does not go on where the last one ended is an error, and not an end", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const from = chain.ledger.slot
+      for (let count = 1; count <= 30; count++) yield* chain.pay(to, null, unit)
+      let isLagging = true
+      chain.node.set(({ method, params }) =>
+        isLagging && method === "getSignaturesForAddress" && params[1].before !== undefined ? { result: [] } : undefined
+      )
+      const following = toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 30, from)
+      const refusal = yield* Effect.flip(following)
+      assert.match(refusal.reason, /does not go on where the last one ended/)
+      isLagging = false
+      assert.lengthOf(amountsOf(yield* following), 30)
+    }).pipe(Effect.scoped))
+
+  it.live("an index of accounts 40 slots behind the head loses nothing, and nobody expires by what it does not show", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      chain.ledger.indexLag = 40
+      const moving = yield* Effect.forkChild(
+        Effect.repeat(Effect.sync(() => chain.ledger.advance(2)), Schedule.spaced(20))
+      )
+      const following = yield* Effect.forkChild(
+        toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 3)
+      )
+      for (const [token, amount] of [[null, 5n * unit], [usdc, 6n], [null, 7n * unit]] as const) {
+        yield* chain.pay(to, token, amount)
+        yield* Effect.sleep(60)
+      }
+      const told = yield* Fiber.join(following)
+      assert.deepStrictEqual(amountsOf(told), [5n * unit, 6n, 7n * unit].sort())
+      for (const transfer of told.transfers.values()) {
+        const before = headsOf(told).filter(({ transfers }) => !transfers.includes(transfer))
+        for (const { seenUntil } of before) assert.isBelow(seenUntil!, transfer.at!.time)
+      }
+      yield* Fiber.interrupt(moving)
+    }).pipe(Effect.scoped))
+
+  it.live("trap 7: a token account, a token or a program is no wallet; a fresh one and a used one are", () =>
+    Effect.gen(function*() {
+      const { bank, driver, pay, target, wallet } = yield* opened()
+      yield* pay(target(1), usdc, 5n)
+      const verify = Effect.fnUntraced(function*(address: string) {
+        const found = yield* driver.readWallet("address", address)
+        return typeof found === "string" ? found : yield* driver.verifyWallet!(found)
+      })
+      assert.match(String(yield* verify(yield* bank.tokenAccount(wallet, usdc))), /token account/)
+      assert.match(String(yield* verify(usdc)), /token account or a token/)
+      assert.match(String(yield* verify("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")), /program/)
+      assert.isNull(yield* verify(yield* newAddress))
+      assert.isNull(yield* verify(bank.payer.address))
+      const pool = yield* driver.readWallet("pool", `${wallet} ${usdc}`)
+      if (typeof pool === "string") throw new Error(pool)
+      assert.match(String(yield* driver.verifyWallet!(pool)), /^entry 2: /)
+    }).pipe(Effect.scoped))
+
+  it.live("trap 12: a chain that stands still is frozen, also one that stood still before the start, until it moves", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened({ frozenSeconds: 1 })
+      // The rig's clock began in 2025.
+      const states = yield* toldUntil(chain.driver, watchOf(chain, []), looksOf(2))
+      assert.deepStrictEqual(states.events.find(({ _tag }) => _tag === "Condition"), {
+        _tag: "Condition",
+        condition: "frozen"
+      })
+      const now = new SolanaLedger(() => Date.now() / 1000)
+      const node = yield* solanaNode(now)
+      const driver = yield* driverOn(now, [node], { frozenSeconds: 1 })
+      const following = yield* Effect.forkChild(
+        toldUntil(
+          driver,
+          watchOf(chain, []),
+          ({ events }) =>
+            events.flatMap((event) => event._tag === "Condition" ? [event.condition] : []).join() === "ok,frozen,ok"
+        )
+      )
+      yield* Effect.sleep(1_500)
+      yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => now.advance()), Schedule.spaced(50)))
+      yield* Fiber.join(following)
+      const quiet = yield* toldUntil((yield* opened()).driver, watchOf(chain, []), looksOf(2))
+      assert.deepInclude(quiet.events, { _tag: "Condition", condition: "ok" }, "on devnet a chain may stand still")
+    }).pipe(Effect.scoped))
+
+  it.live("a transaction that is dropped by one node and kept by another stays", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened({}, 2)
+      const to = chain.target(1)
+      const { txHash } = yield* chain.pay(to, null, 5n * unit)
+      chain.node.set(({ method }, answer) => {
+        if (method !== "getSignatureStatuses") return undefined
+        const { context, value } = answer() as { context: object; value: ReadonlyArray<unknown> }
+        return { result: { context, value: value.map(() => null) } }
+      })
+      yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance(5)), Schedule.spaced(10)))
+      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), looksOf(60))
+      assert.deepStrictEqual([...told.transfers.values()].map((each) => each.txHash), [txHash])
+      assert.notInclude(told.events.map(({ _tag }) => _tag), "Gone")
+    }).pipe(Effect.scoped))
+
+  it.live("no mark of finality passes a transaction of which it is not known whether it stays", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const { txHash } = yield* chain.pay(to, null, 5n * unit)
+      const { slot } = chain.ledger.transactions.find(({ signature }) => signature === txHash)!
+      const following = yield* Effect.forkChild(
+        toldUntil(chain.driver, watchOf(chain, [to]), ({ events }) => events.some(({ _tag }) => _tag === "Gone"))
+      )
+      yield* wasRead(chain, txHash)
+      chain.ledger.drop(txHash)
+      yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance()), Schedule.spaced(15)))
+      const told = yield* Fiber.join(following)
+      const marks = told.events.flatMap((event) => event._tag === "Finality" ? [event.finalized ?? 0n] : [])
+      assert.isBelow(Number(marks.reduce((a, b) => a > b ? a : b)), slot)
+    }).pipe(Effect.scoped))
+
+  it.live("a dropped transaction that comes back in another slot is told there, as the same transfer", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const { txHash } = yield* chain.pay(to, null, 5n * unit)
+      const following = yield* Effect.forkChild(
+        toldUntil(
+          chain.driver,
+          watchOf(chain, [to]),
+          ({ events, transfers }) => transfers.size === 1 && events.some(({ _tag }) => _tag === "Gone")
+        )
+      )
+      yield* wasRead(chain, txHash)
+      const dropped = chain.ledger.drop(txHash)
+      yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance(2)), Schedule.spaced(15)))
+      yield* until(
+        "the transaction is missed",
+        Effect.sync(() => chain.node.calls().filter(({ method }) => method === "getSignatureStatuses").length),
+        (asked) => asked >= 3
+      )
+      chain.ledger.include(dropped)
+      const told = yield* Fiber.join(following)
+      const [again] = told.transfers.values()
+      assert.isAbove(Number(again!.at!.height), dropped.slot)
+    }).pipe(Effect.scoped))
+})
+
+describe("solana with bad nodes", () => {
+  it.live("a node of another cluster stops the start, with a sentence", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const refusal = yield* Effect.flip(driverOn(chain.ledger, [chain.node], { genesisHash: chain.wallet }))
+      assert.match(refusal.message, /chain solana: rpc 1 of 1 is on the cluster with genesis .*correct the url/)
+      assert.notInclude(refusal.message, chain.node.url)
+    }).pipe(Effect.scoped))
+
+  it.live("one that is cut, oversized, limited or no JSON-RPC leaves its look to the next node, and no key in a message", () =>
+    Effect.gen(function*() {
+      const faults: ReadonlyArray<RigReply> = [
+        "cut",
+        { status: 200, body: "{".repeat(70 * 1024 * 1024) },
+        { status: 429, body: "too many" },
+        { status: 502, body: "<html>" },
+        { error: { code: -32_005, message: "Node is behind by 42 slots" } },
+        { result: { context: { slot: 5 }, value: "nonsense" } }
+      ]
+      for (const fault of faults) {
+        const chain = yield* opened({}, 2)
+        const to = chain.target(1)
+        yield* chain.pay(to, null, 5n * unit)
+        chain.node.set(({ method }) => method === "getGenesisHash" ? undefined : fault)
+        const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 1)
+        assert.deepStrictEqual(amountsOf(told), [5n * unit])
+        const alone = yield* driverOn(chain.ledger, [chain.node])
+        const refusal = yield* Effect.flip(toldUntil(alone, watchOf(chain, [to]), () => false))
+        assert.notInclude(refusal.message, chain.node.url)
+        assert.match(refusal.message, /rpc 1 of 1/)
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("a provider's limit of a page is kept, and the range is read to its end", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const from = chain.ledger.slot
+      for (let count = 1; count <= 60; count++) yield* chain.pay(to, null, unit)
+      chain.node.set(({ method, params }) =>
+        method === "getSignaturesForAddress" && params[1].limit > 15
+          ? { error: { code: -32_602, message: "limit exceeded: at most 15" } }
+          : undefined
+      )
+      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 60, from)
+      assert.lengthOf(amountsOf(told), 60)
+    }).pipe(Effect.scoped))
+
+  it.live("a transaction that is listed and not shown yet is waited for: following does not go on past it", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened()
+      const to = chain.target(1)
+      const hidden = yield* chain.pay(to, null, 5n * unit)
+      const shown = yield* chain.pay(to, null, 6n * unit)
+      let isHidden = true
+      chain.node.set(({ method, params }) =>
+        isHidden && method === "getTransaction" && params[0] === hidden.txHash ? { result: null } : undefined
+      )
+      const following = yield* Effect.forkChild(
+        toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 2)
+      )
+      yield* wasRead(chain, shown.txHash)
+      isHidden = false
+      chain.ledger.advance()
+      const told = yield* Fiber.join(following)
+      assert.sameMembers([...told.transfers.values()].map(({ txHash }) => txHash), [hidden.txHash, shown.txHash])
+
+      isHidden = true
+      chain.ledger.advance(200)
+      const refusal = yield* Effect.flip(
+        toldUntil(chain.driver, watchOf(chain, [to]), () => false, chain.ledger.slot - 150)
+      )
+      assert.match(refusal.reason, /does not show a final transaction/)
+    }).pipe(Effect.scoped))
+
+  it.live("two nodes agree on a payment; one that shows another amount or none is noticed before it counts", () =>
+    Effect.gen(function*() {
+      const chain = yield* opened({}, 2)
+      const to = chain.target(1)
+      const watch = watchOf(chain, [to])
+      yield* chain.pay(to, null, 5n * unit)
+      const told = yield* toldUntil(chain.driver, watch, ({ transfers }) => transfers.size === 1)
+      const [transfer] = told.transfers.values()
+      const ask = (isThorough: boolean) =>
+        chain.driver.corroborate!(transfer!.at!, watch, isThorough, [transfer!.txHash])
+      const agreed = yield* ask(false)
+      assert.include(agreed, { _tag: "Agreed", time: transfer!.at!.time })
+      assert.deepStrictEqual("readings" in agreed ? agreed.readings : [], [[transfer!]])
+      const other = chain.nodes[1]!
+      other.set(({ method }, answer) => {
+        if (method !== "getTransaction") return undefined
+        const found = answer() as { meta: { postBalances: Array<number> } }
+        return {
+          result: { ...found, meta: { ...found.meta, postBalances: found.meta.postBalances.map((each) => each + 1) } }
+        }
+      })
+      const differing = yield* ask(true)
+      const amounts = "readings" in differing ? differing.readings.map((reading) => BigInt(reading[0]!.amount)) : []
+      assert.sameMembers(amounts, [5n * unit, 5n * unit + 1n])
+      other.set(({ method }) => method === "getTransaction" ? { result: null } : undefined)
+      assert.deepStrictEqual(yield* ask(false), { _tag: "Disagreed" }, "it may not have it yet")
+      other.set(() => "cut")
+      assert.deepStrictEqual((yield* ask(false))._tag, "Disagreed", "it failed only now")
+
+      const single = yield* driverOn(chain.ledger, [chain.node])
+      const alone = yield* single.corroborate!(transfer!.at!, watch, false, [transfer!.txHash])
+      assert.include(alone, { _tag: "Alone", hasAllAnswers: true })
+    }).pipe(Effect.scoped))
+
+  it.live("tokens are what their mints say, and nothing else is a token", () =>
+    Effect.gen(function*() {
+      const { bank, driver, wallet } = yield* opened()
+      assert.strictEqual(yield* driver.tokenDecimals!(usdc), 6)
+      assert.strictEqual(yield* driver.tokenDecimals!(bank.feeToken), 6)
+      assert.isNull(yield* driver.tokenDecimals!(yield* bank.tokenAccount(bank.payer.address, usdc)))
+      assert.isNull(yield* driver.tokenDecimals!(wallet))
+      assert.isNull(yield* driver.tokenDecimals!("0x036CbD53842c5426634e7929541eC2318f3dCF7e"))
+      assert.deepStrictEqual(yield* driver.readToken!(usdc), { symbol: null, decimals: 6 })
+    }).pipe(Effect.scoped))
+})
