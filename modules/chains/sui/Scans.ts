@@ -1,0 +1,89 @@
+/** Lists what came to addresses over a range of checkpoints: page by page, in smaller parts where a node asks for that. */
+import { Effect } from "effect"
+import type { DriverError, DriverErrorKind, PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { SuiNode } from "./Nodes.ts"
+import { filteredPageSize, type Scan, unfilteredPageSize } from "./ScanPlan.ts"
+import { startScan, stepScan } from "./ScanState.ts"
+import { transfersOf } from "./Transfers.ts"
+
+/** What a scan found, and the checkpoint up to which that is everything. */
+export interface ScanResult {
+  readonly covered: bigint
+  readonly transfers: ReadonlyArray<PlacedTransfer>
+}
+
+/** Calls to one node at a time. */
+const concurrentCalls = 4
+
+/** Failures after which one call is sent once more, so that a long look is not begun anew for it. */
+const passingKinds: ReadonlySet<DriverErrorKind | undefined> = new Set(["unanswered", "unavailable"])
+
+const lowest = (one: bigint, other: bigint): bigint => one < other ? one : other
+
+/** The transfers without those told twice, as an overlap or two filters tell them. */
+export const withoutRepeats = (transfers: ReadonlyArray<PlacedTransfer>): ReadonlyArray<PlacedTransfer> => [
+  ...new Map(transfers.map((transfer) => [`${transfer.txHash}:${transfer.index}`, transfer])).values()
+]
+
+/** One page after the other, `limit` transactions each. */
+const listPages = Effect.fnUntraced(function*(
+  node: SuiNode,
+  scan: Scan,
+  limit: number,
+  has: (matchKey: string) => boolean
+): Effect.fn.Return<ScanResult, DriverError> {
+  const found: Array<PlacedTransfer> = []
+  let state = startScan(scan)
+  while (!state.isDone) {
+    const page = yield* node.listTransactions(scan, scan.addresses, { limit, after: state.cursor }).pipe(
+      Effect.retry({ times: 1, while: ({ kind }) => passingKinds.has(kind) })
+    )
+    const next = stepScan(state, page)
+    if (typeof next === "string") return yield* node.fail("ListTransactions", next, "contradiction")
+    found.push(...page.transactions.flatMap((transaction) => transfersOf(transaction, has)))
+    state = next
+  }
+  return { covered: state.covered, transfers: found }
+})
+
+const halves = (addresses: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
+  const middle = Math.ceil(addresses.length / 2)
+  return [addresses.slice(0, middle), addresses.slice(middle)]
+}
+
+/** Where an answer is too large, half the addresses are asked for, and where there is one, half the page. */
+const runScan = (
+  node: SuiNode,
+  scan: Scan,
+  limit: number,
+  has: (matchKey: string) => boolean
+): Effect.Effect<ScanResult, DriverError> =>
+  Effect.catch(listPages(node, scan, limit, has), (error) => {
+    if (error.kind !== "too_large") return Effect.fail(error)
+    if (scan.addresses !== null && scan.addresses.length > 1) {
+      const parts = halves(scan.addresses).map((addresses) => runScan(node, { ...scan, addresses }, limit, has))
+      return Effect.map(Effect.all(parts), joinResults(scan.to))
+    }
+    return limit > 1 ? runScan(node, scan, Math.ceil(limit / 2), has) : Effect.fail(error)
+  })
+
+const joinResults = (to: bigint) => (results: ReadonlyArray<ScanResult>): ScanResult => ({
+  covered: results.reduce((least, { covered }) => lowest(least, covered), to),
+  transfers: results.flatMap(({ transfers }) => transfers)
+})
+
+/** Runs all scans at one node. `to`: how far it is covered where there are none. */
+export const runScans = (
+  node: SuiNode,
+  scans: ReadonlyArray<Scan>,
+  to: bigint,
+  has: (matchKey: string) => boolean
+): Effect.Effect<ScanResult, DriverError> =>
+  Effect.map(
+    Effect.forEach(
+      scans,
+      (scan) => runScan(node, scan, scan.addresses === null ? unfilteredPageSize : filteredPageSize, has),
+      { concurrency: concurrentCalls }
+    ),
+    joinResults(to)
+  )
