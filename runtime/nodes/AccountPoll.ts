@@ -15,7 +15,7 @@
  *   head --> `watch.refresh` --> read --> Gone, Forward where the height rose, Condition where it changed, Finality
  *   nothing rose, or only a part was read --> Finality alone; what was found is kept for the next Forward
  *   a transfer above the point that is told --> kept until a point reaches it
- *   a transfer that was told in the same place --> told again a minute later at the soonest, so that reading may overlap
+ *   a transfer that was told in the same place --> told again a minute later at the soonest: reading may overlap
  */
 import { Effect, MutableRef, Schedule, Stream } from "effect"
 import type { Environment } from "../../schemas/Network.ts"
