@@ -287,7 +287,7 @@ export const addressBody = (route: Route, socket: PayorSocket): typeof PaymentAd
     network: route.token.network,
     supported_token_id: route.token.id,
     memo: route.target.memo,
-    requires_memo: route.token.requiresMemo,
+    requires_memo: route.target.memo !== null,
     payment_uri: route.paymentUri,
     estimated_token_amount: quote.estimated_token_amount_remaining,
     exchange_rate: quote.exchange_rate,

@@ -8,6 +8,7 @@ import type { PublicError } from "../../schemas/Errors.ts"
 import { requiredDepth } from "../../schemas/Network.ts"
 import { type Aggregate, type Command, Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
 import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/Credit.ts"
 import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/Routes.ts"
@@ -58,7 +59,8 @@ export class Payments extends Context.Service<Payments, {
         clock: yield* MerchantClock,
         commit: yield* Commit,
         quotes: yield* PaymentQuotes,
-        policies: yield* TokenPolicies
+        policies: yield* TokenPolicies,
+        settings: yield* MerchantSettings
       }
       const price = yield* makePricing
       const credit = yield* makeCredit(price)

@@ -77,11 +77,22 @@ export const form = (view: View, texts: Texts, action: string, content: Content,
 /** The main button of a form. */
 export const button = (text: string): Html => html`<button class="main">${text}</button>`
 
-/** A value with its name and a button that copies it; `copy` is what the clipboard gets. */
-export const field = (texts: Texts, name: string, value: Content, copy: string, kind = "field"): Html =>
+/**
+ * A value with its name and a button that copies it; `copy` is what the clipboard gets. `explainedBy`: id of the note
+ * that says what it is for, which a screen reader tells with the button.
+ */
+export const field = (
+  texts: Texts,
+  name: string,
+  value: Content,
+  copy: string,
+  { explainedBy = null, kind = "field" }: { readonly explainedBy?: string | null; readonly kind?: string } = {}
+): Html =>
   html`<div class="${kind}">
     <p><span class="soft">${name}</span><bdi class="value" dir="ltr">${value}</bdi></p>
-    <button type="button" data-copy="${copy}" aria-label="${texts.copyOf(name)}" hidden>${texts.copy}</button>
+    <button type="button" data-copy="${copy}" aria-label="${texts.copyOf(name)}"${
+    attribute("aria-describedby", explainedBy)
+  } hidden>${texts.copy}</button>
   </div>`
 
 /** Characters of an address between two gaps. The gaps are of the stylesheet, so that what is copied has none. */
@@ -100,7 +111,7 @@ export const addressField = (texts: Texts, name: string, address: string): Html 
     name,
     (address.match(pieces) ?? []).map((piece) => html`<span>${piece}</span>`),
     address,
-    "field long"
+    { kind: "field long" }
   )
 
 /** Asks for the state of now. Only without a script: with one the page follows the payment by itself. */

@@ -72,8 +72,15 @@ export const routeLine = (view: View, texts: Texts): Html | false => {
   return mutedText(texts.payingWith(isolate(texts, symbol), isolate(texts, network)))
 }
 
+/** Id of the note that says what the memo is for. */
+const memoNoteId = "memo-note"
+
+/** The second thing to copy, where many payments come to one address. */
 const memoField = (texts: Texts, { memo }: Address): Html | false =>
-  memo !== null && html`${field(texts, texts.memo, memo, memo)}${note("warn", texts.memoNeeded)}`
+  memo !== null &&
+  html`${field(texts, texts.memo, memo, memo, { explainedBy: memoNoteId })}${
+    note("warn", joinSentences(texts, texts.memoNeeded, texts.memoFromExchange), memoNoteId)
+  }`
 
 /** What the parts of a route's panel are drawn from. */
 interface Panel {

@@ -51,7 +51,9 @@ export interface Texts {
   readonly remainingToSend: string
   readonly addressOn: (network: string) => string
   readonly memo: string
+  /** What the memo is for, and what happens without it. */
   readonly memoNeeded: string
+  readonly memoFromExchange: string
   readonly sendOnly: (token: string, network: string) => string
   readonly otherwiseLost: string
   readonly openInWallet: string

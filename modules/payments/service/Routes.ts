@@ -11,7 +11,9 @@ import type { Quote } from "../../../schemas/Quote.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
 import { isRefused, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
+import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { PolicyState, TokenPolicies } from "../../tokens/plugin.ts"
+import { paymentWords } from "./PaymentWords.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
 export interface Route {
@@ -24,26 +26,29 @@ export interface Route {
   readonly amountRemaining: UsdMillis
 }
 
-const routeAt = (
+const routeAt = Effect.fnUntraced(function*(
+  { settings }: RoutesContext,
   invoice: InvoiceState,
   token: Token,
   target: AllocatedTarget,
   driver: ChainDriver,
   quote: Quote
-): Route => {
+) {
   const quotedAmount = quote.estimated_token_amount_remaining
   const tokenAmount = quotedAmount === null ? null : parseUnits(quotedAmount, token.decimals) ?? null
-  return {
+  const { branding } = yield* settings.get(invoice.merchantId, invoice.environment)
+  const route: Route = {
     token,
     target,
     tokenAmount,
     paymentUri: tokenAmount === null
       ? null
-      : driver.paymentUri(target, token, tokenAmount, { label: null, message: null }),
+      : driver.paymentUri(target, token, tokenAmount, paymentWords(branding.name, invoice.details)),
     quote,
     amountRemaining: amountRemaining(invoice)
   }
-}
+  return route
+})
 
 /** The services a route is made of. */
 export interface RoutesContext {
@@ -53,6 +58,7 @@ export interface RoutesContext {
   readonly catalog: TokenCatalog["Service"]
   readonly quotes: PaymentQuotes["Service"]
   readonly policies: TokenPolicies["Service"]
+  readonly settings: MerchantSettings["Service"]
 }
 
 /** The tokens an address given out under a policy is not for. */
@@ -61,12 +67,13 @@ const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<numbe
 
 /** The route at a quote of what remains now, which is shown to the payor with it. */
 const withNewQuote = Effect.fnUntraced(function*(
-  { chains, commit, quotes }: RoutesContext,
+  context: RoutesContext,
   invoice: InvoiceState,
   token: Token,
   target: AllocatedTarget,
   driver: ChainDriver
 ) {
+  const { chains, commit, quotes } = context
   const issuedQuote = yield* quotes.issue({
     merchantId: invoice.merchantId,
     invoiceId: invoice.id,
@@ -85,7 +92,7 @@ const withNewQuote = Effect.fnUntraced(function*(
     }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (bug) => Effect.die(bug)))
   }
   if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
-  return routeAt(invoice, token, target, driver, issuedQuote.quote)
+  return yield* routeAt(context, invoice, token, target, driver, issuedQuote.quote)
 })
 
 /** `Payments.route`. */
@@ -142,7 +149,7 @@ export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, 
   if (target === null) return null
   const isQuoteCurrent = token.id === quote.supported_token_id &&
     quote.amount_remaining === usdWire(amountRemaining(invoice))
-  return isQuoteCurrent
-    ? routeAt(invoice, token, target, driver, quote)
-    : yield* withNewQuote(context, invoice, token, target, driver)
+  return yield* isQuoteCurrent
+    ? routeAt(context, invoice, token, target, driver, quote)
+    : withNewQuote(context, invoice, token, target, driver)
 })

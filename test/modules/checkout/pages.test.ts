@@ -264,6 +264,10 @@ describe("a screen", () => {
     const text = fragment(viewOf({ details: detailsOf("unpaid"), address }), en)
     assert.include(valuesOf(text, "data-copy"), "T-4711")
     assert.include(textOf(text), en.memoNeeded)
+    assert.include(textOf(text), en.memoFromExchange)
+    const explained = valuesOf(text, "aria-describedby")
+    assert.lengthOf(explained, 1, "the copy button is explained by the note")
+    assert.include(valuesOf(text, "id"), explained[0])
   })
 
   it("offers only what can be paid, preselects what was chosen before, and tells how many are found", () => {

@@ -49,8 +49,9 @@ export const de: Texts = {
   remainingToSend: "Restbetrag",
   addressOn: (network) => `Adresse auf ${network}`,
   memo: "Memo",
-  memoNeeded: "Kopieren Sie dieses Memo in das Memo- oder Kommentarfeld Ihrer Wallet. " +
-    "Ohne das Memo können wir Ihre Zahlung nicht zuordnen.",
+  memoNeeded: "An diese Adresse gehen viele Zahlungen, und das Memo sagt, welche Ihre ist. Kopieren Sie es in das " +
+    "Memo- oder Kommentarfeld Ihrer Wallet. Ohne das Memo können wir Ihre Zahlung nicht zuordnen.",
+  memoFromExchange: "Zahlen Sie von einer Börse aus nur, wenn Sie dort dieses Memo eingeben können.",
   sendOnly: (token, network) => `Senden Sie nur ${token} über das Netzwerk ${network}.`,
   otherwiseLost: "Was Sie mit einem anderen Token oder über ein anderes Netzwerk senden, " +
     "kann endgültig verloren gehen.",

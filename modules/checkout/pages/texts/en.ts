@@ -51,8 +51,9 @@ export const en: Texts = {
   remainingToSend: "Remaining to send",
   addressOn: (network) => `Address on ${network}`,
   memo: "Memo",
-  memoNeeded: "Copy this memo into the memo or comment field of your wallet. Without it, " +
-    "your payment cannot be matched.",
+  memoNeeded: "Many payments come to this address, and the memo tells which one is yours. Copy it into the memo or " +
+    "comment field of your wallet. Without it, your payment cannot be matched.",
+  memoFromExchange: "Pay from an exchange only if it lets you enter this memo.",
   sendOnly: (token, network) => `Send only ${token} on ${network}.`,
   otherwiseLost: "Anything sent as another token or on another network may be lost for good.",
   openInWallet: "Open in wallet",

@@ -55,8 +55,9 @@ export const es: Texts = {
   remainingToSend: "Importe restante",
   addressOn: (network) => `Dirección en la red ${network}`,
   memo: "Memo",
-  memoNeeded: "Copie este memo en el campo de memo o comentario de su billetera. " +
-    "Sin él no se puede identificar su pago.",
+  memoNeeded: "A esta dirección llegan muchos pagos y el memo indica cuál es el suyo. Cópielo en el campo de memo o " +
+    "comentario de su billetera. Sin él no se puede identificar su pago.",
+  memoFromExchange: "Pague desde un exchange solo si le permite introducir este memo.",
   sendOnly: (token, network) => `Envíe solo ${token} por la red ${network}.`,
   otherwiseLost: "Lo que envíe con otro token o por otra red puede perderse para siempre.",
   openInWallet: "Abrir en la billetera",

@@ -59,8 +59,10 @@ export const fr: Texts = {
   remainingToSend: "Reste à envoyer",
   addressOn: (network) => `Adresse sur ${network}`,
   memo: "Mémo",
-  memoNeeded: "Copiez ce mémo dans le champ mémo ou commentaire de votre portefeuille. " +
-    "Sans lui, votre paiement ne peut pas être identifié.",
+  memoNeeded:
+    "De nombreux paiements arrivent à cette adresse, et le mémo indique lequel est le vôtre. Copiez-le dans " +
+    "le champ mémo ou commentaire de votre portefeuille. Sans lui, votre paiement ne peut pas être identifié.",
+  memoFromExchange: "Ne payez depuis une plateforme d’échange que si elle vous permet de saisir ce mémo.",
   sendOnly: (token, network) => `Envoyez uniquement ${token} sur le réseau ${network}.`,
   otherwiseLost: "Tout envoi avec un autre jeton ou sur un autre réseau peut être définitivement perdu.",
   openInWallet: "Ouvrir dans le portefeuille",

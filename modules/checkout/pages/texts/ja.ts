@@ -48,8 +48,9 @@ export const ja: Texts = {
   remainingToSend: "残りの送金額",
   addressOn: (network) => `${network} のアドレス`,
   memo: "メモ",
-  memoNeeded:
-    "このメモを、ウォレットのメモ欄またはコメント欄に入力してください。メモがないと、お支払いを照合できません。",
+  memoNeeded: "このアドレスには多くのお支払いが届き、どれがお客様のものかはメモで判別します。" +
+    "ウォレットのメモ欄またはコメント欄に入力してください。メモがないと、お支払いを照合できません。",
+  memoFromExchange: "取引所から送金する場合は、このメモを入力できるときに限ってください。",
   sendOnly: (token, network) => `${network} ネットワークで ${token} のみを送金してください。`,
   otherwiseLost: "ほかのトークンやネットワークで送金すると、資産を失い、取り戻せなくなるおそれがあります。",
   openInWallet: "ウォレットで開く",

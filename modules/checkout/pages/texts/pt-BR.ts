@@ -56,8 +56,9 @@ export const ptBR: Texts = {
   remainingToSend: "Valor restante",
   addressOn: (network) => `Endereço na rede ${network}`,
   memo: "Memo",
-  memoNeeded: "Copie este memo no campo de memo ou comentário da sua carteira. " +
-    "Sem ele, não é possível identificar seu pagamento.",
+  memoNeeded: "Muitos pagamentos chegam a este endereço, e o memo diz qual é o seu. Copie-o no campo de memo ou " +
+    "comentário da sua carteira. Sem ele, não é possível identificar seu pagamento.",
+  memoFromExchange: "Pague a partir de uma corretora somente se ela permitir informar este memo.",
   sendOnly: (token, network) => `Envie somente ${token} pela rede ${network}.`,
   otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
   openInWallet: "Abrir na carteira",

@@ -47,7 +47,9 @@ export const zhHans: Texts = {
   remainingToSend: "剩余金额",
   addressOn: (network) => `${network} 网络地址`,
   memo: "备注（Memo）",
-  memoNeeded: "请将此备注填入钱包的备注（Memo）栏。如果不填写，我们无法匹配您的付款。",
+  memoNeeded: "许多付款都会转入此地址，备注用于识别您的付款。请将其填入钱包的备注（Memo）栏。" +
+    "如果不填写，我们无法匹配您的付款。",
+  memoFromExchange: "如需从交易所付款，请先确认可以填写此备注。",
   sendOnly: (token, network) => `请仅通过 ${network} 网络转入 ${token}。`,
   otherwiseLost: "使用其他代币或其他网络转账，资金可能永久丢失。",
   openInWallet: "在钱包中打开",
