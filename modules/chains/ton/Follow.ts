@@ -1,9 +1,15 @@
 /** Following TON by polling accounts: the masterchain gives the order, and what it refers to is final. */
-import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
-import { type ChainEvent, type ChainPoint, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
-import { type EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
+import { Clock, Effect, MutableRef, Stream } from "effect"
+import {
+  type ChainEvent,
+  type ChainPoint,
+  DriverError,
+  type PlacedTransfer,
+  type WatchSet
+} from "../../../runtime/Chains.ts"
+import { type AccountReading, pollAccounts } from "../../../runtime/nodes/AccountPoll.ts"
+import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import { look, watchOthers } from "../../../runtime/nodes/Heads.ts"
 import type { EndpointsRead } from "./Corroboration.ts"
 import {
   beginAtHead,
@@ -11,13 +17,14 @@ import {
   beginSweep,
   canContinue,
   type FollowState,
+  isSinceBegin,
   isSweepDue,
   isSweepOverdue,
   nextBatch,
   onBatchRead,
-  onCondition,
   onSweepBatchRead,
   onTarget,
+  overlapSeconds,
   resumeAt,
   stretchEnd
 } from "./FollowState.ts"
@@ -36,10 +43,9 @@ interface FollowContext extends FollowOptions {
   readonly watch: WatchSet
   /** Changed by looks only, one after the other; null: nothing was read yet. */
   readonly state: MutableRef.MutableRef<FollowState | null>
+  /** What this look has read. */
+  readonly found: MutableRef.MutableRef<ReadonlyArray<PlacedTransfer>>
 }
-
-/** How often endpoints that serve no look are asked for their heads, at most. */
-const shortestWatchMillis = 5_000
 
 /** Batches that one look reads at most before it tells that the chain answers. */
 const batchesPerLook = 40
@@ -73,11 +79,17 @@ const stateOf = ({ state }: FollowContext): FollowState => MutableRef.get(state)
 const update = ({ state }: FollowContext, change: (state: FollowState) => FollowState) =>
   MutableRef.update(state, (before) => before === null ? null : change(before))
 
+const keepFound = (context: FollowContext, client: Toncenter, transfers: ReadonlyArray<PlacedTransfer>) => {
+  const news = transfers.filter(({ at }) => isSinceBegin(stateOf(context), at.height))
+  context.read.remember(news, client.place)
+  MutableRef.update(context.found, (before) => [...before, ...news])
+}
+
 /** The block up to which this look reads. */
 const targetOf = Effect.fnUntraced(function*(state: FollowState, client: Toncenter, head: EndpointHead) {
   const end = stretchEnd(state, head)
   const block = end === null ? head : yield* readBlockBefore(client, end)
-  return block === null || (state.head !== null && block.height <= state.head.height) ? head : block
+  return block === null || block.height <= state.head.height ? head : block
 })
 
 /** Open accounts with their jetton wallets, in batches; null: some were not asked for yet. */
@@ -114,7 +126,8 @@ const advancePass = Effect.fnUntraced(function*(context: FollowContext, client: 
     if (pass === null || batch === null) return left
     const stretch = { from: pass.from, until: pass.target.time }
     const transfers = yield* readBatch(context, client, batch, stretch, context.watch)
-    update(context, (state) => onBatchRead(state, transfers))
+    keepFound(context, client, transfers)
+    update(context, onBatchRead)
   }
   return 0
 })
@@ -140,49 +153,59 @@ const advanceSweep = Effect.fnUntraced(function*(
     if (sweep === null || owners === null) break
     const stretch = { from, until: sweep.target.time }
     const transfers = owners.length === 0 ? [] : yield* readOwners(context, client, owners, stretch, context.watch)
-    update(context, (state) => onSweepBatchRead(state, transfers))
+    keepFound(context, client, transfers)
+    update(context, onSweepBatchRead)
   }
   return isSweepOverdue(stateOf(context), target)
 })
 
-/** What is new at an endpoint with this head. */
+/** Nothing can be told yet. */
+const waiting = { upTo: null, seenUntil: 0, isBehind: false }
+
+/** Reads what is new at an endpoint with this head, or a part of it. */
 const readNews = Effect.fnUntraced(function*(
   context: FollowContext,
   recent: ReadonlyArray<ChainPoint>,
   client: Toncenter,
   head: EndpointHead
-): Effect.fn.Return<ReadonlyArray<ChainEvent>, DriverError> {
+): Effect.fn.Return<Pick<AccountReading, "isBehind" | "seenUntil" | "upTo">, DriverError> {
   if (MutableRef.get(context.state) === null) {
     const first = yield* begin(client, recent, head)
-    if (first === null) return [{ _tag: "Finality", finalized: recent[0]!.height }]
+    if (first === null) return waiting
     MutableRef.set(context.state, first)
-    if (recent.length === 0) {
-      const point = { height: head.height, hash: head.hash }
-      return [{ _tag: "Forward", point, time: head.time, transfers: [], isCatchingUp: false }, finalityOf(first)]
-    }
+    if (recent.length === 0) return { upTo: { ...head }, seenUntil: head.time - 1, isBehind: false }
   }
-  if (head.height <= stateOf(context).head!.height) return [finalityOf(stateOf(context))]
-  yield* context.watch.refresh
-  if (!(yield* ensurePass(context, client, head))) return [finalityOf(stateOf(context))]
+  if (head.height <= stateOf(context).head.height) return waiting
+  if (!(yield* ensurePass(context, client, head))) return { ...waiting, isBehind: true }
   const { target } = stateOf(context).pass!
   const left = yield* advancePass(context, client, batchesPerLook)
-  const isWaiting = left === 0 || (yield* advanceSweep(context, client, target, left))
-  if (isWaiting) return [finalityOf(stateOf(context))]
-  const [next, forward] = onTarget(stateOf(context), target, target.height < head.height)
-  MutableRef.set(context.state, next)
-  if (forward._tag === "Forward") context.read.remember(forward.transfers, client.place)
-  return [forward, finalityOf(next)]
+  if (left === 0 || (yield* advanceSweep(context, client, target, left))) return { ...waiting, isBehind: true }
+  update(context, (state) => onTarget(state, target))
+  return { upTo: { ...target }, seenUntil: target.time - overlapSeconds, isBehind: target.height < head.height }
 })
 
-const finalityOf = ({ head }: FollowState): ChainEvent => ({ _tag: "Finality", finalized: head!.height })
-
-/** Whether the last look left something to read. */
-const isBehind = (events: ReadonlyArray<ChainEvent>, state: FollowState | null): boolean =>
-  (state !== null && state.pass !== null) ||
-  events.some((event) => event._tag === "Forward" && event.isCatchingUp)
-
-/** How much was read of what a look needs: a failed look that has moved it is not the chain's silence. */
+/** How much was read of what a look needs. */
 const progressOf = (state: FollowState | null): string => `${state?.pass?.done} ${state?.sweep?.done}`
+
+/** A call that fails after others came through leaves what was read, and the next look goes on there. */
+const readOrGoOn = Effect.fnUntraced(function*(
+  context: FollowContext,
+  recent: ReadonlyArray<ChainPoint>,
+  client: Toncenter,
+  head: EndpointHead
+): Effect.fn.Return<AccountReading, DriverError> {
+  const before = progressOf(MutableRef.get(context.state))
+  const news = yield* Effect.catch(
+    readNews(context, recent, client, head),
+    (error) =>
+      progressOf(MutableRef.get(context.state)) === before
+        ? Effect.fail(error)
+        : Effect.as(Effect.logDebug("a look goes on where a call failed", error.reason), waiting)
+  )
+  const transfers = MutableRef.getAndSet(context.found, [])
+  const finalized = MutableRef.get(context.state)?.head.height ?? recent[0]?.height ?? null
+  return { ...news, transfers, finalized, gone: [] }
+})
 
 /** See `ChainDriver.follow`. */
 export const follow = (
@@ -190,35 +213,21 @@ export const follow = (
   recent: ReadonlyArray<ChainPoint>,
   watch: WatchSet
 ): Stream.Stream<ChainEvent, DriverError> =>
-  Stream.unwrap(Effect.gen(function*() {
-    const context: FollowContext = { ...options, watch, state: MutableRef.make<FollowState | null>(null) }
+  Stream.suspend(() => {
     const { endpoints, environment, pollMillis } = options
-    const servingPlace = MutableRef.make<number | null>(null)
-    const isIdle = MutableRef.make(false)
-    const watchMillis = Math.max(shortestWatchMillis, pollMillis)
-    const watching = Effect.suspend(() => watchOthers(endpoints, environment, MutableRef.get(servingPlace), readHead))
-    yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
-
-    const poll = Effect.gen(function*() {
-      if (MutableRef.get(isIdle)) yield* Effect.sleep(pollMillis)
-      MutableRef.set(isIdle, true)
-      const { condition, place, result } = yield* look(
-        endpoints,
-        readHead,
-        (client, head) => readNews(context, recent, client, head)
-      )
-      MutableRef.set(servingPlace, place)
-      const state = MutableRef.get(context.state)
-      MutableRef.set(isIdle, !isBehind(result, state))
-      if (state === null) return result
-      const [next, events] = onCondition(state, condition)
-      MutableRef.set(context.state, next)
-      return [...result, ...events]
+    const context: FollowContext = {
+      ...options,
+      watch,
+      state: MutableRef.make<FollowState | null>(null),
+      found: MutableRef.make<ReadonlyArray<PlacedTransfer>>([])
+    }
+    return pollAccounts({
+      endpoints,
+      environment,
+      pollMillis,
+      recent,
+      watch,
+      readHead,
+      read: (client, head) => readOrGoOn(context, recent, client, head)
     })
-    const pollOrGoOn = Effect.suspend(() => {
-      const before = progressOf(MutableRef.get(context.state))
-      return Effect.catch(poll, (error): Effect.Effect<ReadonlyArray<ChainEvent>, DriverError> =>
-        progressOf(MutableRef.get(context.state)) === before ? Effect.fail(error) : Effect.succeed([]))
-    })
-    return Stream.fromEffectRepeat(pollOrGoOn).pipe(Stream.flatMap(Stream.fromIterable))
-  }))
+  })

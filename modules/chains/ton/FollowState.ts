@@ -5,7 +5,6 @@
  * {@link sweepSeconds}, from much longer before, which also finds what an API shows late. Both go on where they were
  * when a call fails, for the same endpoint: with many accounts one of many calls may always fail.
  */
-import type { ChainEvent, DriverCondition, PlacedTransfer } from "../../../runtime/Chains.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Owner, Receivers } from "./Reader.ts"
 
@@ -24,9 +23,6 @@ const sweepOverlapSeconds = 900
 /** Seconds read at once while catching up: what came in them is kept in memory until it is told. */
 export const stretchSeconds = 3_600
 
-/** Seconds for which what was told is remembered, so that what is read again is not told again. */
-const memorySeconds = 3_600
-
 /** Batches of something that are read up to a block, some of which are done. */
 export interface Pass<Batch> {
   /** The endpoint it is read from: another one may not be as far. */
@@ -38,8 +34,8 @@ export interface Pass<Batch> {
 }
 
 export interface FollowState {
-  /** The block that was told last; null: none. */
-  readonly head: EndpointHead | null
+  /** The block that was told last. */
+  readonly head: EndpointHead
   /** Transfers up to this height are not told: following began there. Null: it went on from a cursor. */
   readonly floor: bigint | null
   /** Epoch seconds to which open accounts were read. */
@@ -48,11 +44,6 @@ export interface FollowState {
   readonly sweptUntil: number
   readonly pass: Pass<Receivers> | null
   readonly sweep: Pass<ReadonlyArray<Owner>> | null
-  /** What was read and not told. */
-  readonly found: ReadonlyArray<PlacedTransfer>
-  /** Times of the transfers that were told, by key. */
-  readonly told: ReadonlyMap<string, number>
-  readonly condition: DriverCondition
 }
 
 /** Begins at a head, with nothing to read before it. */
@@ -62,10 +53,7 @@ export const beginAtHead = (head: EndpointHead): FollowState => ({
   readUntil: head.time,
   sweptUntil: head.time,
   pass: null,
-  sweep: null,
-  found: [],
-  told: new Map(),
-  condition: "ok"
+  sweep: null
 })
 
 /** Goes on from a block that was told before: when all accounts were read last is not known. */
@@ -118,65 +106,25 @@ const advance = <Batch>(pass: Pass<Batch>): Pass<Batch> => ({ ...pass, done: pas
 /** The next batch; null: all are done. */
 export const nextBatch = <Batch>({ batches, done }: Pass<Batch>): Batch | null => batches[done] ?? null
 
-export const onBatchRead = (state: FollowState, transfers: ReadonlyArray<PlacedTransfer>): FollowState =>
-  state.pass === null
-    ? state
-    : { ...state, pass: advance(state.pass), found: [...state.found, ...transfers] }
+export const onBatchRead = (state: FollowState): FollowState =>
+  state.pass === null ? state : { ...state, pass: advance(state.pass) }
 
 /** After the last batch every account was read up to the sweep's block. */
-export const onSweepBatchRead = (state: FollowState, transfers: ReadonlyArray<PlacedTransfer>): FollowState => {
+export const onSweepBatchRead = (state: FollowState): FollowState => {
   if (state.sweep === null) return state
   const sweep = advance(state.sweep)
-  const found = [...state.found, ...transfers]
   return nextBatch(sweep) === null
-    ? { ...state, sweep: null, sweptUntil: sweep.target.time, found }
-    : { ...state, sweep, found }
+    ? { ...state, sweep: null, sweptUntil: sweep.target.time }
+    : { ...state, sweep }
 }
 
-const keyOf = ({ matchKey, txHash }: PlacedTransfer): string => `${txHash} ${matchKey}`
+/** Open accounts were read up to a block, which is told. */
+export const onTarget = (state: FollowState, target: EndpointHead): FollowState => ({
+  ...state,
+  head: target,
+  readUntil: target.time,
+  pass: null
+})
 
-const compareHeights = (one: PlacedTransfer, other: PlacedTransfer): number =>
-  one.at.height === other.at.height ? 0 : one.at.height < other.at.height ? -1 : 1
-
-/**
- * Tells what was read up to a block. A transfer above it is left to the next look, which reads it again; one that was
- * told lately is not told again.
- */
-export const onTarget = (
-  state: FollowState,
-  target: EndpointHead,
-  isCatchingUp: boolean
-): readonly [FollowState, ChainEvent] => {
-  const { floor, found, told } = state
-  const news = new Map<string, PlacedTransfer>()
-  for (const transfer of found) {
-    const { height } = transfer.at
-    if (height <= target.height && (floor === null || height > floor) && !told.has(keyOf(transfer))) {
-      news.set(keyOf(transfer), transfer)
-    }
-  }
-  const remembered = [...told].filter(([, time]) => time > target.time - memorySeconds)
-  const next: FollowState = {
-    ...state,
-    head: target,
-    readUntil: target.time,
-    pass: null,
-    found: [],
-    told: new Map([...remembered, ...[...news].map(([key, { at }]) => [key, at.time] as const)])
-  }
-  return [next, {
-    _tag: "Forward",
-    point: { height: target.height, hash: target.hash },
-    time: target.time,
-    transfers: [...news.values()].toSorted(compareHeights),
-    isCatchingUp,
-    seenUntil: target.time - overlapSeconds
-  }]
-}
-
-/** The condition, where it is another than before. */
-export const onCondition = (
-  state: FollowState,
-  condition: DriverCondition
-): readonly [FollowState, ReadonlyArray<ChainEvent>] =>
-  state.condition === condition ? [state, []] : [{ ...state, condition }, [{ _tag: "Condition", condition }]]
+/** Whether a transfer is of the time since following began. */
+export const isSinceBegin = ({ floor }: FollowState, height: bigint): boolean => floor === null || height > floor
