@@ -109,7 +109,7 @@ const readBlock = (endpoints: Endpoints<Api>): BlockHistory["readBlock"] => (hei
         Effect.tapError(({ kind }) => Effect.sync(() => kind === "pruned" ? prunedPlaces.add(api.place) : undefined))
       )
       yield* watch.refresh
-      const transfers = yield* transfersOfBlock(api, block, watch.has, { isExhausted: true })
+      const transfers = yield* transfersOfBlock(api, block, watch.has, { isExhausted: true, sources: new Map() })
       return { point: { height, hash: block.hash }, time: block.time, transfers: transfers ?? [] }
     })
     return Effect.mapError(

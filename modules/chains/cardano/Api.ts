@@ -122,8 +122,9 @@ export const readNext = (
   api.find(`/blocks/${hash}/next?count=${count}&page=1`, Schema.Array(BlockAnswer).check(Schema.isMaxLength(count)))
     .pipe(
       Effect.map((raws) => raws === null ? null : { blocks: raws.map(headerOf), isFull: raws.length === count }),
-      Effect.catch((error) =>
-        error.kind === "too_large" && count > 1 ? readNext(api, hash, Math.floor(count / 2)) : Effect.fail(error)
+      Effect.catchIf(
+        ({ kind }) => kind === "too_large" && count > 1,
+        () => readNext(api, hash, Math.floor(count / 2))
       )
     )
 
@@ -152,12 +153,10 @@ const readTransactions = (
   header: BlockHeader,
   count = largestPage
 ): Effect.Effect<ReadonlyArray<typeof TransactionAnswer.Type> | null, DriverError> =>
-  Effect.catch(
+  Effect.catchIf(
     readPages(api, header, count),
-    (error) =>
-      error.kind === "too_large" && count > 1
-        ? readTransactions(api, header, Math.floor(count / 2))
-        : Effect.fail(error)
+    ({ kind }) => kind === "too_large" && count > 1,
+    () => readTransactions(api, header, Math.floor(count / 2))
   )
 
 const bytesOf = (cbor: string): Uint8Array | null =>

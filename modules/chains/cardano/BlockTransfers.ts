@@ -13,10 +13,18 @@ const unreadable = Metric.counter("chain_transactions_unreadable_total", {
   incremental: true
 })
 
-/** How patient a reading is with a server that does not have what it showed a moment ago. */
+/** Addresses that payments came from, by the hash of the transaction. */
+export type PaymentSources = Map<string, ReadonlyArray<string>>
+
+/** Payments whose sources are remembered until their block is read whole: more than a block of 90 KB holds. */
+const rememberedSources = 1_000
+
+/** How a reading goes on where a server does not answer, or does not have what it showed a moment ago. */
 export interface Patience {
   /** It has been looked for in vain for long: what is missing is given up now. */
   readonly isExhausted: boolean
+  /** What readings before this one found, so that a block whose reading broke off is not begun anew. */
+  readonly sources: PaymentSources
 }
 
 /** Something that the server showed a moment ago and does not have now: the caller looks again. */
@@ -56,19 +64,24 @@ const outputsOf = (
     )
 
 /** Where a payment came from: not known is no reason to leave it out. */
-const sourcesOf = (
+const sourcesOf = Effect.fnUntraced(function*(
   api: Api,
   outputs: TransactionOutputs,
-  { isExhausted }: Patience
-): Effect.Effect<ReadonlyArray<string> | Missing, DriverError> =>
-  readSources(api, outputs).pipe(
-    Effect.map((sources) => sources ?? (isExhausted ? [] : missing)),
-    Effect.catch((error) =>
-      error.kind === "contradiction"
-        ? Effect.as(Effect.logWarning("where a payment came from cannot be read", { reason: error.reason }), [])
-        : Effect.fail(error)
+  { isExhausted, sources }: Patience
+): Effect.fn.Return<ReadonlyArray<string> | Missing, DriverError> {
+  const remembered = sources.get(outputs.txHash)
+  if (remembered !== undefined) return remembered
+  const found = yield* readSources(api, outputs).pipe(
+    Effect.catchIf(
+      ({ kind }) => kind === "contradiction",
+      ({ reason }) => Effect.as(Effect.logWarning("where a payment came from cannot be read", { reason }), [])
     )
   )
+  if (found === null) return isExhausted ? [] : missing
+  if (sources.size >= rememberedSources) sources.delete(sources.keys().next().value!)
+  sources.set(outputs.txHash, found)
+  return found
+})
 
 /**
  * Null where the server does not have now what it showed a moment ago. Costs a call for each transaction that pays a

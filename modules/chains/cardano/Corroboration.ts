@@ -63,7 +63,8 @@ const readAgain = Effect.fnUntraced(function*(
   if (header === null) return { _tag: "Nothing" }
   if (header.hash !== point.hash) return { _tag: "Other" }
   const block = yield* readWhole(api, header)
-  const transfers = block === null ? null : yield* transfersOfBlock(api, block, isWatched, { isExhausted: false })
+  const patience = { isExhausted: false, sources: new Map() }
+  const transfers = block === null ? null : yield* transfersOfBlock(api, block, isWatched, patience)
   return block === null || transfers === null ? { _tag: "Nothing" } : { _tag: "Whole", block, transfers }
 })
 

@@ -8,7 +8,7 @@ import {
   isPaused,
   placesByPreference
 } from "../../../runtime/nodes/EndpointPool.ts"
-import { type ChainEvent, type ChainPoint, type DriverError, type WatchSet } from "../../../runtime/Chains.ts"
+import type { ChainEvent, ChainPoint, DriverError, ObservedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { type Api, type BlockHeader, type FullBlock, readHeader, readNext, readWhole } from "./Api.ts"
 import { transfersOfBlock } from "./BlockTransfers.ts"
 import {
@@ -45,7 +45,7 @@ export const follow = (
   Stream.unwrap(Effect.gen(function*() {
     const clock = yield* Clock.Clock
     const state = MutableRef.make(initialState(recent, clock.currentTimeMillisUnsafe()))
-    const context: FollowContext = { ...options, watch, clock, state }
+    const context: FollowContext = { ...options, watch, clock, state, sources: new Map() }
     const pause = Math.min(watchMillis, options.endpoints.pool().lagMillis / 3)
     const watching = Effect.repeat(watchOthers(context), Schedule.spaced(pause))
     yield* Effect.forkScoped(Effect.delay(watching, Math.min(pause, options.pollMillis)))
@@ -68,29 +68,54 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
 /** Blocks read side by side. */
 const batchSize = 5
 
+/** Waits until reading `count` blocks since `startMillis` has taken as long as the options ask for. */
+const keepPace = (context: FollowContext, startMillis: number, count: number) =>
+  Effect.sleep(Math.max(0, startMillis + count * 1000 / context.blocksPerSecond - nowMillisOf(context)))
+
+/** A block with what of it came to watched addresses. */
+interface MatchedBlock {
+  readonly block: FullBlock
+  readonly transfers: ReadonlyArray<ObservedTransfer>
+}
+
+/** Reads and matches a few blocks into `found`, lowest first; ends with false where one is not there any more. */
+const readBatch = Effect.fnUntraced(function*(
+  context: FollowContext,
+  api: Api,
+  headers: ReadonlyArray<BlockHeader>,
+  found: Array<MatchedBlock>
+) {
+  const { sources, watch } = context
+  const isExhausted = stateOf(context).tornLooks >= patientLooks
+  const blocks = yield* Effect.forEach(headers, (header) => readWhole(api, header), { concurrency: batchSize })
+  yield* watch.refresh
+  for (const block of blocks) {
+    const transfers = block === null
+      ? null
+      : yield* transfersOfBlock(api, block, watch.has, { isExhausted, sources })
+    if (block === null || transfers === null) return false
+    found.push({ block, transfers })
+  }
+  return true
+})
+
 /**
- * Reads blocks whole, lowest first, no faster than the options allow: as many as are there before one that cannot be
- * read. Fails where the first of them cannot.
+ * Reads blocks, lowest first, no faster than the options allow, and keeps what was read before one that cannot be:
+ * a server that allows few calls is not asked for the same again. Fails where the first of them cannot be read.
  */
 const readBlocks = Effect.fnUntraced(function*(
   context: FollowContext,
   api: Api,
   headers: ReadonlyArray<BlockHeader>
 ) {
-  const found: Array<FullBlock> = []
+  const found: Array<MatchedBlock> = []
   for (let start = 0; start < headers.length; start += batchSize) {
     const startMillis = nowMillisOf(context)
     const part = headers.slice(start, start + batchSize)
-    const read = yield* Effect.result(
-      Effect.forEach(part, (header) => readWhole(api, header), { concurrency: batchSize })
-    )
-    if (read._tag === "Failure") return found.length === 0 ? yield* read.failure : found
-    const missing = read.success.indexOf(null)
-    found.push(...read.success.slice(0, missing === -1 ? undefined : missing) as ReadonlyArray<FullBlock>)
-    if (missing !== -1) return found
-    const leastMillis = part.length * 1000 / context.blocksPerSecond
-    const restMillis = startMillis + leastMillis - nowMillisOf(context)
-    if (start + batchSize < headers.length && restMillis > 0) yield* Effect.sleep(restMillis)
+    const read = yield* Effect.result(readBatch(context, api, part, found))
+    if (read._tag === "Failure" && found.length === 0) return yield* read.failure
+    if (read._tag === "Failure" || !read.success) break
+    if (start + batchSize < headers.length) yield* keepPace(context, startMillis, part.length)
   }
   return found
 })
@@ -102,28 +127,17 @@ const advance = Effect.fnUntraced(function*(
   headers: ReadonlyArray<BlockHeader>,
   hasMore: boolean
 ) {
-  const { readers, watch } = context
-  const blocks = yield* readBlocks(context, api, headers)
-  yield* watch.refresh
-  const events: Array<ChainEvent> = []
-  const isExhausted = stateOf(context).tornLooks >= patientLooks
-  for (const block of blocks) {
-    const read = yield* Effect.result(transfersOfBlock(api, block, watch.has, { isExhausted }))
-    if (read._tag === "Failure" && events.length === 0) return yield* read.failure
-    const transfers = read._tag === "Success" ? read.success : null
-    if (transfers === null) break
-    events.push({
-      _tag: "Forward",
-      point: { height: block.height, hash: block.hash },
-      time: block.time,
-      transfers,
-      isCatchingUp: hasMore || block !== blocks.at(-1)
-    })
-  }
-  const followed = blocks.slice(0, events.length)
-  MutableRef.update(context.state, (state) => followed.length === 0 ? onTorn(state) : onForward(state, followed))
-  for (const { hash, height } of followed) readers.follow({ height, hash }, api.place)
-  return events
+  const found = yield* readBlocks(context, api, headers)
+  const blocks = found.map(({ block }) => block)
+  MutableRef.update(context.state, (state) => blocks.length === 0 ? onTorn(state) : onForward(state, blocks))
+  for (const { hash, height } of blocks) context.readers.follow({ height, hash }, api.place)
+  return found.map(({ block: { hash, height, time }, transfers }, place): ChainEvent => ({
+    _tag: "Forward",
+    point: { height, hash },
+    time,
+    transfers,
+    isCatchingUp: hasMore || place < headers.length - 1
+  }))
 })
 
 /** The endpoint's newest block, where the one that was followed last is its newest. */

@@ -4,6 +4,7 @@ import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { WatchSet } from "../../../runtime/Chains.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Api, readHead } from "./Api.ts"
+import type { PaymentSources } from "./BlockTransfers.ts"
 import type { BlockReaders } from "./Corroboration.ts"
 import type { FollowState } from "./FollowState.ts"
 
@@ -22,6 +23,7 @@ export interface FollowContext extends FollowOptions {
   readonly clock: Clock.Clock
   /** Changed by looks only, one after the other. */
   readonly state: MutableRef.MutableRef<FollowState>
+  readonly sources: PaymentSources
 }
 
 export const stateOf = ({ state }: FollowContext): FollowState => MutableRef.get(state)
