@@ -28,7 +28,8 @@ export const guideNames = [
   "going-live",
   "network-solana",
   "network-ton",
-  "network-sui"
+  "network-sui",
+  "network-cardano"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -48,7 +49,8 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   "going-live": "What is different when the money is real.",
   "network-solana": "Which wallet receives on Solana, how payments name their invoice, and what a day of it costs.",
   "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
-  "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost."
+  "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost.",
+  "network-cardano": "Which wallet receives on Cardano, what exchanges do wrong, what counts, and what it costs."
 }
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */

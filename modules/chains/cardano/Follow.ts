@@ -27,6 +27,7 @@ import {
   linkBlocks,
   onCondition,
   onForward,
+  onHead,
   onLookEnd,
   onTorn,
   patientLooks
@@ -140,13 +141,15 @@ const advance = Effect.fnUntraced(function*(
   }))
 })
 
-/** The endpoint's newest block, where the one that was followed last is its newest. */
+/** The pool learns that the newest block that was followed is the endpoint's newest too. */
 const observeTop = Effect.fnUntraced(function*(context: FollowContext, api: Api, top: ChainPoint) {
   const { headTime } = stateOf(context)
-  if (headTime === null) return yield* observeHead(context, api)
+  if (headTime === null) {
+    const head = yield* observeHead(context, api)
+    return MutableRef.update(context.state, (state) => onHead(state, head))
+  }
   const head = { ...top, time: headTime }
   context.endpoints.observe({ _tag: "Head", place: api.place, head, at: nowMillisOf(context) })
-  return head
 })
 
 /** See {@link findRollback}. */

@@ -70,6 +70,10 @@ export const onForward = (
   tornLooks: 0
 })
 
+/** A server showed its newest block: the time of ours is known where they are the same. */
+export const onHead = (state: FollowState, head: Pick<BlockHeader, "hash" | "time">): FollowState =>
+  head.hash === state.ring[0]?.hash ? { ...state, headTime: head.time } : state
+
 /** A block was there, and not what is in it. */
 export const onTorn = (state: FollowState): FollowState => ({ ...state, tornLooks: state.tornLooks + 1 })
 
