@@ -14,7 +14,9 @@ const reportOf = (report: typeof Report.Type): SettlementReport => {
     case "submitted":
     case "confirming": {
       const { network, stage, status, tx_hash: txHash } = report
-      return { _tag: status === "submitted" ? "Submitted" : "Confirming", stage, txHash, network }
+      const step = { stage, txHash, network }
+      // Two objects: TypeScript tries at most 25 pairs of a tag and a network to tell what one object is.
+      return status === "submitted" ? { _tag: "Submitted", ...step } : { _tag: "Confirming", ...step }
     }
     case "settled":
       return {
