@@ -65,10 +65,10 @@ export const scansOf = (addresses: ReadonlyArray<string>, range: CheckpointRange
 /** The group of an account that is not open, by the last digits of its address. */
 const groupOf = (address: string): bigint => BigInt(Number.parseInt(address.slice(-6), 16)) % sweepGroups
 
-/** The newest end of a group's hour at or below a height. */
+/** The newest end of a group's hour at or below a height; -1 before the first. */
 const sweptUntil = (height: bigint, group: bigint): bigint => {
   const offset = group * (sweepPeriod / sweepGroups)
-  return height - (((height - offset) % sweepPeriod) + sweepPeriod) % sweepPeriod
+  return height < offset ? -1n : height - (height - offset) % sweepPeriod
 }
 
 /**

@@ -127,8 +127,9 @@ export class Ledger {
       const height = this.firstHeight + BigInt(this.checkpoints.length)
       const transactions = this.#pending.map((each, place) => ({ ...each, height, place }))
       this.#pending = []
-      // About four a second.
-      this.checkpoints.push({ height, time: time - Math.floor((count - 1 - made) / 4), transactions })
+      // About four a second, and none before the one below it.
+      const ownTime = Math.max(time - Math.floor((count - 1 - made) / 4), this.checkpoints.at(-1)?.time ?? 0)
+      this.checkpoints.push({ height, time: ownTime, transactions })
       for (const transaction of transactions) this.#index(transaction)
     }
   }

@@ -229,7 +229,7 @@ const answerOf = (
       })
     case "GetCheckpoint": {
       const height: bigint = request.checkpointId.sequenceNumber
-      const found = height > node.head || height < node.lowest ? undefined : ledger.at(height)
+      const found = height > node.head || height < node.lowest ? undefined : ledger.at(height) ?? ledger.checkpoints[0]
       return found === undefined ? failWith(5, `checkpoint ${height} not found`) : reply("GetCheckpointResponse", {
         checkpoint: { sequenceNumber: height, summary: { timestamp: timestamp(found.time) } }
       })
@@ -282,7 +282,8 @@ export const suiNode = (ledger: Ledger): Effect.Effect<SuiNodeRig, never, Scope.
     let fault: NodeFault = "through"
     let lag = { head: 0, index: 0 }
     let limits: NodeLimits = { filteredItems: 50, unfilteredItems: 500, scannedCheckpoints: 100_000n, terms: 10 }
-    let lowest = ledger.firstHeight
+    // What came before the ledger's first checkpoint is there, and is nothing.
+    let lowest = ledger.firstHeight - 100_000n
     let calls: Record<string, number> = {}
     let answerBytes = 0
     const server = yield* Effect.acquireRelease(
