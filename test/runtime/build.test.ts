@@ -7,9 +7,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { emptyDatabase } from "../support/Database.ts"
+import { recordLoadedFiles } from "../support/LoadedFiles.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, exchange, prices, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import {
@@ -24,16 +25,6 @@ import {
 } from "../journeys/Shop.ts"
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
-
-/** Appends the address of each file that Node loads to the file that the environment names. */
-const recorder = `
-  const { appendFileSync } = require("node:fs")
-  require("node:module").registerHooks({
-    load: (url, context, next) => {
-      appendFileSync(process.env.LOADED_FILES, url + "\\n")
-      return next(url, context)
-    }
-  })`
 
 /** A price source as an operator would write one, without a compiler. */
 const outsidePlugin = `
@@ -74,8 +65,7 @@ class Bundle extends Context.Service<Bundle, {
       const folder = join(yield* temporaryDirectory, "service")
       execFileSync(process.execPath, [join(root, "runtime/build.ts"), folder])
       const directory = yield* temporaryDirectory
-      const written = join(directory, "loaded.txt")
-      writeFileSync(join(directory, "recorder.cjs"), recorder)
+      const loaded = recordLoadedFiles(directory)
       writeFileSync(join(directory, "outside.mjs"), outsidePlugin)
       mkdirSync(join(directory, "node_modules/effect"), { recursive: true })
       writeFileSync(join(directory, "node_modules/effect/index.js"), "throw new Error('the effect of the plugin')")
@@ -94,13 +84,9 @@ class Bundle extends Context.Service<Bundle, {
           modules: [...config.modules, { use: "docs" }],
           prices: [{ use: "./outside.mjs", options: { url: receiver.url("/prices"), prices } }]
         },
-        environment: { NODE_OPTIONS: `--require ${join(directory, "recorder.cjs")}`, LOADED_FILES: written }
+        environment: loaded.environment
       })
-      const loadedFiles = () =>
-        readFileSync(written, "utf8").split("\n")
-          .filter((line) => line.startsWith(`file://${folder}/`))
-          .map((line) => relative(folder, decodeURIComponent(new URL(line).pathname)))
-      return { service, receiver, loadedFiles }
+      return { service, receiver, loadedFiles: () => loaded.below(folder) }
     })
   )
 }
