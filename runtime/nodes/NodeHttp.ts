@@ -127,7 +127,8 @@ export const exchange = Effect.fnUntraced(function*(
         case "TimeoutError":
           return fail(`no answer in ${timeoutMillis / 1000} s`, "timeout")
         default:
-          return fail(error._tag, "unanswered")
+          // Its own message holds the URL.
+          return fail("it cannot be reached, or ended the connection", "unanswered")
       }
     })
   )
