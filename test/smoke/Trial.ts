@@ -170,7 +170,9 @@ const showTimes = ({ failures, millis }: CallTimes, looks: number) => {
   const sorted = millis.toSorted((one, other) => one - other)
   const at = (share: number) => Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)
   return Console.log(
-    `Calls: ${millis.length} answered and ${failures.count} not, in ${looks} looks; half within ${at(0.5)} ms, ` +
+    `Calls: ${millis.length} answered and ${failures.count} not, in ${looks} look${
+      looks === 1 ? "" : "s"
+    }; half within ${at(0.5)} ms, ` +
       `the slowest ${at(1)} ms`
   )
 }
