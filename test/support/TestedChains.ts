@@ -2,9 +2,11 @@
 import type { Effect, Scope } from "effect"
 import type { TestedChain } from "../conformance/chains.ts"
 import { anvilChain } from "./AnvilChain.ts"
+import { cardanoChain } from "./cardano/TestedChain.ts"
 import { simulatedChain, triedNetworks } from "./SimulatedChain.ts"
 
 export const testedChains: Readonly<Record<string, Effect.Effect<TestedChain, never, Scope.Scope>>> = {
   ...Object.fromEntries(triedNetworks.map((network) => [`simulated_${network}`, simulatedChain(network)])),
-  evm: anvilChain
+  evm: anvilChain,
+  cardano: cardanoChain
 }

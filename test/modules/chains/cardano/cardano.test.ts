@@ -1,63 +1,9 @@
 /**
- * Goal: on a Cardano chain, exactly the payments that happened are seen, whatever the chain and its servers do.
+ * Goal: on a Cardano chain, exactly the payments that happened are seen, whatever the chain does.
  * Method: a chain whose ledger checks every transaction, behind Blockfrost's REST paths over HTTP; the conformance
  * suite.
  */
-import { Effect } from "effect"
 import { chainConformance } from "../../../conformance/chains.ts"
-import { blockfrost } from "../../../support/cardano/Blockfrost.ts"
-import { Ledger, type RigOutput, type RigTransaction } from "../../../support/cardano/Ledger.ts"
-import { driverOn } from "../../../support/cardano/Rig.ts"
-import { indexedWalletOf } from "../../../support/Drivers.ts"
+import { cardanoChain } from "../../../support/cardano/TestedChain.ts"
 
-/** The ledger lets no output hold less than about 1 ADA. */
-const unit = 1_000_000n
-
-chainConformance(
-  "cardano on a ledger of its rules",
-  Effect.gen(function*() {
-    const ledger = new Ledger()
-    const server = yield* blockfrost(ledger)
-    const driver = yield* Effect.orDie(driverOn([server]))
-    const wallet = indexedWalletOf(driver)
-    let last: RigTransaction | null = null
-    const mined = (outputs: ReadonlyArray<RigOutput>) =>
-      Effect.sync(() => {
-        last = ledger.pay(outputs)
-        ledger.mine()
-        return { txHash: last.txHash }
-      })
-    return {
-      driver,
-      target: wallet.derive,
-      unit,
-      token: null,
-      pay: ({ address }, _token, amount) => mined([{ address, lovelace: amount }]),
-      payMany: (to, amount) => mined(to.map(({ address }) => ({ address, lovelace: amount }))),
-      mine: (blocks) => Effect.sync(() => ledger.mine(blocks)),
-      rollback: {
-        drop: (depth) =>
-          Effect.sync(() => {
-            ledger.rollback(depth)
-            ledger.mine(depth)
-          }),
-        reinclude: (depth) =>
-          Effect.sync(() => {
-            ledger.rollback(depth)
-            ledger.mine(depth)
-            ledger.resubmit(last!)
-            ledger.mine()
-          })
-      },
-      dropTransaction: null,
-      shared: null,
-      payWithFee: null,
-      payInVain: ({ address }, amount) =>
-        Effect.sync(() => {
-          const transaction = ledger.insertFailed(address, amount)
-          ledger.mine()
-          return { txHash: transaction.txHash }
-        })
-    }
-  })
-)
+chainConformance("cardano on a ledger of its rules", cardanoChain)
