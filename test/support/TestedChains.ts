@@ -4,9 +4,11 @@ import type { TestedChain } from "../conformance/chains.ts"
 import { anvilChain } from "./AnvilChain.ts"
 import { cardanoChain } from "./cardano/TestedChain.ts"
 import { simulatedChain, triedNetworks } from "./SimulatedChain.ts"
+import { suiChain } from "./SuiChain.ts"
 
 export const testedChains: Readonly<Record<string, Effect.Effect<TestedChain, never, Scope.Scope>>> = {
   ...Object.fromEntries(triedNetworks.map((network) => [`simulated_${network}`, simulatedChain(network)])),
   evm: anvilChain,
-  cardano: cardanoChain
+  cardano: cardanoChain,
+  sui: suiChain
 }
