@@ -210,7 +210,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "120 seconds" })("on TON
       const hash = yield* sendUsdt(shown, 5_000_000n, null)
       const found = yield* until(
         "the payment is recorded",
-        Effect.orDie(sql<any>`SELECT * FROM exceptions WHERE type = 'unmatched_payment'`),
+        Effect.orDie(sql<any>`SELECT * FROM exceptions WHERE type = 'missing_memo'`),
         (rows) => rows.length > 0
       )
       assert.lengthOf(found, 1)
