@@ -3,103 +3,23 @@
  * Method: the real runtime and token programs in process behind JSON-RPC; the conformance suite, then Solana's own ways
  * to go wrong.
  */
-import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Schedule, Scope, Stream } from "effect"
+import { Effect, Fiber, Schedule, Stream } from "effect"
 import type { ChainDriver, ChainEvent, ObservedTransfer, ReceiveTarget, WatchSet } from "../../../runtime/Chains.ts"
-import { makeDriver, type SolanaOptions } from "../../../modules/chains/solana.ts"
-import { referenceOf, sharedTargetOf } from "../../../modules/chains/solana/PaymentCode.ts"
 import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
+import { conformanceOn, driverOn, openSolana, solanaChain, unit } from "../../support/SolanaChain.ts"
 import { watching } from "../../support/Drivers.ts"
 import { until } from "../../support/Service.ts"
 import { SolanaLedger } from "../../support/SolanaLedger.ts"
-import { newAddress, openBank, type Payment, usdc } from "../../support/SolanaPayments.ts"
-import { type RigReply, type SolanaNode, solanaNode } from "../../support/SolanaRig.ts"
+import { newAddress, usdc } from "../../support/SolanaPayments.ts"
+import { type RigReply, solanaNode } from "../../support/SolanaRig.ts"
 
-/** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
-const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>, more: Partial<SolanaOptions> = {}) =>
-  Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
-    Effect.provide(
-      makeDriver({
-        environment: "devnet",
-        rpc: nodes.map(({ url }) => Redacted.make(url)) as never,
-        genesisHash: ledger.genesisHash,
-        pollMillis: 10,
-        ...more
-      }),
-      client
-    ))
-
-const opened = (more: Partial<SolanaOptions> = {}, count = 1) =>
-  Effect.gen(function*() {
-    const ledger = new SolanaLedger()
-    const bank = yield* openBank(ledger)
-    const nodes = yield* Effect.forEach(Array.from({ length: count }), () => solanaNode(ledger))
-    const wallet = yield* newAddress
-    // The bank's own transactions are out of the way of what is counted.
-    ledger.advance(200)
-    const driver = yield* Effect.orDie(driverOn(ledger, nodes, { address: wallet, ...more }))
-    const target = (invoice: number | string) => sharedTargetOf(wallet, `inv_${invoice}`)
-    /** Pays as a payment link says, and the chain confirms it. */
-    const pay = (to: ReceiveTarget, token: string | null, amount: bigint, extra: Partial<Payment> = {}) =>
-      Effect.map(
-        bank.pay({
-          to: to.address,
-          token,
-          amount,
-          ...to.memo === null ? {} : { references: [referenceOf(to.address, to.memo)] },
-          ...extra
-        }),
-        (txHash) => {
-          ledger.advance()
-          return { txHash }
-        }
-      )
-    return { ledger, bank, nodes, node: nodes[0]!, wallet, driver, target, pay }
-  })
-
-const unit = 1_000_000n
-
-const conformanceOn = Effect.fnUntraced(function*(
-  { bank, driver, ledger, pay, target, wallet }: Effect.Success<ReturnType<typeof opened>>
-) {
-  const scope = yield* Scope.Scope
-  const rig: TestedChain = {
-    driver,
-    target,
-    unit,
-    token: usdc,
-    pay,
-    mine: (blocks) => Effect.sync(() => ledger.advance(blocks)),
-    payMany: null,
-    rollback: null,
-    dropTransaction: (txHash) =>
-      Effect.gen(function*() {
-        ledger.drop(txHash)
-        ledger.advance(40)
-        yield* Effect.forkIn(Effect.repeat(Effect.sync(() => ledger.advance()), Schedule.spaced(20)), scope)
-      }),
-    shared: {
-      accountKey: wallet,
-      payWithoutMemo: (token, amount) => pay({ address: wallet, matchKey: wallet, memo: null }, token, amount)
-    },
-    payWithFee: (to, amount) =>
-      Effect.map(pay(to, bank.feeToken, amount), (mined) => {
-        // Of a token that no catalogue has the wallet's own transactions tell, which are looked at now and then.
-        ledger.advance(80)
-        return { ...mined, arrives: amount - amount / 100n }
-      }),
-    payInVain: (to, amount) => pay(to, usdc, 10n ** 18n + amount)
-  }
-  return rig
-})
-
-chainConformance("solana, one wallet", Effect.flatMap(opened(), conformanceOn))
+chainConformance("solana, one wallet", solanaChain)
 
 chainConformance(
   "solana, a list of wallets",
   Effect.gen(function*() {
-    const chain = yield* opened()
+    const chain = yield* openSolana()
     const rig = yield* conformanceOn(chain)
     const addresses = yield* Effect.forEach(Array.from({ length: 10 }), () => newAddress)
     const listed: TestedChain = {
@@ -116,7 +36,7 @@ chainConformance(
   })
 )
 
-type Chain = Effect.Success<ReturnType<typeof opened>>
+type Chain = Effect.Success<ReturnType<typeof openSolana>>
 
 /** What a follower was told: the newest telling of each transfer, without those that were taken back. */
 interface Told {
@@ -175,7 +95,7 @@ const looksOf = (count: number) => ({ events }: Told) =>
 describe("solana", () => {
   it.live("trap 3: pages go back by slot and never `until` a signature, so what the node does not know loses nothing", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const from = chain.ledger.slot
       for (let count = 1; count <= 45; count++) yield* chain.pay(to, null, unit + BigInt(count))
@@ -188,7 +108,7 @@ describe("solana", () => {
 
   it.live("trap 3: a page that does not go on where the last one ended is an error, and not an end", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const from = chain.ledger.slot
       for (let count = 1; count <= 30; count++) yield* chain.pay(to, null, unit)
@@ -205,7 +125,7 @@ describe("solana", () => {
 
   it.live("an index of accounts 40 slots behind the head loses nothing, and nobody expires by what it does not show", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       chain.ledger.indexLag = 40
       const moving = yield* Effect.forkChild(
@@ -229,7 +149,7 @@ describe("solana", () => {
 
   it.live("trap 7: a token account, a token or a program is no wallet; a fresh one and a used one are", () =>
     Effect.gen(function*() {
-      const { bank, driver, pay, target, wallet } = yield* opened()
+      const { bank, driver, pay, target, wallet } = yield* openSolana()
       yield* pay(target(1), usdc, 5n)
       const verify = Effect.fnUntraced(function*(address: string) {
         const found = yield* driver.readWallet("address", address)
@@ -247,7 +167,7 @@ describe("solana", () => {
 
   it.live("trap 12: a chain that stands still is frozen, also one that stood still before the start, until it moves", () =>
     Effect.gen(function*() {
-      const chain = yield* opened({ frozenSeconds: 1 })
+      const chain = yield* openSolana({ frozenSeconds: 1 })
       // The rig's clock began in 2025.
       const states = yield* toldUntil(chain.driver, watchOf(chain, []), looksOf(2))
       assert.deepStrictEqual(states.events.find(({ _tag }) => _tag === "Condition"), {
@@ -268,13 +188,13 @@ describe("solana", () => {
       yield* Effect.sleep(1_500)
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => now.advance()), Schedule.spaced(50)))
       yield* Fiber.join(following)
-      const quiet = yield* toldUntil((yield* opened()).driver, watchOf(chain, []), looksOf(2))
+      const quiet = yield* toldUntil((yield* openSolana()).driver, watchOf(chain, []), looksOf(2))
       assert.deepInclude(quiet.events, { _tag: "Condition", condition: "ok" }, "on devnet a chain may stand still")
     }).pipe(Effect.scoped))
 
   it.live("a transaction that is dropped by one node and kept by another stays", () =>
     Effect.gen(function*() {
-      const chain = yield* opened({}, 2)
+      const chain = yield* openSolana({}, 2)
       const to = chain.target(1)
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       chain.node.set(({ method }, answer) => {
@@ -290,7 +210,7 @@ describe("solana", () => {
 
   it.live("no mark of finality passes a transaction of which it is not known whether it stays", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       const { slot } = chain.ledger.transactions.find(({ signature }) => signature === txHash)!
@@ -307,7 +227,7 @@ describe("solana", () => {
 
   it.live("a dropped transaction that comes back in another slot is told there, as the same transfer", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       const following = yield* Effect.forkChild(
@@ -335,7 +255,7 @@ describe("solana", () => {
 describe("solana with bad nodes", () => {
   it.live("a node of another cluster stops the start, with a sentence", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const refusal = yield* Effect.flip(driverOn(chain.ledger, [chain.node], { genesisHash: chain.wallet }))
       assert.match(refusal.message, /chain solana: rpc 1 of 1 is on the cluster with genesis .*correct the url/)
       assert.notInclude(refusal.message, chain.node.url)
@@ -352,7 +272,7 @@ describe("solana with bad nodes", () => {
         { result: { context: { slot: 5 }, value: "nonsense" } }
       ]
       for (const fault of faults) {
-        const chain = yield* opened({}, 2)
+        const chain = yield* openSolana({}, 2)
         const to = chain.target(1)
         yield* chain.pay(to, null, 5n * unit)
         chain.node.set(({ method }) => method === "getGenesisHash" ? undefined : fault)
@@ -367,7 +287,7 @@ describe("solana with bad nodes", () => {
 
   it.live("a provider's limit of a page is kept, and the range is read to its end", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const from = chain.ledger.slot
       for (let count = 1; count <= 60; count++) yield* chain.pay(to, null, unit)
@@ -382,7 +302,7 @@ describe("solana with bad nodes", () => {
 
   it.live("a transaction that is listed and not shown yet is waited for: following does not go on past it", () =>
     Effect.gen(function*() {
-      const chain = yield* opened()
+      const chain = yield* openSolana()
       const to = chain.target(1)
       const hidden = yield* chain.pay(to, null, 5n * unit)
       const shown = yield* chain.pay(to, null, 6n * unit)
@@ -409,7 +329,7 @@ describe("solana with bad nodes", () => {
 
   it.live("two nodes agree on a payment; one that shows another amount or none is noticed before it counts", () =>
     Effect.gen(function*() {
-      const chain = yield* opened({}, 2)
+      const chain = yield* openSolana({}, 2)
       const to = chain.target(1)
       const watch = watchOf(chain, [to])
       yield* chain.pay(to, null, 5n * unit)
@@ -443,7 +363,7 @@ describe("solana with bad nodes", () => {
 
   it.live("tokens are what their mints say, and nothing else is a token", () =>
     Effect.gen(function*() {
-      const { bank, driver, wallet } = yield* opened()
+      const { bank, driver, wallet } = yield* openSolana()
       assert.strictEqual(yield* driver.tokenDecimals!(usdc), 6)
       assert.strictEqual(yield* driver.tokenDecimals!(bank.feeToken), 6)
       assert.isNull(yield* driver.tokenDecimals!(yield* bank.tokenAccount(bank.payer.address, usdc)))

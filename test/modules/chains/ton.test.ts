@@ -3,63 +3,8 @@
  * own.
  * Method: the conformance suite of chain drivers, on the real virtual machine behind toncenter's API.
  */
-import { Address } from "@ton/core"
-import { Effect } from "effect"
-import { FetchHttpClient } from "effect/http"
-import { makeDriver } from "../../../modules/chains/ton.ts"
-import type { ReceiveTarget } from "../../../runtime/Chains.ts"
-import { readTonAddress, tonAddressText } from "../../../schemas/TonAddress.ts"
-import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
-import { sharedWalletKey, tonOptions, walletsOf } from "../../support/ton/Driver.ts"
-import { TonRig } from "../../support/TonRig.ts"
+import { chainConformance } from "../../conformance/chains.ts"
+import { tonChain } from "../../support/ton/TestedChain.ts"
 
-const addressCount = 10
-
-const poolText = Array.from({ length: addressCount }, (_, place) => `0:${`b${place}`.repeat(32)}`).join("\n")
-
-/** A rig whose invoices are paid by memo, or each at an address of its own. */
-const tested = (kind: "address" | "pool") =>
-  Effect.gen(function*() {
-    const rig = yield* Effect.promise(() => TonRig.make())
-    const { url } = yield* rig.serve()
-    const jetton = yield* Effect.promise(() => rig.deployJetton())
-    rig.mine()
-    const driver = yield* Effect.orDie(makeDriver(tonOptions([url])))
-    const { pool, shared } = yield* walletsOf(driver, sharedWalletKey, poolText)
-    // The rig has it raw, the catalogue as a wallet shows it.
-    const token = tonAddressText(readTonAddress(jetton.address.toRawString())!, { bounceable: true, testOnly: false })
-    const send = ({ address, memo }: Pick<ReceiveTarget, "address" | "memo">, asset: string | null, amount: bigint) =>
-      Effect.promise(() =>
-        asset === null
-          ? rig.pay(Address.parse(address), amount, { text: memo })
-          : rig.payJetton(jetton, Address.parse(address), amount, { text: memo })
-      ).pipe(Effect.map((txHash) => ({ txHash })))
-    const made: TestedChain = {
-      driver,
-      unit: 10_000_000n,
-      token,
-      target: (invoice) => kind === "address" ? shared.targetOf(`inv_${invoice}`) : pool.derive(invoice),
-      pay: send,
-      mine: (blocks) =>
-        Effect.sync(() => {
-          for (let count = 0; count < blocks; count++) rig.mine()
-        }),
-      // Each receiver has a transaction of its own.
-      payMany: null,
-      rollback: null,
-      dropTransaction: null,
-      shared: kind === "pool" ? null : {
-        accountKey: shared.accountKey,
-        payWithoutMemo: (asset, amount) => send({ address: shared.address, memo: null }, asset, amount)
-      },
-      payWithFee: null,
-      payInVain: ({ address, memo }, amount) =>
-        Effect.promise(() => rig.pay(Address.parse(address), amount, { text: memo, bounce: true })).pipe(
-          Effect.map((txHash) => ({ txHash }))
-        )
-    }
-    return made
-  }).pipe(Effect.provide(FetchHttpClient.layer))
-
-chainConformance("ton, by memo", tested("address"))
-chainConformance("ton, by address", tested("pool"))
+chainConformance("ton, by memo", tonChain("address"))
+chainConformance("ton, by address", tonChain("pool"))

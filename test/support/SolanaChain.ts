@@ -1,0 +1,92 @@
+/** A chain of Solana as a rig of the conformance suite. */
+import { NodeHttpClient } from "@effect/platform-node"
+import { Effect, Layer, Redacted, Schedule, Scope } from "effect"
+import { makeDriver, type SolanaOptions } from "../../modules/chains/solana.ts"
+import { referenceOf, sharedTargetOf } from "../../modules/chains/solana/PaymentCode.ts"
+import type { ReceiveTarget } from "../../runtime/Chains.ts"
+import type { TestedChain } from "../conformance/chains.ts"
+import { SolanaLedger } from "./SolanaLedger.ts"
+import { newAddress, openBank, type Payment, usdc } from "./SolanaPayments.ts"
+import { type SolanaNode, solanaNode } from "./SolanaRig.ts"
+
+/** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
+export const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>, more: Partial<SolanaOptions> = {}) =>
+  Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
+    Effect.provide(
+      makeDriver({
+        environment: "devnet",
+        rpc: nodes.map(({ url }) => Redacted.make(url)) as never,
+        genesisHash: ledger.genesisHash,
+        pollMillis: 10,
+        ...more
+      }),
+      client
+    ))
+
+/** A chain with a funded bank, nodes in front of it, and a driver that follows one wallet there. */
+export const openSolana = (more: Partial<SolanaOptions> = {}, count = 1) =>
+  Effect.gen(function*() {
+    const ledger = new SolanaLedger()
+    const bank = yield* openBank(ledger)
+    const nodes = yield* Effect.forEach(Array.from({ length: count }), () => solanaNode(ledger))
+    const wallet = yield* newAddress
+    // The bank's own transactions are out of the way of what is counted.
+    ledger.advance(200)
+    const driver = yield* Effect.orDie(driverOn(ledger, nodes, { address: wallet, ...more }))
+    const target = (invoice: number | string) => sharedTargetOf(wallet, `inv_${invoice}`)
+    /** Pays as a payment link says, and the chain confirms it. */
+    const pay = (to: ReceiveTarget, token: string | null, amount: bigint, extra: Partial<Payment> = {}) =>
+      Effect.map(
+        bank.pay({
+          to: to.address,
+          token,
+          amount,
+          ...to.memo === null ? {} : { references: [referenceOf(to.address, to.memo)] },
+          ...extra
+        }),
+        (txHash) => {
+          ledger.advance()
+          return { txHash }
+        }
+      )
+    return { ledger, bank, nodes, node: nodes[0]!, wallet, driver, target, pay }
+  })
+
+/** What the suite pays is enough for an account to exist. */
+export const unit = 1_000_000n
+
+export const conformanceOn = Effect.fnUntraced(function*(
+  { bank, driver, ledger, pay, target, wallet }: Effect.Success<ReturnType<typeof openSolana>>
+) {
+  const scope = yield* Scope.Scope
+  const rig: TestedChain = {
+    driver,
+    target,
+    unit,
+    token: usdc,
+    pay,
+    mine: (blocks) => Effect.sync(() => ledger.advance(blocks)),
+    payMany: null,
+    rollback: null,
+    dropTransaction: (txHash) =>
+      Effect.gen(function*() {
+        ledger.drop(txHash)
+        ledger.advance(40)
+        yield* Effect.forkIn(Effect.repeat(Effect.sync(() => ledger.advance()), Schedule.spaced(20)), scope)
+      }),
+    shared: {
+      accountKey: wallet,
+      payWithoutMemo: (token, amount) => pay({ address: wallet, matchKey: wallet, memo: null }, token, amount)
+    },
+    payWithFee: (to, amount) =>
+      Effect.map(pay(to, bank.feeToken, amount), (mined) => {
+        // Of a token that no catalogue has the wallet's own transactions tell, which are looked at now and then.
+        ledger.advance(80)
+        return { ...mined, arrives: amount - amount / 100n }
+      }),
+    payInVain: (to, amount) => pay(to, usdc, 10n ** 18n + amount)
+  }
+  return rig
+})
+
+export const solanaChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.flatMap(openSolana(), conformanceOn)
