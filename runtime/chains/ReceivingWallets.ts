@@ -1,7 +1,7 @@
 /** Where funds arrive: whose wallet it is, and the address an invoice was given. */
 import { Duration, Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
-import { familyOf } from "../../schemas/Network.ts"
+import { descriptorOf, familyOf } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
@@ -78,8 +78,7 @@ export const targets = ({ repo }: JournalContext): Service["targets"] => (invoic
 export const isReceiveAddress =
   ({ targets }: JournalContext): Service["isReceiveAddress"] => (network, environment, address) => {
     const { has, refresh } = targets.watch(familyOf(network), environment)
-    // Addresses in hexadecimal are matched without their checksum.
-    return Effect.map(refresh, () => has(address) || has(address.toLowerCase()))
+    return Effect.map(refresh, () => has(descriptorOf(network).family.accountKey(address)))
   }
 
 export const walletReceiver = ({ repo }: JournalContext): Service["walletReceiver"] =>

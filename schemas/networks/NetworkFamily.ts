@@ -16,6 +16,8 @@ export interface NetworkFamily<Name extends string = string, TokenType extends s
    * other environment where the form tells, or is one that nobody can own.
    */
   readonly readAddress: (text: string, environment: Environment) => string | null
+  /** The match key of payments to an address, in the form of `readAddress`, that are told apart by no memo. */
+  readonly accountKey: (address: string) => string
   /**
    * A token's address in the one spelling in which drivers tell of it and the journal keeps it; null when it is none.
    * Every spelling of one address gives the same. No case of letters is taken for a checksum: chains tell bytes.

@@ -9,6 +9,8 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { familyOf } from "../../schemas/Network.ts"
+import { tokenAddress } from "../../schemas/Token.ts"
+import { token, usdcListing } from "../fixtures/tokens.ts"
 import { connect, type TestDatabase } from "../support/Database.ts"
 import {
   eventually,
@@ -122,10 +124,16 @@ const clear = Effect.gen(function*() {
     wallet_owners, target_balances, chain_repairs`
 })
 
+/** The catalogue: the rig's token, as the chain spells it. */
+const tokensOf = ({ driver: { environment, network }, token: address }: TestedChain) =>
+  address === null
+    ? []
+    : [token(1, { ...usdcListing, network, environment, address: tokenAddress(network, address) ?? address })]
+
 /** An instance that follows, and how to end it. */
 const startInstance = Effect.fnUntraced(function*(rig: TestedChain, database: TestDatabase) {
   const scope = yield* Scope.make()
-  const services = yield* Layer.build(instance(database)).pipe(Scope.provide(scope))
+  const services = yield* Layer.build(instance(database, tokensOf(rig))).pipe(Scope.provide(scope))
   yield* Effect.andThen(follow([rig.driver]), markHandled).pipe(Effect.provideContext(services), Scope.provide(scope))
   return { services, stop: Scope.close(scope, Exit.void) }
 })

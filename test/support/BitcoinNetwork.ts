@@ -40,6 +40,7 @@ const bitcoinFamily: NetworkFamily<"bitcoin", never> = {
   hasMemo: false,
   tokenType: null,
   readAddress: readSegwitAddress,
+  accountKey: (address) => address,
   tokenAddress: () => null,
   tokenKey: (text) => text,
   isCaseSensitive: false,

@@ -47,6 +47,7 @@ export const cardanoFamily: NetworkFamily<"cardano", never> = {
   // The API has no type for its other assets: they are listed and never taken.
   tokenType: null,
   readAddress: readCardanoAddress,
+  accountKey: (address) => address,
   tokenAddress: assetAddress,
   tokenKey: (text) => assetAddress(text) ?? text,
   isCaseSensitive: false,

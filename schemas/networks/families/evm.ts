@@ -9,6 +9,7 @@ export const evmFamily: NetworkFamily<"evm", "erc20"> = {
   hasMemo: false,
   tokenType: "erc20",
   readAddress: readEvmAddress,
+  accountKey: (address) => address.toLowerCase(),
   tokenAddress: (text) => readEvmAddress(text.toLowerCase()),
   // The checksum of EIP-55 costs a hash of each address, and says nothing of which token it is.
   tokenKey: (text) => text.toLowerCase(),

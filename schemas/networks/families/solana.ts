@@ -17,6 +17,7 @@ export const solanaFamily: NetworkFamily<"solana", "spl"> = {
   hasMemo: true,
   tokenType: "spl",
   readAddress: readSolanaAddress,
+  accountKey: (address) => address,
   tokenAddress: readSolanaAddress,
   tokenKey: (text) => text,
   isCaseSensitive: true,

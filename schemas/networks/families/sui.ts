@@ -24,6 +24,7 @@ export const suiFamily: NetworkFamily<"sui", "sui"> = {
   hasMemo: false,
   tokenType: "sui",
   readAddress: readSuiAddress,
+  accountKey: (address) => address,
   tokenAddress: coinTypeAddress,
   tokenKey: (text) => coinTypeAddress(text) ?? text,
   isCaseSensitive: true,

@@ -18,7 +18,7 @@ const readWalletAddress = (text: string, environment: Environment): string | nul
 }
 
 /** Raw, which is the only spelling without flags: `0:` and 64 hex digits in lower case. */
-const jettonMasterAddress = (text: string): string | null => {
+const rawAddress = (text: string): string | null => {
   const account = readAccount(text)
   return account === null ? null : tonRawAddressText(account)
 }
@@ -30,8 +30,9 @@ export const tonFamily: NetworkFamily<"ton", "ton"> = {
   hasMemo: true,
   tokenType: "ton",
   readAddress: readWalletAddress,
-  tokenAddress: jettonMasterAddress,
-  tokenKey: (text) => jettonMasterAddress(text) ?? text,
+  accountKey: (address) => rawAddress(address) ?? address,
+  tokenAddress: rawAddress,
+  tokenKey: (text) => rawAddress(text) ?? text,
   isCaseSensitive: true,
   hashPrefix: ""
 }

@@ -9,6 +9,9 @@ import { SqlClient } from "effect/sql"
 import { type ChainDriver, Chains } from "../../../runtime/Chains.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { type AccountLedger, ledgerWallet, makeAccountLedger } from "../../support/AccountLedger.ts"
+import { simulatedChain, triedNetworks } from "../../support/SimulatedChain.ts"
+import { readAddress } from "../../../schemas/Address.ts"
+import { familyOf } from "../../../schemas/Network.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { eventually, follow, inInstance, instance, invoiceId, markHandled } from "./ChainsInstance.ts"
 
@@ -154,6 +157,25 @@ describe("a chain that is asked for accounts", () => {
       const isOurs = (key: string) => chains.isReceiveAddress("solana", environment, key)
       assert.isTrue((yield* Effect.forEach(one!, ({ matchKey }) => isOurs(matchKey))).every((each) => each))
     }).pipe(Effect.scoped))
+
+  for (const network of triedNetworks) {
+    it.live(`knows its own address of ${network} as wallets show it, so that no refund is paid to it`, () =>
+      Effect.gen(function*() {
+        const database = yield* freshDatabase
+        const { driver } = yield* simulatedChain(network)
+        yield* inInstance(
+          database,
+          Effect.gen(function*() {
+            const chains = yield* Chains
+            yield* follow([driver])
+            const family = familyOf(network)
+            const { address } = yield* chains.allocate({ ...owner, family, invoiceId: invoiceId(1) })
+            const shown = readAddress(network, environment, address)!
+            assert.isTrue(yield* chains.isReceiveAddress(network, environment, shown))
+          })
+        )
+      }).pipe(Effect.scoped))
+  }
 
   it.live("watches the shared wallet once and no memo, as long as it is there", () =>
     Effect.gen(function*() {

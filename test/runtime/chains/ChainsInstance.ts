@@ -12,6 +12,7 @@ import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/Leases.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
+import type { Token } from "../../../schemas/Token.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 import { makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
 
@@ -28,9 +29,9 @@ export const withLatency = (
   )
 
 /** An instance on a database. */
-export const instance = (database: TestDatabase) =>
+export const instance = (database: TestDatabase, tokens: ReadonlyArray<Token> = []) =>
   Layer.fresh(chainsLayer.pipe(
-    Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf())),
+    Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf(...tokens))),
     Layer.provideMerge(connect(database))
   ))
 
