@@ -12,7 +12,7 @@ import { type Endpoints, make as makeEndpoints } from "../../runtime/nodes/Endpo
 import { headLimits } from "../../runtime/nodes/Heads.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type Api, makeApi, readHeader, readNetworkMagic, readWhole } from "./cardano/Api.ts"
-import { transfersOfBlock } from "./cardano/BlockTransfers.ts"
+import { transfersOfBlock, unreadableFromZero } from "./cardano/BlockTransfers.ts"
 import { makeCorroborate, makeReaders } from "./cardano/Corroboration.ts"
 import { follow } from "./cardano/Follow.ts"
 import { readAccount, readWallet, walletOf } from "./cardano/Wallet.ts"
@@ -170,6 +170,7 @@ export const makeDriver = Effect.fnUntraced(
     if (contradiction !== null) return yield* makeOptionsError(contradiction)
     const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub), environment)
     if (typeof account === "string") return yield* makeOptionsError(`xpub: ${account}`)
+    yield* unreadableFromZero("cardano")
     const endpoints = yield* Effect.mapError(connect(options, absence), ({ reason }) => makeOptionsError(reason))
     yield* Effect.mapError(endpoints.verify, ({ reason }) => makeOptionsError(reason))
     const readers = makeReaders()

@@ -27,8 +27,8 @@ buildSync({
   ],
   outdir: dist,
   bundle: true,
-  // Effect is the reader's own: two copies of it do not know each other's values.
-  packages: "external",
+  // Effect is the reader's own: two copies of it do not know each other's values. What reads addresses is small.
+  external: ["effect", "effect/*"],
   format: "esm",
   target: "es2022",
   platform: "neutral"

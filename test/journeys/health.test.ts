@@ -110,7 +110,9 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       assert.isAbove(named.size, 25)
       const database = yield* emptyDatabase
       const options = { network: "base", environment: "devnet", rpc: ["http://127.0.0.1:9", "http://127.0.0.1:9"] }
-      const config = configOf({ database: database.url, chains: [{ use: "evm", options }] })
+      const cardano = { environment: "devnet", api: [{ url: "http://127.0.0.1:9" }] }
+      const chains = [{ use: "evm", options }, { use: "cardano", options: cardano }]
+      const config = configOf({ database: database.url, chains })
       const service = yield* startService({ directory: yield* temporaryDirectory, config })
       const series = [...(yield* scrape(service)).keys()]
       const missing = [...named].filter(([, { labels, name }]) =>

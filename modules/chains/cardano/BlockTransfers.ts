@@ -5,6 +5,8 @@
  */
 import { Effect, Metric } from "effect"
 import type { DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
+import { initializeSeries } from "../../../runtime/Telemetry.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { type Api, type BlockTransaction, type FullBlock, readOutputs, readSources } from "./Api.ts"
 import { paysWatched, type TransactionOutputs, transfersOf } from "./Transactions.ts"
 
@@ -12,6 +14,9 @@ const unreadable = Metric.counter("chain_transactions_unreadable_total", {
   description: "Transactions of which neither the bytes nor the server's own reading could be read",
   incremental: true
 })
+
+/** The series of the network from the start on, for alerts on its growth. */
+export const unreadableFromZero = (network: Network) => initializeSeries(unreadable, [{ network }])
 
 /** Addresses that payments came from, by the hash of the transaction. */
 export type PaymentSources = Map<string, ReadonlyArray<string>>
