@@ -410,7 +410,8 @@ export type TransferFinality = "waiting" | "final" | "reported" | "reorged_after
 export type RepairStatus = "waiting" | "running" | "done" | "failed"
 
 /**
- * Blocks asked for are read again; following goes on from another block; blocks since a restored backup are read again.
+ * Blocks asked for are read again; following goes on from another block; blocks since a time are read again: that of a
+ * restored backup, or of the first target given out before the network's first block was read.
  */
 export type RepairKind = "rescan" | "reanchor" | "restore"
 

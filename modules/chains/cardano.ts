@@ -29,8 +29,8 @@ export const CardanoOptions = Schema.Struct({
     projectId: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString))
   })).check(Schema.isMaxLength(8)),
   /**
-   * Extended public key of the account m/1852'/1815'/0' where funds arrive (`acct_xvk1…`); without one the network is
-   * only watched.
+   * Extended public key of the account m/1852'/1815'/0' where funds arrive (`acct_xvk1…`) of merchants who have no
+   * wallet of their own; without it only theirs are paid.
    */
   xpub: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
   /**

@@ -11,7 +11,7 @@
  *   client: (connection) => jsonRpcClient(connection, { kindOf, isExact: true }),
  *   prove: (client) =>
  *     Effect.map(client.call("getGenesisHash", [], Schema.String), (found) =>
- *       found === genesis ? null : `has the genesis ${found}, and ${network} has ${genesis}: correct the url`)
+ *       found === genesis ? null : `is on the network ${found}, and ${network} is ${genesis} here: correct the url`)
  * })
  * yield* endpoints.verify
  * const slot = yield* endpoints.withFailover((client) => client.call("getSlot", [], Schema.BigInt))

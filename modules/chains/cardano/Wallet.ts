@@ -16,7 +16,7 @@ import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
 
 /** Addresses of a listed wallet, at most: more do not fit into a request. */
-export const maximumPoolSize = 5_000
+export const maximumPoolSize = 2_200
 
 /** Addresses below an account: payment keys (role 0), and the stake key (role 2) with the index 0 (CIP-1852, CIP-11). */
 const role = { payment: 0, stake: 2 } as const

@@ -116,8 +116,8 @@ const walletKinds: Readonly<Record<OtherFamily, ReadonlyArray<WalletKind>>> = {
 
 const refusals: Readonly<Record<WalletKind, string>> = {
   xpub: "a simulated network of this family derives no addresses from a key: send addresses instead",
-  address: "one address cannot tell invoices apart on this family: send a pool of addresses",
-  pool: "a memo tells invoices apart on this family: send one address"
+  address: "a simulated network of this family takes a pool of addresses only",
+  pool: "a simulated network of this family takes one address only"
 }
 
 /** `ChainDriver.readWallet` of a family. */

@@ -91,7 +91,8 @@ const matchKeyOf = (owner: string, comment: string | null, has: WatchSet["has"])
 export const memoKeyOf = (owner: string, code: string): string => `${owner}:${code}`
 
 /**
- * The transfer that a transaction of a receiver is; null when it credits nothing: what bounced, failed at a jetton's
+ * The transfer that a transaction is to a receiver; null when it credits nothing: it bounced, failed at a jetton
+ * wallet, has no watched key, or is an advertisement.
  */
 export const transferOf = (
   transaction: Transaction,

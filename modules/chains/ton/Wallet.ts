@@ -15,7 +15,7 @@ import { subwalletAccount, type WalletVersion, walletVersions } from "./Subwalle
 import { memoKeyOf } from "./Transactions.ts"
 
 /** Addresses of a list, at most: as many as fit into a request. */
-export const maximumPoolSize = 5_000
+export const maximumPoolSize = 4_600
 
 /** Addresses read in one turn of the event loop: one takes about 10 microseconds. */
 const addressesPerTurn = 256
