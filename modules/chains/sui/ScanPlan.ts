@@ -103,12 +103,13 @@ export const planLook = (
   const from = passed === null ? head : passed + 1n
   const upTo = (span: bigint): CheckpointRange => ({ from, to: head - from < span ? head : from + span - 1n })
   const open = accounts.filter(({ isOpen }) => isOpen).map(({ key }) => key)
+  const closed = accounts.filter(({ isOpen }) => !isOpen).map(({ key }) => key)
   const range = upTo(filteredSpan)
   if (!isFilterWorthwhile(open.length, range)) {
     const whole = upTo(unfilteredSpan)
-    return { range: whole, scans: [{ ...whole, addresses: null }] }
+    // An hour that ends here may have begun in looks that asked for the open addresses alone.
+    return { range: whole, scans: [{ ...whole, addresses: null }, ...passed === null ? [] : dueSweeps(closed, whole)] }
   }
-  const closed = accounts.filter(({ isOpen }) => !isOpen).map(({ key }) => key)
   const again = { from: from > overlap ? from - overlap : 0n, to: range.to }
   return {
     range,

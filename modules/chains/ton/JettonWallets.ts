@@ -3,7 +3,7 @@
  * Each endpoint is believed for what is read from it alone, so that one that lies does not decide for the others.
  */
 import { Clock, Effect } from "effect"
-import type { DriverError } from "../../../runtime/Chains.ts"
+import { DriverError } from "../../../runtime/Chains.ts"
 import { readAccountKey } from "./Account.ts"
 import { accountAt, runGetMethod, type Toncenter } from "./Toncenter.ts"
 import type { Receiver } from "./Transactions.ts"
@@ -11,8 +11,11 @@ import type { Receiver } from "./Transactions.ts"
 /** Answers kept of an endpoint: of 10,000 owners and 10 jettons. */
 const maximumAnswers = 100_000
 
-/** Milliseconds before a master that named no wallet is asked again: its node may not have it yet. */
-const absentMillis = 60_000
+/**
+ * Milliseconds for which every endpoint has to say that a master names no wallet before that is believed, and after
+ * which it is asked again. Until then a look fails: an endpoint that runs methods wrongly must not hide payments.
+ */
+export const absenceConfirmMillis = 60_000
 
 /** A jetton of the catalogue. */
 export interface Jetton {
@@ -46,8 +49,14 @@ interface Answers {
   /** By owner and master. */
   readonly wallets: Map<string, string>
   readonly receivers: Map<string, Receiver>
-  /** When a master named no wallet, in epoch milliseconds. */
-  readonly absences: Map<string, number>
+  /** Masters that named no wallet. */
+  readonly absences: Map<string, Absence>
+}
+
+/** Since when, and when last, an endpoint said that a master names no wallet: epoch milliseconds. */
+interface Absence {
+  readonly sinceMillis: number
+  readonly checkedMillis: number
 }
 
 const keep = <A>(all: Map<string, A>, key: string, value: A): void => {
@@ -63,11 +72,17 @@ export const makeJettonWallets = (endpointCount: number): JettonWallets => {
     receivers: new Map(),
     absences: new Map()
   }))
+  /** Whether every endpoint has said for long enough that the master names no wallet. */
+  const isAbsent = ({ master }: Jetton, nowMillis: number): boolean =>
+    answers.every(({ absences }) => {
+      const absence = absences.get(master)
+      return absence !== undefined && nowMillis - absence.sinceMillis >= absenceConfirmMillis
+    })
   const known: JettonWallets["known"] = (place, owner, jetton, nowMillis) => {
     const { absences, wallets } = answers[place]!
-    const absentAt = absences.get(jetton.master)
-    return wallets.get(keyOf(owner, jetton)) ??
-      (absentAt !== undefined && nowMillis - absentAt < absentMillis ? null : undefined)
+    const absence = absences.get(jetton.master)
+    const isFresh = absence !== undefined && nowMillis - absence.checkedMillis < absenceConfirmMillis
+    return wallets.get(keyOf(owner, jetton)) ?? (isFresh && isAbsent(jetton, nowMillis) ? null : undefined)
   }
   return {
     known,
@@ -78,12 +93,20 @@ export const makeJettonWallets = (endpointCount: number): JettonWallets => {
       const stack = yield* runGetMethod(client, jetton.master, "get_wallet_address", owner)
       const wallet = stack === null ? null : accountAt(stack, 0)
       const { absences, receivers, wallets } = answers[client.place]!
-      if (wallet === null) keep(absences, jetton.master, nowMillis)
-      else {
+      if (wallet !== null) {
+        absences.delete(jetton.master)
         keep(wallets, keyOf(owner, jetton), wallet)
         keep(receivers, wallet, { owner, token: jetton.token })
+        return wallet
       }
-      return wallet
+      const sinceMillis = absences.get(jetton.master)?.sinceMillis ?? nowMillis
+      keep(absences, jetton.master, { sinceMillis, checkedMillis: nowMillis })
+      if (isAbsent(jetton, nowMillis)) return null
+      return yield* new DriverError({
+        network: client.network,
+        reason: `${client.name}: the jetton master ${jetton.token} named no wallet for an account`,
+        kind: "contradiction"
+      })
     }),
     receiverOf: (place, wallet) => answers[place]!.receivers.get(wallet)
   }

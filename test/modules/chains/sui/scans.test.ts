@@ -57,6 +57,32 @@ describe("sui scans", () => {
     }
   })
 
+  it("accounts that are not open miss no checkpoint while looks change between addresses and everything", () => {
+    const address = suiAddress(1_000_000)
+    const byAddress = { open: 3, step: 900 }
+    const everything = { open: 400, step: 300 }
+    const looks = [
+      ...Array.from({ length: 5 }, () => byAddress),
+      ...Array.from({ length: 60 }, () => everything),
+      ...Array.from({ length: 40 }, () => byAddress)
+    ]
+    const covered: Array<readonly [bigint, bigint]> = []
+    let passed = start
+    for (const { open, step } of looks) {
+      const all = [...accounts(open, 0), { key: address, isOpen: false }]
+      const { range, scans } = planLook(all, passed, passed + BigInt(step))
+      for (const { addresses, from, to } of scans) {
+        if (addresses === null || addresses.includes(address)) covered.push([from, to])
+      }
+      passed = range.to
+    }
+    let until = start
+    for (const [from, to] of covered.toSorted(([one], [other]) => Number(one - other))) {
+      if (from <= until + 1n && to > until) until = to
+    }
+    assert.isTrue(passed - until < sweepPeriod, "no checkpoint waits longer than an hour")
+  })
+
   it("downloads everything where that takes fewer calls, and asks by address where the range is long", () => {
     const range = { from: 1n, to: 8n }
     assert.lengthOf(scansOf(accounts(300, 0).map(({ key }) => key), range), 30)

@@ -32,6 +32,7 @@ interface Town {
   readonly start: ChainPoint
 }
 
+/** Two endpoints in front of one chain, and a driver that follows one wallet there. */
 const town = (more: object = {}) =>
   Effect.gen(function*() {
     const rig = yield* Effect.promise(() => TonRig.make())
@@ -117,6 +118,19 @@ describe("endpoints of TON", () => {
         const error = yield* Effect.flip(makeDriver(tonOptions([own.url, `${url}?key=secret`])))
         assert.match(error.message, /api 2 of 2 is on the network -239, but ton is -3 here/)
         assert.notInclude(error.message, "secret")
+      })
+  )
+
+  promise(
+    "an endpoint that runs methods wrongly hides no jettons while another runs them well",
+    (made) =>
+      Effect.gen(function*() {
+        const { first, jetton, rig, shared, wallet } = made
+        first.faults.lie = (route, answer) => /runGetMethod/.test(route) ? { exit_code: 9, stack: [] } : answer
+        const { memo } = shared.targetOf("inv_1")
+        yield* Effect.promise(() => rig.payJetton(jetton, wallet, 5n, { text: memo }))
+        const told = yield* tellUntil(made, 1)
+        assert.deepStrictEqual(told.map(({ amount }) => BigInt(amount)), [5n])
       })
   )
 
