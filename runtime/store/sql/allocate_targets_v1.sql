@@ -1,6 +1,7 @@
 -- A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after
 -- the counter and `p_start` on, below `p_end` where it is not null. Passes over addresses that another wallet gave out already (two lists may name one
--- address) and those that money without an invoice ever reached. Ends at the first address that is not derived yet:
+-- address), those that money without an invoice ever reached, and those that a wallet of one address receives at: what
+-- names no invoice there is that wallet's. Ends at the first address that is not derived yet:
 -- whoever is left without a target derives more and calls again.
 --
 -- Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
@@ -49,6 +50,7 @@ BEGIN
     WHERE u.wallet_index - u.step = v_next - 1
       AND NOT EXISTS (SELECT FROM receive_targets t WHERE t.id = p_family || ':' || u.match_key)
       AND NOT EXISTS (SELECT FROM transfers x WHERE x.match_key = u.match_key AND x.invoice_id IS NULL)
+      AND NOT EXISTS (SELECT FROM wallet_addresses o WHERE o.match_key = u.match_key AND o.wallet_index = -1)
   ), placed AS (
     INSERT INTO receive_targets (
       id, merchant_id, version, family, match_key, invoice_id, environment, address, memo, fingerprint, wallet_index,

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { type ChainDriver, Chains } from "../../../runtime/Chains.ts"
+import { type ChainDriver, Chains, type IndexedWallet } from "../../../runtime/Chains.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { type AccountLedger, ledgerWallet, makeAccountLedger } from "../../support/AccountLedger.ts"
 import { simulatedChain, triedNetworks } from "../../support/SimulatedChain.ts"
@@ -176,6 +176,30 @@ describe("a chain that is asked for accounts", () => {
         )
       }).pipe(Effect.scoped))
   }
+
+  it.live("gives nobody the address of a shared wallet out of a list, or its money would pay their invoice", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const ledger = yield* makeAccountLedger()
+      const listed: IndexedWallet = {
+        _tag: "IndexedWallet",
+        fingerprint: "list of another merchant",
+        derive: () => ({ address: ledgerWallet.address, matchKey: ledgerWallet.accountKey, memo: null }),
+        startIndex: 0,
+        size: 1,
+        gapLimit: null
+      }
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* chains.registerWallets(({ merchantId }) => Effect.succeed(merchantId === 2 ? listed : null))
+          yield* follow([ledger.driver])
+          const given = chains.allocate({ ...owner, merchantId: 2, invoiceId: invoiceId(2) })
+          assert.strictEqual((yield* Effect.flip(given)).code, "UNSUPPORTED_NETWORK")
+        })
+      )
+    }).pipe(Effect.scoped))
 
   it.live("watches the shared wallet once and no memo, as long as it is there", () =>
     Effect.gen(function*() {
