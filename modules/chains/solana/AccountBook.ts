@@ -33,6 +33,12 @@ export const slotSeconds = 0.8
  */
 export const settledSeconds = Number(indexLagSlots) * slotSeconds
 
+/**
+ * Slots for which an account is asked from where it changed until its index shows the transaction that changed it: an
+ * hour. A node whose index is further behind than {@link overlapSlots} would else never be asked for it again.
+ */
+export const indexPatienceSlots = 9_000n
+
 interface AccountState {
   /** What tells one state of its balance from another; null: there is no account. Undefined: not looked at yet. */
   mark: string | null | undefined
@@ -42,6 +48,8 @@ interface AccountState {
    */
   activeUntil: bigint
   hasNews: boolean
+  /** Where its balance was seen to change; null: it was not since it is looked at. */
+  changedSlot: bigint | null
   /** Its transactions up to this slot were told. */
   listedAt: bigint
 }
@@ -74,6 +82,10 @@ export interface AccountBook {
 const isActive = ({ activeUntil, hasNews, listedAt }: AccountState, head: bigint): boolean =>
   listedAt < activeUntil && (!hasNews || head >= activeUntil)
 
+/** Whether a change of its balance is still to be found among its transactions. */
+const isUnexplained = ({ changedSlot, hasNews }: AccountState, head: bigint): boolean =>
+  changedSlot !== null && !hasNews && head < changedSlot + indexPatienceSlots
+
 interface KnownAccount {
   readonly key: string
   readonly state: AccountState
@@ -87,7 +99,15 @@ export const makeAccountBook = (): AccountBook => {
   return {
     add: (keys, since) => {
       for (const key of keys) {
-        if (!states.has(key)) states.set(key, { mark: undefined, activeUntil: -1n, hasNews: false, listedAt: since })
+        if (!states.has(key)) {
+          states.set(key, {
+            mark: undefined,
+            activeUntil: -1n,
+            hasNews: false,
+            changedSlot: null,
+            listedAt: since
+          })
+        }
       }
     },
     observe: (key, mark, slot) => {
@@ -95,6 +115,7 @@ export const makeAccountBook = (): AccountBook => {
       if (state === undefined || state.mark === mark) return
       // Of one that is seen for the first time and is none, a sweep is enough: nothing is there.
       const isNew = state.mark === undefined && mark === null
+      if (state.mark !== undefined) state.changedSlot = slot
       state.mark = mark
       if (isNew) return
       state.activeUntil = slot + indexLagSlots
@@ -120,8 +141,8 @@ export const makeAccountBook = (): AccountBook => {
     onListed: (key, head, hasNews) => {
       const state = states.get(key)
       if (state === undefined) return
-      if (state.listedAt < head) state.listedAt = head
       if (hasNews) state.hasNews = true
+      if (state.listedAt < head && !isUnexplained(state, head)) state.listedAt = head
     },
     rewind: (slot) => {
       for (const state of states.values()) {
