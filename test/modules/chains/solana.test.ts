@@ -228,23 +228,23 @@ describe("solana", () => {
   it.live("a dropped transaction that comes back in another slot is told there, as the same transfer", () =>
     Effect.gen(function*() {
       const chain = yield* openSolana()
+      let isGone = false
       const to = chain.target(1)
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       const following = yield* Effect.forkChild(
         toldUntil(
           chain.driver,
           watchOf(chain, [to]),
-          ({ events, transfers }) => transfers.size === 1 && events.some(({ _tag }) => _tag === "Gone")
+          ({ events, transfers }) => {
+            isGone = events.some(({ _tag }) => _tag === "Gone")
+            return transfers.size === 1 && isGone
+          }
         )
       )
       yield* wasRead(chain, txHash)
       const dropped = chain.ledger.drop(txHash)
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance(2)), Schedule.spaced(15)))
-      yield* until(
-        "the transaction is missed",
-        Effect.sync(() => chain.node.calls().filter(({ method }) => method === "getSignatureStatuses").length),
-        (asked) => asked >= 3
-      )
+      yield* until("the transaction is missed", Effect.sync(() => isGone), (isMissed) => isMissed)
       chain.ledger.include(dropped)
       const told = yield* Fiber.join(following)
       const [again] = told.transfers.values()
