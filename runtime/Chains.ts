@@ -468,6 +468,7 @@ export interface JournalEntry {
   readonly tokenAddress: string | null
   readonly amount: BaseUnits
   readonly from: string | null
+  /** Below zero: it lies on no chain, as play money does, so no follower looks for it, confirms it or takes it back. */
   readonly height: bigint
   readonly blockHash: string
   /** Epoch seconds of the block, and of when it was first observed here. */

@@ -39,7 +39,14 @@ export const register = (journal: JournalContext): Chains["Service"]["register"]
   Effect.fnUntraced(function*(added: ChainDriver) {
     const { addresses, catalog, commit, drivers, followers, leases, repo, targets } = journal
     const id = cursorId(added.network, added.environment)
-    if (drivers.has(id)) return yield* Effect.die(new Error(`two chain drivers for ${id}: remove one`))
+    if (drivers.has(id)) {
+      const { environment, network } = added
+      return yield* Effect.die(
+        new Error(
+          `two entries of "chains" follow ${network} on ${environment}: remove one, or name the networks of "simulated" without it`
+        )
+      )
+    }
     drivers.set(id, added)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

@@ -4,6 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { networks } from "../../schemas/Network.ts"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
@@ -76,6 +77,9 @@ class Desk extends Context.Service<Desk, {
 
 /** A stop, a start and a recovery, however busy the machine is. */
 const restartTimeoutMillis = 120_000
+
+/** Between two looks at the state of the networks, whose callers are limited by their address. */
+const lookPause = "500 millis"
 
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 
@@ -331,4 +335,49 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
         assert.deepStrictEqual(service.errors(), [])
       }), restartTimeoutMillis)
   }
+
+  it.effect(
+    "keeps payments that wait waiting when it is killed, on every network, and confirms them afterwards",
+    () =>
+      Effect.gen(function*() {
+        const { now, restart } = yield* Desk
+        const { shop: before } = now()
+        const invoices = yield* Effect.forEach(networks, (network) =>
+          Effect.gen(function*() {
+            const { id } = yield* newInvoice(before, { amount_usd: 8 })
+            const sent = yield* simulate(before, id, { action: "pay", network, confirmations: 0 })
+            const { invoice_payment: payment } = assertStatus(200, sent).data
+            assert.include(payment, { status: "pending", network })
+            return { id, network, payment }
+          }))
+        yield* restart("SIGKILL")
+        const { service, shop } = now()
+        // Blocks that came since show that each network is followed again.
+        const heads = Effect.map(
+          Effect.delay(service.call("/api/v1/networks/status"), lookPause),
+          (found) =>
+            new Map<string, number>(
+              assertStatus(200, found).data.data.map((each: any) => [each.network, each.head_height])
+            )
+        )
+        const first = yield* heads
+        yield* until(
+          "every network goes on",
+          heads,
+          (later) => networks.every((network) => (later.get(network) ?? 0) > (first.get(network) ?? 0) + 1)
+        )
+        for (const { id, network, payment } of invoices) {
+          const { data } = assertStatus(
+            200,
+            yield* service.call(`/api/v1/invoices/${id}/payments`, { headers: { "x-api-key": shop.key } })
+          )
+          assert.deepStrictEqual(data, [payment], network)
+          const confirmed = assertStatus(200, yield* simulate(shop, id, { action: "confirm" })).data
+          assert.include(confirmed.invoice, { status: "paid" }, network)
+          assert.include(confirmed.invoice_payment, { id: payment.id, status: "confirmed" }, network)
+        }
+        assert.notMatch(service.output(), /"level":"(?:warn|error|fatal)"/, "nothing of it needs anybody's care")
+      }),
+    restartTimeoutMillis
+  )
 })

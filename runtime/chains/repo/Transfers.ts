@@ -156,11 +156,12 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
     entriesAtHeights: (network: Network, environment: Environment, heights: ReadonlyArray<bigint>) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND height = ANY(${[...heights]}::bigint[]) AND status <> 'reverted'`),
+    /** Whether a follower has entries to wait for: those that lie on its chain. */
     hasSeenEntries: (network: Network, environment: Environment) =>
       Effect.map(
         rows(({ found }: { readonly found: boolean }) => found)(
           sql`SELECT EXISTS (SELECT FROM transfers WHERE network = ${network}
-          AND environment = ${environment} AND status = 'seen') AS found`
+          AND environment = ${environment} AND status = 'seen' AND height >= 0) AS found`
         ),
         (found) => found[0] === true
       ),
@@ -173,7 +174,7 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
       limit: number
     ) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
-        AND status = 'seen' AND confirmations = 0 AND height <= ${to} AND NOT (id = ANY(${except}))
+        AND status = 'seen' AND confirmations = 0 AND height BETWEEN 0 AND ${to} AND NOT (id = ANY(${except}))
         ORDER BY height LIMIT ${limit}`),
     /** What is recorded of these targets' transfers of tokens that were not in the catalogue. */
     unlistedTransfers: (network: Network, environment: Environment, matchKeys: ReadonlyArray<string>) =>
@@ -203,6 +204,6 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
     /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
     reportedEntries: (followedIds: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL
-        AND NOT (network || ':' || environment = ANY(${followedIds})) LIMIT ${limit}`)
+        AND height >= 0 AND NOT (network || ':' || environment = ANY(${followedIds})) LIMIT ${limit}`)
   }
 }

@@ -217,4 +217,45 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" }
       yield* chain.reorg("cardano", 1, { drop: "all" })
       yield* until("rolled back", statusOf(player, undone.id), ({ status }) => status === "unpaid")
     }))
+
+  it.effect("a simulated payment waits for `confirm`, whatever the follower of its network looks for", () =>
+    Effect.gen(function*() {
+      const { services } = yield* DevnetService
+      const chains = Context.get(services, Chains)
+      const chain = Context.get(services, SimulatedChain)
+      const player = yield* newDevnetMerchant
+      const waitingOn = Effect.fnUntraced(function*({ network, symbol }: TriedNetwork) {
+        const id = yield* newInvoice(player)
+        const { target } = yield* routeOn(id, network, symbol)
+        const { invoice_payment: payment } = okData(yield* simulate(player, id, { action: "pay", confirmations: 0 }))
+        // A report of what is on no chain: its lookups end after those of everything that was reported before.
+        const head = chains.status("devnet").find((each) => each.network === network)!.head!
+        yield* Effect.orDie(chains.report({
+          txHash: "reported",
+          index: 0,
+          kind: "direct",
+          matchKey: target.matchKey,
+          tokenAddress: null,
+          amount: baseUnits(1n),
+          from: null,
+          network,
+          environment: "devnet",
+          point: { height: head, hash: "reported" },
+          time: Math.floor(Date.now() / 1000)
+        }))
+        return { id, network, payment }
+      })
+      const waiting = yield* Effect.forEach(tried, waitingOn)
+      yield* Effect.forEach(waiting, ({ id, network }) =>
+        until(
+          `the report on ${network} is given up`,
+          Effect.andThen(chain.mine(network, 1), chains.transfers(id)),
+          (entries) => entries.some(({ status, txHash }) => txHash === "reported" && status === "reverted")
+        ), { concurrency: "unbounded" })
+      for (const { id, network, payment } of waiting) {
+        const entries = yield* chains.transfers(id)
+        assert.strictEqual(entries.find(({ txHash }) => txHash === payment.payer_tx_hash)?.status, "seen", network)
+        assert.include(okData(yield* simulate(player, id, { action: "confirm" })).invoice, { status: "paid" }, network)
+      }
+    }))
 })
