@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { familyOf } from "../../schemas/Network.ts"
 import { type Cursor, cursorId, repairWrite, type RingPoint } from "./ChainsRepo.ts"
 import { type FollowerContext, nowSeconds, stateOf } from "./FollowerContext.ts"
-import { repairId } from "./Repairs.ts"
+import { awaitsBlocksSince, newRepair, requestedRestore } from "./Repairs.ts"
 import { restoreMarginSeconds } from "./Restores.ts"
 
 /**
@@ -30,25 +30,15 @@ export const requestMissedBlocks = Effect.fnUntraced(function*(follower: Followe
     now - oldestTargetSeconds
   )
   if (earliest === null || earliest >= head.time) return []
+  const since = Math.max(0, earliest - restoreMarginSeconds)
+  // A backup may have been declared before, and a first block whose entries fill several commits may have been cut off
+  // after the one with its request: either's request is kept where it reads as far back.
+  const last = (yield* repo.repairs(network, environment)).find(({ kind }) => kind === "restore")
+  if (awaitsBlocksSince(since, last)) return []
   yield* Effect.logWarning("addresses were given out before the network was read: its blocks since then are read", {
     network,
     environment,
     since: earliest
   })
-  return [repairWrite({
-    id: repairId(network, environment, "restore"),
-    network,
-    environment,
-    kind: "restore",
-    from: null,
-    to: null,
-    next: null,
-    finalBefore: null,
-    since: earliest - restoreMarginSeconds,
-    credited: 0,
-    status: "waiting",
-    reason: null,
-    requestedAt: now,
-    version: 1
-  })]
+  return [repairWrite(newRepair({ network, environment }, requestedRestore(since, last), last, now))]
 })

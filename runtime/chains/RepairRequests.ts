@@ -12,12 +12,19 @@ import {
   withPublicErrors,
   write
 } from "./JournalContext.ts"
-import { inheritReanchor, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import {
+  inheritReanchor,
+  isOpen,
+  maximumRescanBlocks,
+  newRepair,
+  type Repair,
+  repairId,
+  type RequestedRepair,
+  requestedRestore
+} from "./Repairs.ts"
 import { backupTimeFault, maximumNamedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
 import { repairWrite } from "./ChainsRepo.ts"
 import { maximumAddresses } from "./WalletAddresses.ts"
-
-type RequestedRepair = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
 
 /** A chain that is asked for. */
 interface ChainName {
@@ -49,24 +56,12 @@ const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair):
 /** Stores a request in the place of `last`, the last one of its kind. */
 const storeRequest = Effect.fnUntraced(function*(
   journal: JournalContext,
-  { environment, network }: ChainName,
+  chain: ChainName,
   wanted: RequestedRepair,
   last: Repair | undefined
 ) {
-  const repair: Repair = {
-    since: null,
-    finalBefore: null,
-    ...wanted,
-    id: repairId(network, environment, wanted.kind),
-    network,
-    environment,
-    credited: 0,
-    status: "waiting",
-    reason: null,
-    requestedAt: yield* nowSeconds,
-    version: (last?.version ?? 0) + 1
-  }
-  yield* write(journal, environment, [repairWrite(repair)])
+  const repair = newRepair(chain, wanted, last, yield* nowSeconds)
+  yield* write(journal, chain.environment, [repairWrite(repair)])
   return progressOf(repair)
 })
 
@@ -178,10 +173,7 @@ const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: Ch
   const repairs = yield* journal.repo.repairs(chain.network, chain.environment)
   const last = repairs.find(({ kind }) => kind === "restore")
   if (last !== undefined && last.since === since && last.status !== "failed") return progressOf(last)
-  // Two declarations: what either needs.
-  const earliest = last !== undefined && isOpen(last) ? Math.min(since, last.since ?? since) : since
-  const wanted: RequestedRepair = { kind: "restore", from: null, to: null, next: null, since: earliest }
-  return yield* storeRequest(journal, chain, wanted, last)
+  return yield* storeRequest(journal, chain, requestedRestore(since, last), last)
 })
 
 /** Networks of the environment that are followed; fails where none is. */

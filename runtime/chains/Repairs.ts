@@ -89,6 +89,44 @@ export const repairId = (network: Network, environment: Environment, kind: Repai
 
 export const isOpen = ({ status }: Pick<Repair, "status">): boolean => status === "waiting" || status === "running"
 
+/** What is asked for: which blocks, by height or by time. */
+export type RequestedRepair =
+  & Pick<Repair, "kind" | "from" | "to" | "next">
+  & Partial<Pick<Repair, "since" | "finalBefore">>
+
+/** A request in the place of `last`, the last one of its kind: its version is the one after that. */
+export const newRepair = (
+  { environment, network }: Pick<Repair, "environment" | "network">,
+  wanted: RequestedRepair,
+  last: Repair | undefined,
+  now: number
+): Repair => ({
+  since: null,
+  finalBefore: null,
+  ...wanted,
+  id: repairId(network, environment, wanted.kind),
+  network,
+  environment,
+  credited: 0,
+  status: "waiting",
+  reason: null,
+  requestedAt: now,
+  version: (last?.version ?? 0) + 1
+})
+
+/** The restore that reads the blocks since a time, and those that an open one before it was asked for. */
+export const requestedRestore = (since: number, last: Repair | undefined): RequestedRepair => ({
+  kind: "restore",
+  from: null,
+  to: null,
+  next: null,
+  since: last !== undefined && isOpen(last) ? Math.min(since, last.since ?? since) : since
+})
+
+/** Whether a restore that has not begun reads the blocks since a time as it is. */
+export const awaitsBlocksSince = (since: number, last: Repair | undefined): boolean =>
+  last !== undefined && isOpen(last) && last.from === null && last.since !== null && last.since <= since
+
 /**
  * The repair to work on: a reanchor first, because a rescan may wait for blocks that only come after it; then the
  * oldest, but those after a restored backup last, because they read for hours what the others need in minutes.

@@ -13,7 +13,15 @@ import { simulatedChain, triedNetworks } from "../../support/SimulatedChain.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { eventually, follow, inInstance, instance, invoiceId, markHandled } from "./ChainsInstance.ts"
+import {
+  eventually,
+  follow,
+  inInstance,
+  instance,
+  type InstanceServices,
+  invoiceId,
+  markHandled
+} from "./ChainsInstance.ts"
 
 const environment = "devnet" as const
 const owner = { merchantId: 1, environment, family: "solana" } as const
@@ -265,7 +273,8 @@ describe("a chain that is asked for accounts", () => {
       )
     }).pipe(Effect.scoped))
 
-  it.live("finds what was paid before the first block of a network was read, because its node did not answer", () =>
+  /** Pays while the network's node does not answer, does `before`, and lets it answer then; the restore's request. */
+  const payBeforeFirstBlock = (before: Effect.Effect<unknown, unknown, InstanceServices>) =>
     Effect.gen(function*() {
       const database = yield* freshDatabase
       const ledger = yield* makeAccountLedger()
@@ -275,7 +284,7 @@ describe("a chain that is asked for accounts", () => {
         follow: (recent, watch) =>
           Stream.unwrap(Effect.as(Deferred.await(answers), ledger.driver.follow(recent, watch)))
       }
-      yield* inInstance(
+      return yield* inInstance(
         database,
         Effect.gen(function*() {
           yield* follow([late])
@@ -284,11 +293,35 @@ describe("a chain that is asked for accounts", () => {
           yield* ledger.pay(matchKey, 5n, { isHidden: true })
           const sql = yield* SqlClient.SqlClient
           yield* sql`UPDATE receive_targets SET created_at = created_at - 30`
+          yield* before
           yield* Deferred.succeed(answers, undefined)
           yield* until("tx1", "confirmed")
+          const [request] = yield* sql<{ since: bigint; early: bigint }>`
+            SELECT r.since, t.created_at - 900 AS early FROM chain_repairs r, receive_targets t`
+          return { since: Number(request!.since), earliestNeeded: Number(request!.early) }
         })
       )
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+
+  it.live("finds what was paid before the first block of a network was read, because its node did not answer", () =>
+    Effect.gen(function*() {
+      const { earliestNeeded, since } = yield* payBeforeFirstBlock(Effect.void)
+      assert.strictEqual(since, earliestNeeded)
+    }))
+
+  it.live.each([
+    { backup: "just now", ageSeconds: 0 },
+    { backup: "an hour ago", ageSeconds: 3_600 }
+  ])(
+    "finds it as well where a restored backup was declared before the first block, made $backup",
+    ({ ageSeconds }) =>
+      Effect.gen(function*() {
+        const backupTime = Math.floor(Date.now() / 1000) - ageSeconds
+        const declare = Effect.flatMap(Chains, (chains) => chains.declareRestore(environment, backupTime, 0))
+        const { earliestNeeded, since } = yield* payBeforeFirstBlock(declare)
+        assert.strictEqual(since, Math.min(earliestNeeded, backupTime - 900))
+      })
+  )
 
   it.live("vouches for no later second than its driver does", () =>
     Effect.gen(function*() {
