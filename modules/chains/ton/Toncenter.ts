@@ -10,6 +10,7 @@ import type { RestClient } from "../../../runtime/nodes/Rest.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import { readTonAddress, tonAddressText } from "../../../schemas/TonAddress.ts"
 import { readAccountKey, readHash } from "./Account.ts"
+import { type ListedTransaction, startPages, stepPages } from "./TransactionPages.ts"
 import type { Transaction } from "./Transactions.ts"
 
 /** Accounts that are asked for in one call: their addresses fill 3 KB of a URL, and servers take at least 4. */
@@ -20,9 +21,6 @@ const jettonsPerCall = 20
 
 /** Transactions of a page: the most that toncenter gives (`max-limit` of ton-index-go). */
 export const transactionsPerPage = 1_000
-
-/** Pages of one answer, at most: more accounts' transactions in one stretch of time are read in shorter ones. */
-const maximumPages = 20
 
 const Whole = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Digits = Schema.String.check(Schema.isPattern(/^\d{1,40}$/))
@@ -157,8 +155,10 @@ const readPage = Effect.fnUntraced(function*(client: Toncenter, query: string) {
   const { transactions } = yield* client.get(`/api/v3/transactions?${query}`, Transactions, largeCall)
   const read = transactions.filter(isOfChain).map(transactionOf)
   if (read.includes(null)) return yield* contradiction(client, "a transaction without account or hash")
-  const last = transactions.at(-1)
-  return { length: transactions.length, lastTime: last?.now ?? 0, transactions: read.filter((each) => each !== null) }
+  return {
+    listed: transactions.map(({ hash, now }): ListedTransaction => ({ hash, time: now })),
+    transactions: read.filter((each) => each !== null)
+  }
 })
 
 /** Failures after which fewer at once may come through. */
@@ -188,7 +188,7 @@ export interface AccountsReading {
 
 /**
  * Transactions of at most {@link accountsPerCall} accounts in a stretch of time, both ends included, in the order of
- * time. A full page is followed by one that begins in its last second: what is added meanwhile moves nothing out.
+ * time. None is ever left out: where {@link stepPages} cannot go on, the reading fails.
  */
 export const readTransactions = Effect.fnUntraced(function*(
   client: Toncenter,
@@ -198,21 +198,20 @@ export const readTransactions = Effect.fnUntraced(function*(
 ): Effect.fn.Return<AccountsReading, DriverError> {
   const who = accounts.map((account) => `account=${inUrl(account)}`).join("&")
   const found = new Map<string, Transaction>()
-  let start = from
-  let offset = 0
+  let state = startPages(from, until)
   let limit = transactionsPerPage
-  for (let page = 0; page < maximumPages; page++) {
+  while (state.readUntil === null) {
+    const { offset, start } = state
     const queryOf = (size: number) =>
       `${who}&start_utime=${start}&end_utime=${until}&sort=asc&limit=${size}&offset=${offset}`
     const answer = yield* readPageOrLess(client, queryOf, limit)
     limit = answer.limit
     for (const transaction of answer.transactions) found.set(transaction.hash, transaction)
-    if (answer.length < limit) return { transactions: [...found.values()], until }
-    offset = answer.lastTime > start ? 0 : offset + limit
-    start = Math.max(start, answer.lastTime)
+    const next = stepPages(state, answer.listed, limit)
+    if (typeof next === "string") return yield* contradiction(client, next)
+    state = next
   }
-  // The last second may be read in part.
-  return { transactions: [...found.values()], until: Math.max(from, start - 1) }
+  return { transactions: [...found.values()], until: state.readUntil }
 })
 
 /** Transactions by their hashes, in hex; those that the chain does not have are left out. */

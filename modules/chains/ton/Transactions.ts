@@ -81,10 +81,14 @@ const jettonArrival = ({ hasSucceeded, message }: Transaction): Arrival | null =
 const isAdvertisement = ({ amount, comment }: Arrival): boolean =>
   amount < advertisementBelow && comment !== null && comment.trim() !== ""
 
-/** The key that what came to a wallet is matched by; null: nobody waits for it there. */
+/**
+ * The key that what came to a wallet is matched by; null: nobody waits for it there. A comment that names several
+ * invoices names none: which of them the payor meant would be a guess.
+ */
 const matchKeyOf = (owner: string, comment: string | null, has: WatchSet["has"]): string | null => {
-  const keys = memoCodesIn(comment ?? "").map((code) => `${owner}:${code}`)
-  return keys.find(has) ?? (has(owner) ? owner : null)
+  const [key, ...others] = memoCodesIn(comment ?? "").map((code) => memoKeyOf(owner, code)).filter(has)
+  if (key !== undefined && others.length === 0) return key
+  return has(owner) ? owner : null
 }
 
 /** Match key of an invoice's target at a wallet that invoices share. */

@@ -166,6 +166,25 @@ describe("money on TON", () => {
       })
   )
 
+  promise("gives money whose comment names several invoices to none of them", (town) =>
+    Effect.gen(function*() {
+      const { jetton, rig, shared, wallet } = town
+      const [one, two] = [shared.targetOf("inv_1"), shared.targetOf("inv_2")]
+      const told = yield* toldOf(town, async () => {
+        await rig.pay(wallet, toNano("1"), { text: `${one.memo} ${two.memo}` })
+        await rig.payJetton(jetton, wallet, 5n, { text: `for ${two.memo}, not ${one.memo}` })
+        // The same memo twice names one invoice, and a code that was never given out names none.
+        await rig.pay(wallet, toNano("2"), { text: `${one.memo} ${one.memo!.toLowerCase()}` })
+        await rig.pay(wallet, toNano("3"), { text: `${shared.targetOf("inv_unknown").memo} ${two.memo}` })
+      })
+      assert.deepStrictEqual(facts(told), [
+        [shared.accountKey, toNano("1"), null],
+        [shared.accountKey, 5n, jetton.address.toString()],
+        [one.matchKey, toNano("2"), null],
+        [two.matchKey, toNano("3"), null]
+      ])
+    }))
+
   promise("gives each of several payments in one message a transfer of its own", (town) =>
     Effect.gen(function*() {
       const { poolKey, rig, shared, wallet } = town
