@@ -262,6 +262,21 @@ export interface WalletUse {
   readonly highestUsedIndex: number | null
 }
 
+/**
+ * Why a wallet cannot be its owner's. `in_use`: another wallet of the deployment has the address; whose it is nobody is
+ * told. `given_out`: an invoice has the address alone, so it cannot be shared. `shared`: many invoices share the
+ * address, so it cannot be given to one. `too_many`: the merchant would have named more than `limit` addresses.
+ */
+export type AddressConflict =
+  | {
+    readonly reason: "in_use" | "given_out" | "shared"
+    /** Which of the wallet's addresses it is; 0 for a wallet of one. */
+    readonly index: number
+    /** As it is shown. */
+    readonly address: string
+  }
+  | { readonly reason: "too_many"; readonly limit: number }
+
 /** What a contract says of its token; null where it says nothing of the right form. */
 export interface ContractToken {
   /** At most 32 visible characters, chosen by whoever made the contract. */
@@ -577,6 +592,17 @@ export class Chains extends Context.Service<Chains, {
    * because its addresses stay watched.
    */
   readonly claimWallet: (fingerprint: string, merchantId: number) => Effect.Effect<ReadonlyArray<Write> | null>
+  /**
+   * Makes the addresses of a wallet its owner's alone, before the commit that gives it: every entry of a `pool`, the
+   * `address` that many invoices share, and the first ones of an `xpub` from `startIndex` on. All of them or none. From
+   * then on no other merchant of the deployment can name them, in either environment. Claimed again by the same
+   * merchant, nothing changes. Null: they are the owner's. Errors: `SERVICE_UNAVAILABLE`.
+   */
+  readonly claimAddresses: (
+    owner: WalletOwner,
+    kind: WalletKind,
+    wallet: WalletRef
+  ) => Effect.Effect<AddressConflict | null, PublicError>
   /** Derives and watches the wallet's next addresses, in the background; see `chains/WalletAddresses.ts`. */
   readonly watchWallet: (wallet: WalletRef, family: Family) => Effect.Effect<void>
   /** How far a wallet has been given out, whoever uses it. */

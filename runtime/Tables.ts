@@ -23,6 +23,7 @@ const functions = [
   "allocate_targets_v1",
   "allocate_shared_targets_v1",
   "store_addresses_v1",
+  "claim_addresses_v1",
   "webhook_waiting_v1",
   "webhook_claim_v1",
   "webhook_lanes_v1",

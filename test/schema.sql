@@ -4,6 +4,13 @@
 
 CREATE SEQUENCE event_seq AS bigint INCREMENT 1 START 1 CACHE 1;
 
+CREATE TABLE address_claims (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  is_shared boolean NOT NULL,
+  CONSTRAINT address_claims_pkey PRIMARY KEY (id)
+);
+
 CREATE TABLE chain_cursors (
   id text NOT NULL,
   merchant_id integer NOT NULL,
@@ -364,6 +371,8 @@ CREATE TABLE webhook_lanes (
   CONSTRAINT webhook_lanes_pkey PRIMARY KEY (merchant_id, endpoint_id)
 ) WITH (fillfactor=50);
 
+CREATE INDEX address_claims_by_merchant ON public.address_claims USING btree (merchant_id);
+
 CREATE INDEX events_by_customer ON public.events USING btree (customer_id, environment, commerce, type, merchant_id, ms, seq) WHERE (customer_id IS NOT NULL);
 
 CREATE INDEX events_by_invoice ON public.events USING btree (merchant_id, invoice_id, ms, seq) WHERE (invoice_id IS NOT NULL);
@@ -419,6 +428,8 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 -- FUNCTION allocate_shared_targets_v1(p_fingerprint text, p_family text, p_now bigint, p_heads jsonb, p_requests json) RETURNS SETOF receive_targets;
 
 -- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_end bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
+
+-- FUNCTION claim_addresses_v1(p_fingerprint text, p_family text, p_merchant integer, p_kind text, p_limit integer, p_keys json) RETURNS TABLE(place bigint, reason text);
 
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
 

@@ -454,7 +454,7 @@ export interface paths {
         get?: never;
         /**
          * Set the receiving wallet of a family
-         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment.
+         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry.
          */
         put: operations["wallets.put"];
         post?: never;
@@ -5102,7 +5102,7 @@ export interface components {
         NewReceivingWallet: {
             /** @enum {string} */
             kind: "xpub" | "address" | "pool";
-            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 5,000. Never a private key or a recovery phrase */
+            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 2,200 to 5,000 by family. Never a private key or a recovery phrase */
             value: string;
             /** @enum {string} */
             environment?: "devnet" | "mainnet";

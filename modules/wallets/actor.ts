@@ -18,7 +18,15 @@ import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
 import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
-import { firstAddresses, type OwnedWallet, startIndexOf, startingAt, walletObject, type WalletState } from "./rules.ts"
+import {
+  conflictMessage,
+  firstAddresses,
+  type OwnedWallet,
+  startIndexOf,
+  startingAt,
+  walletObject,
+  type WalletState
+} from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 
 /** A wallet as its owner gives it. */
@@ -28,6 +36,10 @@ export interface NewWallet {
   readonly startIndex: number | undefined
 }
 
+/** It does not tell who uses the wallet. */
+const walletInUseMessage =
+  "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
+
 type Reply<A> = (result: A) => ReplyWrite | undefined
 
 export class Wallets extends Context.Service<Wallets, {
@@ -35,7 +47,8 @@ export class Wallets extends Context.Service<Wallets, {
   /**
    * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Errors:
    * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another
-   * merchant or the deployment itself receives, in either environment, `VALIDATION_ERROR` for `start_index`.
+   * merchant or the deployment itself receives, in either environment, or that names one address of theirs,
+   * `VALIDATION_ERROR` for `start_index`.
    */
   readonly put: (
     owner: WalletOwner,
@@ -103,6 +116,8 @@ export class Wallets extends Context.Service<Wallets, {
           decideAnew()
         )
 
+      const invalid = (message: string) => publicError("WALLET_INVALID", { message, param: "value" })
+
       const readNew = Effect.fnUntraced(function*(
         owner: WalletOwner,
         { kind, value }: NewWallet
@@ -114,7 +129,6 @@ export class Wallets extends Context.Service<Wallets, {
             param: "family"
           })
         }
-        const invalid = (message: string) => publicError("WALLET_INVALID", { message, param: "value" })
         if (typeof found === "string") return yield* invalid(found)
         const doubt = yield* chains.verifyWallet(owner, found)
         return doubt === null ? found : yield* invalid(doubt)
@@ -133,21 +147,22 @@ export class Wallets extends Context.Service<Wallets, {
           const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
           if (startIndex instanceof PublicError) return yield* startIndex
           const id = `wal_${yield* uuidV7}`
-          return yield* change(owner, cause, () =>
+          const started = startingAt(ref, startIndex)
+          const changed = yield* change(owner, cause, () =>
             Effect.gen(function*() {
+              // Addresses first: of a list that is another's too, the refusal names an entry.
+              const conflict = yield* chains.claimAddresses(owner, given.kind, started)
+              if (conflict !== null) return yield* invalid(conflictMessage(given.kind, conflict))
               const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
-              if (claim === null) {
-                // An unmatched payment to a shared wallet would have two owners. The message does not tell who uses it.
-                const message =
-                  "This wallet already receives for somebody else here: use another account or list of addresses"
-                return yield* publicError("WALLET_INVALID", { message, param: "value" })
-              }
+              if (claim === null) return yield* invalid(walletInUseMessage)
               const createdAt = yield* nowSeconds
               const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
               const walletBody = yield* bodyOf({ ...owner, wallet })
-              yield* chains.watchWallet(startingAt(ref, startIndex), owner.family)
               return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
             }))
+          // Once it has an owner: whose its addresses are is read from there.
+          yield* chains.watchWallet(started, owner.family)
+          return changed
         }),
         remove: (owner, cause, reply) =>
           change(owner, cause, ({ wallet }) =>

@@ -5,7 +5,7 @@ import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, Param
 import { Environment, Family } from "../../schemas/Network.ts"
 import { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 
-/** Characters of a value, at most: a list of 5,000 addresses fits. */
+/** Characters of a value, at most: a list of 5,000 addresses of 45 characters fits. */
 const maximumValueLength = 230_000
 
 /** The last index an address can have: BIP-32 ends there. */
@@ -16,7 +16,7 @@ export const NewReceivingWallet = Schema.Struct({
   value: Schema.NonEmptyString.check(Schema.isMaxLength(maximumValueLength)).annotate({
     description:
       "`xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most " +
-      "5,000. Never a private key or a recovery phrase"
+      "2,200 to 5,000 by family. Never a private key or a recovery phrase"
   }),
   environment: Schema.optionalKey(Environment),
   start_index: Schema.optionalKey(
@@ -76,7 +76,8 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     summary: "Set the receiving wallet of a family",
     description:
       "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
-      "watched. Compare `first_addresses` with what your own wallet shows before you take a payment."
+      "watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address " +
+      "that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry."
   })),
   HttpApiEndpoint.delete("remove", "/:family", {
     params: { family: Family },

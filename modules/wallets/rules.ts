@@ -1,5 +1,5 @@
 /** Receiving wallets: how one is shown, and what a new one must say. Pure. */
-import type { WalletRef } from "../../runtime/Chains.ts"
+import type { AddressConflict, WalletRef } from "../../runtime/Chains.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type ReceivingWallet, shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
@@ -57,6 +57,40 @@ export const startIndexOf = (
         "start_index: on mainnet say 0 for an account never used, else one past the highest index your wallet shows",
       param: "start_index"
     })
+
+/** What to do about an address of a wallet that cannot be its owner's. */
+const remedies: Readonly<Record<WalletKind, string>> = {
+  xpub: "give the key of another account",
+  address: "give another address of yours",
+  pool: "take it out of the list, or put a new address of yours in its place"
+}
+
+/**
+ * Why a wallet is refused for one of its addresses, and what to do. It says which, never whose it is: that a merchant
+ * could learn of another.
+ *
+ * @example
+ * conflictMessage("pool", { reason: "in_use", index: 2, address: "0xf39F…" })
+ * // => "entry 3 (0xf39F…) is already in use in this deployment: take it out of the list, or …"
+ */
+export const conflictMessage = (kind: WalletKind, conflict: AddressConflict): string => {
+  if (conflict.reason === "too_many") {
+    return `a merchant may name ${conflict.limit} addresses in all its lists together, and these would be more: give the ` +
+      "public key of an account where the family has one, or go on with a list you gave before"
+  }
+  const { address, index, reason } = conflict
+  const name = kind === "pool"
+    ? `entry ${index + 1}`
+    : kind === "xpub"
+    ? `address ${index} of this key`
+    : "this address"
+  const faults = {
+    in_use: "is already in use in this deployment",
+    given_out: "was given to an invoice of yours, so a payment without a memo would pay that one",
+    shared: "is one that invoices of yours share, so a payment without a memo would pay the invoice that is given it"
+  } as const
+  return `${name} (${address}) ${faults[reason]}: ${remedies[kind]}`
+}
 
 /** The addresses shown of a wallet: of its first indices, fewer where it has fewer; its own where all share it. */
 export const firstAddresses = (wallet: WalletRef): ReadonlyArray<string> =>

@@ -2,11 +2,13 @@
 import { Duration, Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import { descriptorOf, familyOf } from "../../schemas/Network.ts"
-import type { Chains } from "../Chains.ts"
+import { shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
+import type { Chains, IndexedWallet, ReceiveTarget } from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
 import { accountIndex, walletOwnerWrite } from "./ChainsRepo.ts"
-import { toAllocatedTarget } from "./Targets.ts"
+import { toAllocatedTarget, withinCallLimit } from "./Targets.ts"
+import { firstFillCount, range, sliceMillis, yieldToEventLoop } from "./WalletAddresses.ts"
 
 type Service = Chains["Service"]
 
@@ -46,6 +48,57 @@ export const claimWallet = ({ drivers, repo }: JournalContext): Service["claimWa
     if ([...drivers.values()].some(({ wallet }) => wallet?.fingerprint === fingerprint)) return null
     const owner = (yield* repo.walletOwners([fingerprint])).get(fingerprint)
     return owner === undefined ? [walletOwnerWrite(fingerprint, merchantId)] : owner === merchantId ? [] : null
+  })
+
+/** Addresses that one merchant names, at most: each is kept for ever, and a merchant may send another list at will. */
+const maximumClaims = 100_000
+
+/** The indices of a wallet that are claimed: of a list all, of a key those its owner compares and those given out next. */
+const claimedIndices = (kind: WalletKind, { size, startIndex }: IndexedWallet, nextIndex: number) => {
+  if (kind === "pool") return range(0, size ?? 0)
+  const from = Math.max(startIndex, nextIndex)
+  const end = Math.min(from + firstFillCount, size ?? Number.POSITIVE_INFINITY)
+  return [...range(0, Math.min(shownAddresses, from)), ...range(from, end)]
+}
+
+/** Derives what is claimed in slices, so that nobody waits for a long list. */
+const deriveAll = Effect.fnUntraced(function*(wallet: IndexedWallet, indices: ReadonlyArray<number>) {
+  const addresses: Array<ReceiveTarget> = []
+  let sliceStart = performance.now()
+  for (const index of indices) {
+    addresses.push(wallet.derive(index))
+    if (performance.now() - sliceStart < sliceMillis) continue
+    yield* yieldToEventLoop
+    sliceStart = performance.now()
+  }
+  return addresses
+})
+
+export const claimAddresses = ({ repo }: JournalContext): Service["claimAddresses"] =>
+  Effect.fnUntraced(function*(owner, kind, receiving) {
+    const { fingerprint } = receiving
+    const indices = receiving._tag === "SharedWallet"
+      ? [0]
+      : claimedIndices(kind, receiving, (yield* repo.counter(fingerprint))?.nextIndex ?? 0)
+    const addresses = receiving._tag === "SharedWallet"
+      ? [{ address: receiving.address, matchKey: receiving.accountKey }]
+      : yield* deriveAll(receiving, indices)
+    const conflict = yield* repo.claimAddresses({
+      ...owner,
+      fingerprint,
+      kind,
+      matchKeys: addresses.map(({ matchKey }) => matchKey),
+      limit: maximumClaims
+    }).pipe(
+      withinCallLimit,
+      Effect.tapError((error) => Effect.logWarning("addresses of a receiving wallet could not be claimed", error)),
+      Effect.mapError(() => publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+    )
+    if (conflict === null) return null
+    const { place, reason } = conflict
+    return reason === "too_many"
+      ? { reason, limit: maximumClaims }
+      : { reason, index: indices[place!]!, address: addresses[place!]!.address }
   })
 
 export const walletUse = ({ repo }: JournalContext): Service["walletUse"] => (fingerprint) =>

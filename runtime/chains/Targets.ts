@@ -31,7 +31,7 @@ const deadlockRetries = 3
 const callLimit = Duration.seconds(3)
 
 /** One call of the database, again after a deadlock. */
-const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
+export const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
   call.pipe(
     Effect.retry({ while: (error) => flushErrorOf(error) === "retryable", times: deadlockRetries }),
     Effect.timeout(callLimit)

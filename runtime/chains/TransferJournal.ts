@@ -23,6 +23,7 @@ import { dispatchTransfers } from "./TransferDispatcher.ts"
 import { driverOf, followerOf, type JournalContext, type OutageCheck, type WalletLookup } from "./JournalContext.ts"
 import {
   allocate,
+  claimAddresses,
   claimWallet,
   isReceiveAddress,
   readWallet,
@@ -97,6 +98,7 @@ const make = Effect.gen(function*() {
     verifyWallet: verifyWallet(journal),
     walletUse: walletUse(journal),
     claimWallet: claimWallet(journal),
+    claimAddresses: claimAddresses(journal),
     watchWallet: journal.addresses.watch,
     allocate: allocate(journal),
     target: target(journal),

@@ -20,18 +20,21 @@ export const watchAheadCount = 20
 /** Derived beyond those, so that a wallet in use is looked after once in so many allocations. */
 const refillCount = 20
 
+/** Addresses of a wallet that are derived when it is first watched. */
+export const firstFillCount = watchAheadCount + refillCount
+
 /** Addresses nobody was given, of all wallets: about 100 bytes of memory each. */
 export const maximumAddresses = 200_000
 
 /** Milliseconds of derivation before everything else has its turn: one takes about 1 ms. */
-const sliceMillis = 3
+export const sliceMillis = 3
 
 /** Addresses stored at once. */
 const chunkSize = 100
 
-const yieldToEventLoop = Effect.promise<void>(() => new Promise((resolve) => void setImmediate(resolve)))
+export const yieldToEventLoop = Effect.promise<void>(() => new Promise((resolve) => void setImmediate(resolve)))
 
-const range = (from: number, to: number): ReadonlyArray<number> =>
+export const range = (from: number, to: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, to - from) }, (_, place) => from + place)
 
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
@@ -93,7 +96,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     if (total >= maximumAddresses) {
       return yield* Effect.logWarning(`${maximumAddresses} addresses are watched ahead: no more are added`, { family })
     }
-    yield* deriveMissing(wallet, family, from, from + watchAheadCount + refillCount)
+    yield* deriveMissing(wallet, family, from, from + firstFillCount)
     for (const { fromIndex, watchedTo } of yield* repo.walletRestores(wallet.fingerprint, yield* restoreCutoff)) {
       yield* deriveMissing(wallet, family, fromIndex, watchedTo)
     }

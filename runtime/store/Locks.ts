@@ -6,6 +6,12 @@ export const lockSpace = 0x54494c4c
 /** First key of the locks that replays of webhook deliveries take; the second is a hash of the endpoint's id. */
 export const replayLockSpace = 0x54494c4d
 
+/**
+ * First key of the locks that keep claims of addresses and allocations apart; the second is a hash of the family's
+ * name. It stands as a number in `claim_addresses_v1.sql` and `allocate_targets_v1.sql`.
+ */
+export const addressLockSpace = 0x54494c4e
+
 export const advisoryLock = {
   /** Held by the transaction of each migration step. */
   migrations: 1,

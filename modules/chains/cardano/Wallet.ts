@@ -11,6 +11,7 @@ import { bech32 } from "@scure/base"
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
 import { maximumAddressLength, readAddress } from "../../../schemas/Address.ts"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
@@ -181,7 +182,8 @@ export const readPool = Effect.fnUntraced(function*(
       : `entry ${wrong + 1} is no Shelley payment address of ${environment} with a right checksum ` +
         `(${networkOf[environment].prefix}1…)`
   }
-  if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
+  const repeated = repeatedEntry(entries, addresses)
+  if (repeated !== null) return repeated
   return {
     fingerprint: createHash("sha256").update(`cardano pool\n${addresses.join("\n")}`).digest("hex"),
     address: (index) => addresses[index]!,

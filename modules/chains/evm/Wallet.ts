@@ -5,6 +5,7 @@ import { bytesToHex, concatBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
 import type { IndexedWallet, ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
@@ -80,7 +81,8 @@ export const readPool = Effect.fnUntraced(function*(text: string): Effect.fn.Ret
       ? `entry ${wrong + 1} looks like a PRIVATE key: move the funds it holds, and list addresses instead`
       : `entry ${wrong + 1} is not an address with a right checksum (EIP-55)`
   }
-  if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
+  const repeated = repeatedEntry(entries, addresses)
+  if (repeated !== null) return repeated
   return {
     fingerprint: createHash("sha256").update(`pool\n${addresses.join("\n")}`).digest("hex"),
     address: (index) => addresses[index]!,

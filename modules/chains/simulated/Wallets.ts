@@ -8,6 +8,7 @@ import { base58 } from "@scure/base"
 import { Effect } from "effect"
 import type { IndexedWallet, ReceiveTarget, SharedWallet, WalletRef } from "../../../runtime/Chains.ts"
 import { readAddress } from "../../../schemas/Address.ts"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { cardanoHashLength, cardanoTestAddress } from "../../../schemas/PlayMoney.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { readTonAddress, tonAddressText, tonRawAddressText } from "../../../schemas/TonAddress.ts"
@@ -94,7 +95,8 @@ const readPool = Effect.fnUntraced(function*(family: OtherFamily, text: string):
     accounts.push(account)
   }
   const keys = accounts.map(({ key }) => key)
-  if (new Set(keys).size < keys.length) return "an address stands in the list twice"
+  const repeated = repeatedEntry(entries, keys)
+  if (repeated !== null) return repeated
   const pool: IndexedWallet = {
     _tag: "IndexedWallet",
     fingerprint: hexDigest(`simulated ${family} pool ${keys.join("\n")}`),

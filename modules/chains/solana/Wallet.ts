@@ -5,6 +5,7 @@ import { base58 } from "@scure/base"
 import { Effect, Result } from "effect"
 import type { IndexedWallet, SharedWallet, WalletRef } from "../../../runtime/Chains.ts"
 import { readAddress } from "../../../schemas/Address.ts"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import { sharedTargetOf } from "./PaymentCode.ts"
@@ -62,7 +63,8 @@ const readPool = Effect.fnUntraced(function*(
     if (address === null) return `entry ${place + 1} is not the address of a Solana wallet`
     addresses.push(address)
   }
-  if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
+  const repeated = repeatedEntry(entries, addresses)
+  if (repeated !== null) return repeated
   return {
     _tag: "IndexedWallet",
     fingerprint: fingerprintOf(`solana pool\n${addresses.join("\n")}`),

@@ -8,6 +8,7 @@ import { bytesToHex, concatBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** m / 54' / 784' / account': three levels down, the last one hardened. */
@@ -111,7 +112,8 @@ export const readPool = Effect.fnUntraced(function*(value: string): Effect.fn.Re
     }
     addresses.push(entry.toLowerCase())
   }
-  if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
+  const repeated = repeatedEntry(entries, addresses)
+  if (repeated !== null) return repeated
   const fingerprint = bytesToHex(sha256(utf8ToBytes(`sui pool\n${addresses.join("\n")}`)))
   return walletOf(fingerprint, (index) => addresses[index]!, addresses.length, 0)
 })

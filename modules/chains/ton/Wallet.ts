@@ -6,6 +6,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { Effect } from "effect"
 import type { IndexedWallet, SharedWallet, WalletRef } from "../../../runtime/Chains.ts"
+import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { readTonAddress, type TonAccount } from "../../../schemas/TonAddress.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
@@ -95,7 +96,8 @@ const readPool = Effect.fnUntraced(
       accounts.push(account)
     }
     const keys = accounts.map(accountKeyOf)
-    if (new Set(keys).size < keys.length) return "an address stands in the list twice"
+    const repeated = repeatedEntry(entries, keys)
+    if (repeated !== null) return repeated
     return indexedWallet(
       fingerprintOf("pool", `${environment}\n${keys.join("\n")}`),
       keys.length,

@@ -23,7 +23,6 @@ const watchMillis = 600_000
 const watchAndClaim = Effect.fnUntraced(function*({ chains, commit, reader }: WatchContext, ownedWallet: OwnedWallet) {
   const ref = yield* reader.readStored(ownedWallet)
   if (ref === null) return
-  yield* chains.watchWallet(ref, ownedWallet.family)
   const claim = yield* chains.claimWallet(ref.fingerprint, ownedWallet.merchantId)
   if (claim === null) {
     const { environment, family, merchantId } = ownedWallet
@@ -39,6 +38,7 @@ const watchAndClaim = Effect.fnUntraced(function*({ chains, commit, reader }: Wa
     const { environment, merchantId } = ownedWallet
     yield* commit.append({ merchantId, environment, cause: noCause, writes: claim, events: [] })
   }
+  yield* chains.watchWallet(ref, ownedWallet.family)
 })
 
 /** Watches all wallets for as long as the scope is open. */

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Family } from "../../../schemas/Network.ts"
-import type { ReceiveTarget } from "../../Chains.ts"
+import type { WalletKind } from "../../../schemas/Wallet.ts"
+import type { AddressConflict, ReceiveTarget, WalletOwner } from "../../Chains.ts"
 import { systemMerchant, type Write } from "../../Commit.ts"
 import { first, readInteger, rows } from "./Rows.ts"
 
@@ -24,6 +25,21 @@ interface AddressColumns {
   readonly address: string
   readonly match_key: string
   readonly memo: string | null
+}
+
+/** What `claimAddresses` is asked for. */
+export interface AddressClaim extends WalletOwner {
+  readonly fingerprint: string
+  readonly kind: WalletKind
+  readonly matchKeys: ReadonlyArray<string>
+  /** Addresses that are claimed for one merchant, at most. */
+  readonly limit: number
+}
+
+/** What `claim_addresses_v1` answers. */
+interface ConflictColumns {
+  readonly place: bigint | null
+  readonly reason: AddressConflict["reason"]
 }
 
 /** A wallet's owner, once and for all. */
@@ -91,6 +107,16 @@ export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
           sql`SELECT fingerprint, merchant_id FROM wallet_owners WHERE fingerprint = ANY(${[...fingerprints]}::text[])`
         ),
         (found) => new Map(found)
+      ),
+    /** See runtime/store/sql/claim_addresses_v1.sql. A fault of the database is a failure: the caller tries again. */
+    claimAddresses: ({ family, fingerprint, kind, limit, matchKeys, merchantId }: AddressClaim) =>
+      Effect.map(
+        sql<
+          ConflictColumns
+        >`SELECT * FROM claim_addresses_v1(${fingerprint}, ${family}, ${merchantId}::integer, ${kind},
+          ${limit}::integer, ${JSON.stringify(matchKeys)}::json)`,
+        ([row]) =>
+          row === undefined ? null : { reason: row.reason, place: row.place === null ? null : readInteger(row.place) }
       ),
     /** Highest index of a wallet that a transfer paid to which still stands, given out or not; null: none. */
     highestUsedIndex: (fingerprint: string) =>

@@ -1,8 +1,9 @@
 -- A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after
--- the counter and `p_start` on, below `p_end` where it is not null. Passes over addresses that another wallet gave out already (two lists may name one
--- address), those that money without an invoice ever reached, and those that a wallet of one address receives at: what
--- names no invoice there is that wallet's. Ends at the first address that is not derived yet:
--- whoever is left without a target derives more and calls again.
+-- the counter and `p_start` on, below `p_end` where it is not null. Passes over addresses that another wallet gave out
+-- already (two lists of a merchant may name one address), those that are claimed for another merchant, those that money
+-- without an invoice ever reached, and those that a wallet of one address receives at: what names no invoice there is
+-- that wallet's. Ends at the first address that is not derived yet: whoever is left without a target derives more and
+-- calls again.
 --
 -- Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
 -- derived ahead, counted to 100.
@@ -23,7 +24,11 @@ DECLARE
   v_placed bigint;
   v_last bigint;
   v_end bigint;
+  v_owner integer;
 BEGIN
+  -- Shared by all who allocate: `claim_addresses` waits for them, and they for it.
+  PERFORM pg_advisory_xact_lock_shared(1414089806, hashtext(p_family));
+  v_owner := coalesce((SELECT o.merchant_id FROM wallet_owners o WHERE o.fingerprint = p_fingerprint), 0);
   SELECT c.next_index INTO v_before FROM wallet_counters c WHERE c.fingerprint = p_fingerprint FOR UPDATE;
   IF NOT FOUND THEN
     INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES (p_fingerprint, 0, 1, p_start)
@@ -50,6 +55,8 @@ BEGIN
     WHERE u.wallet_index - u.step = v_next - 1
       AND NOT EXISTS (SELECT FROM receive_targets t WHERE t.id = p_family || ':' || u.match_key)
       AND NOT EXISTS (SELECT FROM transfers x WHERE x.match_key = u.match_key AND x.invoice_id IS NULL)
+      AND NOT EXISTS (SELECT FROM address_claims c
+        WHERE c.id = p_family || ':' || u.match_key AND (c.is_shared OR c.merchant_id <> v_owner))
       AND NOT EXISTS (SELECT FROM wallet_addresses o WHERE o.match_key = u.match_key AND o.wallet_index = -1)
   ), placed AS (
     INSERT INTO receive_targets (

@@ -238,6 +238,14 @@ CREATE TABLE wallet_owners (
   merchant_id integer NOT NULL,
   version bigint NOT NULL
 );
+-- Addresses of merchants' wallets as far as they were named: every entry of a list, the one that many invoices share, and
+-- the first ones of a key. Each is one merchant's, once and for all and in both environments; the id is that of a target.
+CREATE TABLE address_claims (
+  id text PRIMARY KEY,
+  merchant_id integer NOT NULL,
+  is_shared boolean NOT NULL
+);
+CREATE INDEX address_claims_by_merchant ON address_claims (merchant_id);
 CREATE TABLE wallet_counters (
   fingerprint text PRIMARY KEY,
   merchant_id integer NOT NULL,

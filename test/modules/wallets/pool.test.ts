@@ -123,10 +123,12 @@ layer(served as Layer.Layer<Api | Chains>)("a list of 5,000 addresses", (it) => 
         for (const { address } of given.value) assert.include(addresses, address.toLowerCase())
       }
       assert.strictEqual(readings.length, 1)
-      // The same list of another merchant, or on another line, is the same work only where it is the same text.
-      yield* put(3, addresses.join("\n"))
+      // The same list is the same work only where it is the same text, whoever gives it.
+      const refused = yield* longestTurn(put(3, addresses.join("\n")))
+      assert.strictEqual(refused.value.json.code, "WALLET_INVALID")
+      assert.isBelow(refused.longest, turnMillis)
       assert.strictEqual(readings.length, 1)
-      yield* put(3, addresses.join(","))
+      yield* put(2, addresses.join(","))
       assert.strictEqual(readings.length, 2)
     }))
 

@@ -134,7 +134,7 @@ describe("cardano wallet", () => {
     }
   })
 
-  it.effect("reads a list of addresses in its order, and names the entry that is wrong without repeating it", () =>
+  it.effect("reads a list of addresses in its order, and names the entry that is wrong, and repeats it only if it is an address", () =>
     Effect.gen(function*() {
       const { address } = sourceOf((yield* Effect.promise(() => accountOf(entropyOf(9)))).publicBytes)
       const list = [2, 0, 1].map(address)
@@ -149,10 +149,11 @@ describe("cardano wallet", () => {
         `${list[0]} ${"ab".repeat(32)}`,
         `stake_test1uqevw2xnsc0pvn9t9r9c7qryfqfeerchgrlm3ea2nefr9hqp8n5xl`
       ], (value) => readWallet("pool", value, "devnet"))
+      assert.include(String(refusals[0]), list[0]!, "what was read as an address is no secret")
       assert.deepStrictEqual(
         refusals.map((each) => typeof each === "string" ? each.split(" ").slice(0, 5).join(" ") : ""),
         [
-          "an address stands in the",
+          `entry 2 (${list[0]}) stands in`,
           "entry 2 is no Shelley",
           "entry 2 looks like a",
           "entry 1 is no Shelley"

@@ -1,0 +1,138 @@
+/**
+ * Receiving wallets as merchants call them: the real routes, commit log and chains over PostgreSQL. Chains are
+ * simulated, and read wallets as the families' own drivers do. Two of these on one database are two instances.
+ */
+import { Context, Effect, Layer, type Scope } from "effect"
+import { base58 } from "@scure/base"
+import { randomBytes } from "node:crypto"
+import * as Actors from "../../../runtime/Actors.ts"
+import { type ChainDriver, Chains, type WalletRef } from "../../../runtime/Chains.ts"
+import * as ChainsJournal from "../../../runtime/chains/TransferJournal.ts"
+import { Credentials } from "../../../runtime/Http.ts"
+import { readWallet as readCardano } from "../../../modules/chains/cardano/Wallet.ts"
+import { make as makeSimulated, type SimulatedChain } from "../../../modules/chains/simulated.ts"
+import { readWallet as readSolana } from "../../../modules/chains/solana/Wallet.ts"
+import { readWallet as readSui } from "../../../modules/chains/sui/Wallet.ts"
+import { readWallet as readTon } from "../../../modules/chains/ton/Wallet.ts"
+import { WalletsApi } from "../../../modules/wallets/api.ts"
+import { migrations, tables } from "../../../modules/wallets/migrations.ts"
+import { plugin } from "../../../modules/wallets/plugin.ts"
+import type { Principal } from "../../../schemas/Auth.ts"
+import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
+import { type Environment, type Family, familyOf } from "../../../schemas/Network.ts"
+import { cardanoTestAddress } from "../../../schemas/PlayMoney.ts"
+import { tonAddressText } from "../../../schemas/TonAddress.ts"
+import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { catalogOf } from "../../fixtures/tokens.ts"
+import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { connect, type TestDatabase } from "../../support/Database.ts"
+
+/** `<merchant>` on devnet, `<merchant>m` on mainnet. */
+const verify = (key: string) => {
+  const [, merchant, what] = /^(\d+)(m?)$/.exec(key) ?? []
+  return Effect.succeed(
+    merchant === undefined ? null : {
+      merchantId: Number.parseInt(merchant, 10),
+      environment: what === "m" ? "mainnet" : "devnet",
+      scope: "merchant",
+      kind: "key",
+      credential: `key_${key}`,
+      apiVersion: "2026-01-15"
+    } as Principal
+  )
+}
+
+type Reader = (environment: Environment, kind: WalletKind, value: string) => Effect.Effect<WalletRef | string>
+
+/** How the drivers of each family but EVM's read wallets; the simulated one reads those of EVM as its driver does. */
+const readers: Partial<Record<Family, Reader>> = {
+  solana: readSolana,
+  ton: (environment, kind, value) => readTon(environment)(kind, value),
+  sui: (_, kind, value) => readSui(kind, value),
+  cardano: (environment, kind, value) => readCardano(kind, value, environment)
+}
+
+const asItsFamily = (driver: ChainDriver, environment: Environment): ChainDriver => {
+  const read = readers[familyOf(driver.network)]
+  return {
+    ...driver,
+    environment,
+    ...(read === undefined ? {} : { readWallet: (kind, value) => read(environment, kind, value) })
+  }
+}
+
+export const networks = ["base", "solana", "ton", "sui", "cardano"] as const
+
+export interface WalletService {
+  readonly call: (
+    key: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+  ) => Effect.Effect<Answer>
+  readonly put: (key: string, family: Family, kind: WalletKind, value: string, more?: object) => Effect.Effect<Answer>
+  readonly chains: Chains["Service"]
+  readonly simulated: SimulatedChain["Service"]
+}
+
+const hash = () => new Uint8Array(randomBytes(32))
+
+/** An address of devnet that nobody has, as wallets show it. */
+export const newAddress: Readonly<Record<Family, () => string>> = {
+  evm: () => toChecksumAddress(`0x${randomBytes(20).toString("hex")}`),
+  solana: () => base58.encode(hash()),
+  ton: () => tonAddressText({ workchain: 0, hash: hash() }, { bounceable: false, testOnly: true }),
+  sui: () => `0x${randomBytes(32).toString("hex")}`,
+  cardano: () => cardanoTestAddress(hash().subarray(0, 28), hash().subarray(0, 28))
+}
+
+export const newAddresses = (family: Family, count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, newAddress[family])
+
+/** An instance on a database, for as long as the scope lives. */
+export const instanceOn = (
+  database: TestDatabase
+): Effect.Effect<WalletService, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { drivers, service } = yield* makeSimulated({ networks: [...networks], blockMillis: 3_600_000 })
+    const registered = Layer.effectDiscard(Effect.gen(function*() {
+      const chains = yield* Chains
+      for (const driver of drivers) {
+        yield* chains.register(asItsFamily(driver, "devnet"))
+        yield* chains.register({ ...asItsFamily(driver, "mainnet"), wallet: null })
+      }
+    }))
+    const served = apiLayer(
+      [WalletsApi],
+      Layer.mergeAll(
+        plugin.layer(undefined as never),
+        Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
+      ) as never,
+      registered.pipe(
+        Layer.provideMerge(ChainsJournal.layer),
+        Layer.provideMerge(Layer.mergeAll(Actors.layer, catalogOf())),
+        Layer.provideMerge(
+          kernel(
+            [{ name: "wallets", migrations, tables }],
+            settingsLayer({ environments: ["devnet", "mainnet"] }),
+            connect(database) as never
+          )
+        )
+      )
+    ) as unknown as Layer.Layer<Api | Chains>
+    const context = yield* Layer.build(Layer.fresh(served))
+    const api = Context.get(context, Api)
+    const call: WalletService["call"] = (key, method, path, body, headers = {}) =>
+      api.call(`/api/v1/merchant/wallets${path}`, {
+        method,
+        headers: { "x-api-key": key, ...headers },
+        ...(body === undefined ? {} : { body })
+      })
+    return {
+      call,
+      put: (key, family, kind, value, more = {}) => call(key, "PUT", `/${family}`, { kind, value, ...more }),
+      chains: Context.get(context, Chains),
+      simulated: service
+    }
+  })
