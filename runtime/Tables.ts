@@ -24,6 +24,7 @@ const functions = [
   "allocate_shared_targets_v1",
   "store_addresses_v1",
   "claim_addresses_v1",
+  "mark_change_v1",
   "webhook_waiting_v1",
   "webhook_claim_v1",
   "webhook_lanes_v1",
@@ -37,12 +38,21 @@ const functions = [
 const sqlFile = (name: string) =>
   Effect.sync(() => readFileSync(new URL(`store/sql/${name}.sql`, import.meta.url), "utf8"))
 
+/** Runs statements one by one. */
+const runStatements = (sql: SqlClient.SqlClient, text: string) =>
+  Effect.forEach(
+    text.split(";\n").filter((statement) => statement.trim() !== ""),
+    (statement) => sql.unsafe(statement),
+    {
+      discard: true
+    }
+  )
+
 export const runtimeMigrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    for (const statement of (yield* sqlFile("tables")).split(";\n")) {
-      if (statement.trim() !== "") yield* sql.unsafe(statement)
-    }
+    yield* runStatements(sql, yield* sqlFile("tables"))
     for (const name of functions) yield* sql.unsafe(yield* sqlFile(name))
+    yield* runStatements(sql, yield* sqlFile("triggers"))
   })
 }

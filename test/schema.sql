@@ -270,6 +270,7 @@ CREATE TABLE wallet_addresses (
 CREATE TABLE wallet_batches (
   fingerprint text NOT NULL,
   batch bigint NOT NULL,
+  changed_by xid8 NOT NULL,
   CONSTRAINT wallet_batches_pkey PRIMARY KEY (fingerprint)
 );
 
@@ -278,6 +279,7 @@ CREATE TABLE wallet_counters (
   merchant_id integer NOT NULL,
   version bigint NOT NULL,
   next_index bigint NOT NULL,
+  changed_by xid8 NOT NULL,
   CONSTRAINT wallet_counters_pkey PRIMARY KEY (fingerprint)
 );
 
@@ -405,6 +407,10 @@ CREATE INDEX transfers_waiting ON public.transfers USING btree (network, environ
 
 CREATE INDEX wallet_addresses_by_key ON public.wallet_addresses USING btree (match_key);
 
+CREATE INDEX wallet_batches_by_change ON public.wallet_batches USING btree (changed_by);
+
+CREATE INDEX wallet_counters_by_change ON public.wallet_counters USING btree (changed_by);
+
 CREATE INDEX wallet_restores_by_wallet ON public.wallet_restores USING btree (fingerprint);
 
 CREATE INDEX webhook_attempts_by_endpoint ON public.webhook_attempts USING btree (merchant_id, endpoint_id, ended_at);
@@ -431,6 +437,8 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION claim_addresses_v1(p_fingerprint text, p_family text, p_merchant integer, p_kind text, p_limit integer, p_keys json) RETURNS TABLE(place bigint, reason text);
 
+-- FUNCTION mark_change_v1() RETURNS trigger;
+
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
 
 -- FUNCTION webhook_claim_v1(p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_judged text[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json);
@@ -446,6 +454,10 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 -- FUNCTION webhook_mark_v1(p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
 
 -- FUNCTION webhook_waiting_v1(p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text, p_page integer, p_slots integer, p_other_slots integer, p_failing_slots integer, p_full text[]) RETURNS TABLE(merchant_id integer, endpoint_id text, claimable boolean, page_end boolean);
+
+CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON public.wallet_batches FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
+
+CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON public.wallet_counters FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
 
 -- modules/auth
 

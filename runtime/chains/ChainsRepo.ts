@@ -16,7 +16,7 @@ export { repairWrite } from "./repo/Repairs.ts"
 export { type BalanceRow, balanceWrite } from "./repo/TargetBalances.ts"
 export { transferId, transferWrite } from "./repo/Transfers.ts"
 export type { RestoreDeclaration } from "./repo/WalletRestores.ts"
-export { accountIndex, type WalletAddress, walletOwnerWrite } from "./repo/Wallets.ts"
+export { accountIndex, type WalletAddress, type WalletLook, walletOwnerWrite } from "./repo/Wallets.ts"
 
 /** The queries of this folder, over one client. */
 export const make = Effect.map(SqlClient.SqlClient, (sql) => ({

@@ -188,7 +188,7 @@ const followedNetworks = Effect.fnUntraced(function*({ drivers }: JournalContext
 /** Fails where wallets are still being read after a start: one of them may be a list, which would come to its end. */
 const requireWallets = Effect.fnUntraced(function*({ addresses, repo, startedAt }: JournalContext, now: number) {
   const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
-  const isMissing = (yield* repo.wallets).some(({ fingerprint }) => !known.has(fingerprint))
+  const isMissing = (yield* repo.wallets).wallets.some(({ fingerprint }) => !known.has(fingerprint))
   if (!isMissing || now - startedAt >= walletWaitSeconds) return
   const message = "The wallets are being read after the start of this instance, nothing was declared yet: try again"
   return yield* publicError("SERVICE_UNAVAILABLE", { message, retryAfterSeconds: 5 })

@@ -1,26 +1,22 @@
 /**
- * Receive targets: one per (invoice, family), from one counter per wallet for the whole deployment, and the set of
- * match keys in memory that drivers look transfers up in.
+ * Receive targets: one per (invoice, family), from one counter per wallet for the whole deployment.
  *
- * The set holds every target ever allocated and every address that is watched ahead: about 100 bytes each. A counter
- * moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become visible in
- * order: "indices from N on" misses none.
+ * A counter moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become
+ * visible in order: "indices from N on" misses none (`WatchedKeys.ts`).
  */
-import { Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
+import { Deferred, Duration, Effect, Exit, Queue } from "effect"
 import { nowSeconds } from "../Clock.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { Environment, type Family } from "../../schemas/Network.ts"
+import type { Family } from "../../schemas/Network.ts"
 import type { SqlError } from "effect/sql"
-import type { AllocatedTarget, IndexedWallet, SharedWallet, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
+import type { AllocatedTarget, IndexedWallet, SharedWallet, WalletOwner, WalletRef } from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
-import { makeWatchedAccounts, type WatchedAccounts } from "./WatchedAccounts.ts"
+import { make as makeWatchedKeys } from "./WatchedKeys.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Targets one call allocates, at most. */
 const batchLimit = 200
-/** Rows read at once when the set is loaded. */
-const loadChunk = 5_000
 /** Addresses derived at once, at least, where those ahead are used up. */
 const derivationBatch = 20
 /** Calls of one batch, at most: a list of 5,000 addresses that are all taken needs 50. */
@@ -89,66 +85,7 @@ const targetExit = (
 // oxlint-disable-next-line max-lines-per-function -- one allocation: counter, watch and retry share a queue
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
-  const keys = new Map<string, Set<string>>()
-  const accounts = new Map<string, WatchedAccounts>()
-  const loaded = new Map<string, { readonly index: number; readonly batch: number }>()
-  const refreshLock = yield* Semaphore.make(1)
-
-  const keysOf = (family: Family, environment: Environment): Set<string> => {
-    const name = `${family}:${environment}`
-    const found = keys.get(name) ?? new Set()
-    keys.set(name, found)
-    return found
-  }
-
-  const addTarget = (target: TargetRow): void => {
-    const { environment, family, matchKey } = target
-    keysOf(family, environment).add(matchKey)
-    accounts.get(`${family}:${environment}`)?.addTarget(target)
-  }
-
-  const loadTargets = Effect.fnUntraced(function*(fingerprint: string, from: number, nextIndex: number) {
-    for (let index = from; index < nextIndex;) {
-      const chunk = yield* repo.targetsOfWallet(fingerprint, index, loadChunk)
-      chunk.forEach(addTarget)
-      index = chunk.length < loadChunk ? nextIndex : chunk[chunk.length - 1]!.walletIndex + 1
-    }
-  })
-
-  /** Watched in both environments: they share the counter, so either may give the address out. */
-  const loadUnusedAddresses = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
-    for (const address of yield* repo.addressesAbove(fingerprint, batch)) {
-      for (const environment of Environment.literals) {
-        keysOf(address.family, environment).add(address.matchKey)
-        accounts.get(`${address.family}:${environment}`)?.addAddress(address)
-      }
-    }
-  })
-
-  const refresh = refreshLock.withPermits(1)(Effect.gen(function*() {
-    for (const { batch, fingerprint, nextIndex } of yield* repo.wallets) {
-      const before = loaded.get(fingerprint) ?? { index: 0, batch: 0 }
-      if (nextIndex > before.index) yield* loadTargets(fingerprint, before.index, nextIndex)
-      if (batch > before.batch) yield* loadUnusedAddresses(fingerprint, before.batch)
-      if (nextIndex > before.index || batch > before.batch) loaded.set(fingerprint, { index: nextIndex, batch })
-    }
-  }))
-
-  const watch = (family: Family, environment: Environment): Pick<WatchSet, "has" | "refresh"> => {
-    const set = keysOf(family, environment)
-    return { has: (matchKey) => set.has(matchKey), refresh }
-  }
-
-  /** Everything is learnt again where the first driver of a family asks for accounts: keys alone were kept of it. */
-  const watchAccounts = (family: Family, environment: Environment): WatchedAccounts => {
-    const name = `${family}:${environment}`
-    const found = accounts.get(name)
-    if (found !== undefined) return found
-    const made = makeWatchedAccounts()
-    accounts.set(name, made)
-    loaded.clear()
-    return made
-  }
+  const { addTarget, watch, watchAccounts } = yield* makeWatchedKeys(repo)
 
   /**
    * The first index that a wallet cannot give out now; null: there is none. What a restored backup passed over counts
@@ -280,6 +217,5 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return yield* Deferred.await(reply)
   })
 
-  yield* refresh
   return { allocate, target, watch, watchAccounts }
 })

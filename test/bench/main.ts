@@ -2,8 +2,8 @@
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
  * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
  * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
- * list, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce,
- * crash, delivery, chaos, flood, histories; none means all.
+ * list, looks, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
+ * commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -28,6 +28,7 @@ import { histories } from "./histories.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
+import { looks } from "./looks.ts"
 import { type ReportLine, table } from "./Report.ts"
 import { page } from "./page.ts"
 import { signin } from "./signin.ts"
@@ -45,6 +46,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   http,
   expiry,
   list,
+  looks,
   webhook,
   deliveries,
   claims,

@@ -8,8 +8,8 @@ interface Dumped {
 }
 
 /**
- * Sequences that no column owns, tables with their columns and constraints, indexes that no constraint owns, and the
- * heads of functions: their bodies are files of their own.
+ * Sequences that no column owns, tables with their columns and constraints, indexes that no constraint owns, the heads
+ * of functions, whose bodies are files of their own, and triggers.
  */
 const objects = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -42,6 +42,9 @@ const objects = Effect.gen(function*() {
     SELECT 4, p.proname, format(E'-- FUNCTION %I(%s) RETURNS %s', p.proname, pg_get_function_identity_arguments(p.oid),
         pg_get_function_result(p.oid))
       FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT 5, c.relname || ' ' || t.tgname, pg_get_triggerdef(t.oid)
+      FROM pg_trigger t JOIN relations c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal
     ORDER BY place, name`
 })
 

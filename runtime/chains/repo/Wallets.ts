@@ -1,6 +1,6 @@
 /** Wallets: whose they are, how far their addresses are given out, and which are derived in advance. */
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { Family } from "../../../schemas/Network.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { AddressConflict, ReceiveTarget, WalletOwner } from "../../Chains.ts"
@@ -67,26 +67,69 @@ interface OwnerColumns {
   readonly merchant_id: number
 }
 
-/** A wallet with its counter and its newest batch; null: it has none. */
-interface WalletColumns {
-  readonly fingerprint: string
+/** A wallet's counter or its newest batch: the other is null. All are null in the row of a look that found none. */
+interface LookColumns {
+  readonly server: string
+  readonly running: string
+  readonly fingerprint: string | null
   readonly next_index: bigint | null
   readonly batch: bigint | null
 }
 
+/** How far a wallet's addresses are given out and derived; 0 where that was not read. */
+export interface WalletProgress {
+  readonly fingerprint: string
+  /** The index to be given out next. */
+  readonly nextIndex: number
+  /** The newest batch of derived addresses. */
+  readonly batch: number
+}
+
+/** Wallets as of one moment. */
+export interface WalletLook {
+  /** When the database's server was started. */
+  readonly server: string
+  /** The number of the lowest transaction that was under way: all below it had ended. */
+  readonly lowestRunning: bigint
+  /** A wallet may be in it twice: once with its counter, once with its batch. */
+  readonly wallets: ReadonlyArray<WalletProgress>
+}
+
+const readLook = (found: ReadonlyArray<LookColumns>): WalletLook => ({
+  server: found[0]!.server,
+  lowestRunning: BigInt(found[0]!.running),
+  wallets: found.flatMap(({ batch, fingerprint, next_index }) =>
+    fingerprint === null
+      ? []
+      : [{ fingerprint, nextIndex: readInteger(next_index ?? 0), batch: readInteger(batch ?? 0) }]
+  )
+})
+
 /** Queries of wallets and their addresses. */
 export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
   const addresses = rows(readAddress)
+  const looks = (wallets: Statement.Fragment) =>
+    Effect.map(
+      rows((row: LookColumns) => row)(sql`SELECT pg_postmaster_start_time()::text AS server,
+        pg_snapshot_xmin(pg_current_snapshot())::text AS running, w.*
+        FROM (SELECT) one LEFT JOIN (${wallets}) w ON true`),
+      readLook
+    )
   return {
-    /** Every wallet as of one moment: the index to be given out next, and the newest batch of derived addresses. */
-    wallets: rows((row: WalletColumns) => ({
-      fingerprint: row.fingerprint,
-      nextIndex: readInteger(row.next_index ?? 0),
-      batch: readInteger(row.batch ?? 0)
-    }))(
-      sql`SELECT fingerprint, c.next_index, b.batch FROM wallet_counters c
-      FULL JOIN wallet_batches b USING (fingerprint)`
-    ),
+    /** Every wallet. */
+    wallets: looks(sql`SELECT fingerprint, next_index, NULL::bigint AS batch FROM wallet_counters
+      WHERE changed_by >= '0'
+      UNION ALL SELECT fingerprint, NULL, batch FROM wallet_batches WHERE changed_by >= '0'`),
+    /**
+     * Wallets that were changed by a transaction which had not ended at a look that told `lowestRunning`. A number
+     * above all of this server's is of the one that a backup was made of, and is no change.
+     */
+    walletsChangedSince: (lowestRunning: bigint) => {
+      const numbers = sql`changed_by >= ${lowestRunning.toString()}::xid8
+        AND changed_by < pg_snapshot_xmax(pg_current_snapshot())`
+      return looks(sql`SELECT fingerprint, next_index, NULL::bigint AS batch FROM wallet_counters WHERE ${numbers}
+        UNION ALL SELECT fingerprint, NULL, batch FROM wallet_batches WHERE ${numbers}`)
+    },
     counter: (fingerprint: string) =>
       Effect.map(
         rows((row: CounterColumns) => ({ nextIndex: readInteger(row.next_index), version: readInteger(row.version) }))(

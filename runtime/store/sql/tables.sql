@@ -246,16 +246,21 @@ CREATE TABLE address_claims (
   is_shared boolean NOT NULL
 );
 CREATE INDEX address_claims_by_merchant ON address_claims (merchant_id);
+-- `changed_by`: the transaction of the last change, by `mark_change_v1`. Followers read what changed since they looked.
 CREATE TABLE wallet_counters (
   fingerprint text PRIMARY KEY,
   merchant_id integer NOT NULL,
   version bigint NOT NULL,
-  next_index bigint NOT NULL
+  next_index bigint NOT NULL,
+  changed_by xid8 NOT NULL
 );
+CREATE INDEX wallet_counters_by_change ON wallet_counters (changed_by);
 CREATE TABLE wallet_batches (
   fingerprint text PRIMARY KEY,
-  batch bigint NOT NULL
+  batch bigint NOT NULL,
+  changed_by xid8 NOT NULL
 );
+CREATE INDEX wallet_batches_by_change ON wallet_batches (changed_by);
 -- Derived ahead, and watched before they are given out: a restored backup may have lost invoices whose payors still pay.
 CREATE TABLE wallet_addresses (
   fingerprint text NOT NULL,

@@ -1,0 +1,4 @@
+CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON wallet_counters
+  FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
+CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON wallet_batches
+  FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
