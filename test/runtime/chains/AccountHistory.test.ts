@@ -4,7 +4,7 @@
  * Method: real PostgreSQL, commit log and leases; a ledger in the test that tells everything again with every look.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Stream } from "effect"
+import { Deferred, Effect, Layer, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChainDriver, Chains, type IndexedWallet } from "../../../runtime/Chains.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
@@ -64,6 +64,17 @@ const looks = (ledger: AccountLedger, count: number) =>
     }
   })
 
+/** Runs `work` in an instance on a database of its own, with a ledger that it may follow. */
+const onLedger = <E>(
+  work: (ledger: AccountLedger) => Effect.Effect<void, E, InstanceServices | Scope.Scope>,
+  options: Parameters<typeof makeAccountLedger>[0] = {}
+) =>
+  Effect.scoped(Effect.gen(function*() {
+    const database = yield* freshDatabase
+    const ledger = yield* makeAccountLedger(options)
+    yield* inInstance(database, work(ledger))
+  }))
+
 describe("a chain that is asked for accounts", () => {
   it.live("keeps a payment confirmed that is told again under every later head, and after a restart", () =>
     Effect.gen(function*() {
@@ -94,54 +105,44 @@ describe("a chain that is asked for accounts", () => {
     }).pipe(Effect.scoped))
 
   it.live("takes back one transaction and not its neighbours", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          yield* follow([ledger.driver])
-          yield* markHandled
-          const keys = [(yield* allocate(1)).matchKey, (yield* allocate(2)).matchKey, (yield* allocate(3)).matchKey]
-          for (const [place, key] of keys.entries()) yield* ledger.pay(key, BigInt(place + 1))
-          for (const txHash of ["tx1", "tx2", "tx3"]) yield* until(txHash, "confirmed")
-          yield* ledger.drop("tx2")
-          yield* until("tx2", "reverted")
-          yield* looks(ledger, 2)
-          assert.deepStrictEqual((yield* entries).map(({ status }) => status), ["confirmed", "reverted", "confirmed"])
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        yield* follow([ledger.driver])
+        yield* markHandled
+        const keys = [(yield* allocate(1)).matchKey, (yield* allocate(2)).matchKey, (yield* allocate(3)).matchKey]
+        for (const [place, key] of keys.entries()) yield* ledger.pay(key, BigInt(place + 1))
+        for (const txHash of ["tx1", "tx2", "tx3"]) yield* until(txHash, "confirmed")
+        yield* ledger.drop("tx2")
+        yield* until("tx2", "reverted")
+        yield* looks(ledger, 2)
+        assert.deepStrictEqual((yield* entries).map(({ status }) => status), ["confirmed", "reverted", "confirmed"])
+      })
+    ))
 
   it.live("records money that names no invoice for whoever owns the wallet, and moves no counter by it", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          const chains = yield* Chains
-          const commit = yield* Commit
-          const writes = yield* chains.claimWallet(ledgerWallet.fingerprint, 7)
-          yield* commit.append({ merchantId: 7, environment, cause: noCause, writes: writes!, events: [] })
-          yield* follow([ledger.driver])
-          yield* markHandled
-          yield* ledger.pay(ledgerWallet.accountKey, 9n)
-          const row = yield* until("tx1", "confirmed")
-          assert.deepStrictEqual([row.invoice_id, row.merchant_id], [null, 7])
-          assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
-            nextIndex: null,
-            highestUsedIndex: null
-          })
-          yield* ledger.pay((yield* allocate(1)).matchKey, 9n)
-          yield* until("tx2", "confirmed")
-          assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
-            nextIndex: 1,
-            highestUsedIndex: 0
-          })
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        const commit = yield* Commit
+        const writes = yield* chains.claimWallet(ledgerWallet.fingerprint, 7)
+        yield* commit.append({ merchantId: 7, environment, cause: noCause, writes: writes!, events: [] })
+        yield* follow([ledger.driver])
+        yield* markHandled
+        yield* ledger.pay(ledgerWallet.accountKey, 9n)
+        const row = yield* until("tx1", "confirmed")
+        assert.deepStrictEqual([row.invoice_id, row.merchant_id], [null, 7])
+        assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
+          nextIndex: null,
+          highestUsedIndex: null
         })
-      )
-    }).pipe(Effect.scoped))
+        yield* ledger.pay((yield* allocate(1)).matchKey, 9n)
+        yield* until("tx2", "confirmed")
+        assert.deepStrictEqual(yield* chains.walletUse(ledgerWallet.fingerprint), {
+          nextIndex: 1,
+          highestUsedIndex: 0
+        })
+      })
+    ))
 
   it.live("gives an invoice the same target from every instance, and each instance watches it", () =>
     Effect.gen(function*() {
@@ -186,92 +187,72 @@ describe("a chain that is asked for accounts", () => {
   }
 
   it.live("gives nobody the address of a shared wallet out of a list, or its money would pay their invoice", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      const listed: IndexedWallet = {
-        _tag: "IndexedWallet",
-        fingerprint: "list of another merchant",
-        derive: () => ({ address: ledgerWallet.address, matchKey: ledgerWallet.accountKey, memo: null }),
-        startIndex: 0,
-        size: 1,
-        gapLimit: null
-      }
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          const chains = yield* Chains
-          yield* chains.registerWallets(({ merchantId }) => Effect.succeed(merchantId === 2 ? listed : null))
-          yield* follow([ledger.driver])
-          const given = chains.allocate({ ...owner, merchantId: 2, invoiceId: invoiceId(2) })
-          assert.strictEqual((yield* Effect.flip(given)).code, "UNSUPPORTED_NETWORK")
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const listed: IndexedWallet = {
+          _tag: "IndexedWallet",
+          fingerprint: "list of another merchant",
+          derive: () => ({ address: ledgerWallet.address, matchKey: ledgerWallet.accountKey, memo: null }),
+          startIndex: 0,
+          size: 1,
+          gapLimit: null
+        }
+        const chains = yield* Chains
+        yield* chains.registerWallets(({ merchantId }) => Effect.succeed(merchantId === 2 ? listed : null))
+        yield* follow([ledger.driver])
+        const given = chains.allocate({ ...owner, merchantId: 2, invoiceId: invoiceId(2) })
+        assert.strictEqual((yield* Effect.flip(given)).code, "UNSUPPORTED_NETWORK")
+      })
+    ))
 
   it.live("watches the shared wallet once and no memo, as long as it is there", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          yield* follow([ledger.driver])
-          const watch = yield* ledger.watch
-          yield* allocate(1)
-          yield* allocate(2)
-          yield* watch.refresh
-          assert.deepStrictEqual(watch.accounts(), [{ key: ledgerWallet.accountKey, isOpen: true }])
-          assert.strictEqual(watch.accounts(), watch.accounts())
-          assert.isTrue(watch.has(ledgerWallet.targetOf(invoiceId(2)).matchKey))
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        yield* follow([ledger.driver])
+        const watch = yield* ledger.watch
+        yield* allocate(1)
+        yield* allocate(2)
+        yield* watch.refresh
+        assert.deepStrictEqual(watch.accounts(), [{ key: ledgerWallet.accountKey, isOpen: true }])
+        assert.strictEqual(watch.accounts(), watch.accounts())
+        assert.isTrue(watch.has(ledgerWallet.targetOf(invoiceId(2)).matchKey))
+      })
+    ))
 
   it.live("looks for a reported transfer by its transaction, whatever height the report names", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          const chains = yield* Chains
-          yield* follow([ledger.driver])
-          yield* markHandled
-          const { matchKey } = yield* allocate(1)
-          const { at, ...transfer } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
-          yield* looks(ledger, 2)
-          assert.deepStrictEqual(yield* entries, [])
-          const point = { height: at.height + 2n, hash: "as somebody says" }
-          yield* chains.report({ ...transfer, network: "solana", environment, point, time: at.time })
-          const row = yield* until("tx1", "confirmed")
-          assert.strictEqual(row.height, at.height)
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* markHandled
+        const { matchKey } = yield* allocate(1)
+        const { at, ...transfer } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
+        yield* looks(ledger, 2)
+        assert.deepStrictEqual(yield* entries, [])
+        const point = { height: at.height + 2n, hash: "as somebody says" }
+        yield* chains.report({ ...transfer, network: "solana", environment, point, time: at.time })
+        const row = yield* until("tx1", "confirmed")
+        assert.strictEqual(row.height, at.height)
+      })
+    ))
 
   it.live("finds what was missed when heights are read again", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger()
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          const chains = yield* Chains
-          yield* follow([ledger.driver])
-          yield* markHandled
-          const { matchKey } = yield* allocate(1)
-          const { at } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
-          yield* looks(ledger, 2)
-          yield* chains.rescan("solana", environment, at.height - 50n, at.height + 5n)
-          yield* until("tx1", "confirmed")
-          const [repair] = yield* eventually(
-            Effect.map(chains.repairs(environment), (all) => all[0]?.status === "done" ? all : undefined)
-          )
-          assert.strictEqual(repair!.credited, 1)
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* markHandled
+        const { matchKey } = yield* allocate(1)
+        const { at } = yield* ledger.pay(matchKey, 5n, { isHidden: true })
+        yield* looks(ledger, 2)
+        yield* chains.rescan("solana", environment, at.height - 50n, at.height + 5n)
+        yield* until("tx1", "confirmed")
+        const [repair] = yield* eventually(
+          Effect.map(chains.repairs(environment), (all) => all[0]?.status === "done" ? all : undefined)
+        )
+        assert.strictEqual(repair!.credited, 1)
+      })
+    ))
 
   /** Pays while the network's node does not answer, does `before`, and lets it answer then; the restore's request. */
   const payBeforeFirstBlock = (before: Effect.Effect<unknown, unknown, InstanceServices>) =>
@@ -324,21 +305,15 @@ describe("a chain that is asked for accounts", () => {
   )
 
   it.live("vouches for no later second than its driver does", () =>
-    Effect.gen(function*() {
-      const database = yield* freshDatabase
-      const ledger = yield* makeAccountLedger({ lagSeconds: 40 })
-      yield* inInstance(
-        database,
-        Effect.gen(function*() {
-          const chains = yield* Chains
-          yield* follow([ledger.driver])
-          yield* allocate(1)
-          const id = invoiceId(1)
-          yield* looks(ledger, 2)
-          const covered = yield* chains.coverage(environment, [{ id, merchantId: 1 }])
-          const { networks } = covered.get(id)!
-          assert.isAtMost(networks[0]!.seenUntil!, Math.floor(Date.now() / 1000) - 40)
-        })
-      )
-    }).pipe(Effect.scoped))
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* allocate(1)
+        const id = invoiceId(1)
+        yield* looks(ledger, 2)
+        const covered = yield* chains.coverage(environment, [{ id, merchantId: 1 }])
+        const { networks } = covered.get(id)!
+        assert.isAtMost(networks[0]!.seenUntil!, Math.floor(Date.now() / 1000) - 40)
+      }), { lagSeconds: 40 }))
 })
