@@ -9,7 +9,8 @@ import { SuiOptionsError } from "../../../../modules/chains/sui.ts"
 import { watching } from "../../../support/Drivers.ts"
 import { payor, suiAddress, suiDriver, type SuiRig, suiRig } from "../../../support/SuiRig.ts"
 import { digestOf, suiCoin, usdcCoin } from "../../../support/sui/Ledger.ts"
-import { failWith, messageOf, type NodeFault } from "../../../support/sui/Node.ts"
+import type { NodeFault } from "../../../support/sui/Node.ts"
+import { failWith, messageOf } from "../../../support/sui/Replies.ts"
 
 const pointOf = ({ ledger }: SuiRig): ChainPoint => ({
   height: ledger.head.height,
