@@ -138,7 +138,7 @@ export const makeDriver = Effect.fnUntraced(
       toOptionsError
     )
     yield* Effect.mapError(endpoints.verify, toOptionsError)
-    const reader = { environment, jettonWallets: makeJettonWallets(options.api.length) }
+    const reader = { environment, jettonWallets: makeJettonWallets(endpoints) }
     const read = makeEndpointsRead()
     const followOptions = {
       ...reader,

@@ -22,13 +22,14 @@ import {
   isSweepOverdue,
   nextBatch,
   onBatchRead,
+  onCorrection,
   onSweepBatchRead,
   onTarget,
   overlapSeconds,
   resumeAt,
   stretchEnd
 } from "./FollowState.ts"
-import { jettonsOf } from "./JettonWallets.ts"
+import { type Jetton, jettonsOf } from "./JettonWallets.ts"
 import { batchesOf, readBatch, type Reader, readOwners, receiversOf, resolveAll } from "./Reader.ts"
 import { accountsPerCall, readBlockAt, readBlockBefore, readMasterchain, type Toncenter } from "./Toncenter.ts"
 
@@ -52,6 +53,9 @@ const batchesPerLook = 40
 
 /** Jetton wallets that one look asks for at most, likewise. */
 const questionsPerLook = 200
+
+/** Jetton wallets that one look asks for again at most: 10,000 of them within half an hour. */
+const repeatedQuestionsPerLook = 20
 
 export const readHead = (client: Toncenter) => Effect.map(readMasterchain(client), ({ last }): EndpointHead => last)
 
@@ -92,6 +96,32 @@ const targetOf = Effect.fnUntraced(function*(state: FollowState, client: Toncent
   return block === null || block.height <= state.head.height ? head : block
 })
 
+/**
+ * Asks again for jetton wallets that are known for long. A master that cannot be asked now leaves what is known;
+ * endpoints that differ are an error.
+ */
+const askAgain = Effect.fnUntraced(function*(
+  context: FollowContext,
+  client: Toncenter,
+  owners: ReadonlyArray<string>,
+  jettons: ReadonlyArray<Jetton>
+) {
+  const { jettonWallets } = context
+  const nowMillis = yield* Clock.currentTimeMillis
+  const due = owners.flatMap((owner) =>
+    jettons.filter((jetton) => jettonWallets.isDue(client.place, owner, jetton, nowMillis))
+      .map((jetton) => [owner, jetton] as const)
+  )
+  const readFrom = stateOf(context).readUntil - overlapSeconds
+  for (const [owner, jetton] of due.slice(0, repeatedQuestionsPerLook)) {
+    yield* Effect.catchIf(
+      jettonWallets.inquire(client, owner, jetton, readFrom),
+      ({ kind }) => kind !== "contradiction",
+      (error) => Effect.logDebug("a jetton's master cannot be asked again now", error.reason)
+    )
+  }
+})
+
 /** Open accounts with their jetton wallets, in batches; null: some were not asked for yet. */
 const openBatches = Effect.fnUntraced(function*(context: FollowContext, client: Toncenter) {
   const { jettonWallets, watch } = context
@@ -102,8 +132,10 @@ const openBatches = Effect.fnUntraced(function*(context: FollowContext, client: 
     jettons.filter((jetton) => jettonWallets.known(client.place, owner, jetton, nowMillis) === undefined)
       .map((jetton) => [owner, jetton] as const)
   )
-  yield* resolveAll(context, client, unknown.slice(0, questionsPerLook))
+  const readFrom = stateOf(context).readUntil - overlapSeconds
+  yield* resolveAll(context, client, unknown.slice(0, questionsPerLook), readFrom)
   if (unknown.length > questionsPerLook) return null
+  yield* askAgain(context, client, owners, jettons)
   const receivers = receiversOf(context, client.place, owners, jettons, nowMillis)
   return batchesOf([...receivers], accountsPerCall).map((batch) => new Map(batch))
 })
@@ -111,9 +143,11 @@ const openBatches = Effect.fnUntraced(function*(context: FollowContext, client: 
 /** Begins to read open accounts up to a block; false: more must be asked first. */
 const ensurePass = Effect.fnUntraced(function*(context: FollowContext, client: Toncenter, head: EndpointHead) {
   if (canContinue(stateOf(context).pass, client.place)) return true
-  const target = yield* targetOf(stateOf(context), client, head)
   const batches = yield* openBatches(context, client)
   if (batches === null) return false
+  const correctedSince = context.jettonWallets.takeCorrection()
+  if (correctedSince !== null) update(context, (state) => onCorrection(state, correctedSince))
+  const target = yield* targetOf(stateOf(context), client, head)
   update(context, (state) => beginPass(state, client.place, target, batches))
   return true
 })

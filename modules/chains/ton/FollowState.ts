@@ -126,5 +126,14 @@ export const onTarget = (state: FollowState, target: EndpointHead): FollowState 
   pass: null
 })
 
+/** What came to some accounts since then was not read: it is read again, of all of them. Epoch seconds. */
+export const onCorrection = (state: FollowState, since: number): FollowState => ({
+  ...state,
+  readUntil: Math.min(state.readUntil, since),
+  sweptUntil: Math.min(state.sweptUntil, since),
+  pass: null,
+  sweep: null
+})
+
 /** Whether a transfer is of the time since following began. */
 export const isSinceBegin = ({ floor }: FollowState, height: bigint): boolean => floor === null || height > floor

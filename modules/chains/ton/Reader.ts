@@ -62,9 +62,10 @@ export const readBatch = Effect.fnUntraced(function*(
 export const resolveAll = (
   { jettonWallets }: Reader,
   client: Toncenter,
-  pairs: ReadonlyArray<readonly [owner: string, jetton: Jetton]>
+  pairs: ReadonlyArray<readonly [owner: string, jetton: Jetton]>,
+  readFrom: number
 ) =>
-  Effect.forEach(pairs, ([owner, jetton]) => jettonWallets.resolve(client, owner, jetton), {
+  Effect.forEach(pairs, ([owner, jetton]) => jettonWallets.resolve(client, owner, jetton, readFrom), {
     concurrency,
     discard: true
   })
@@ -115,7 +116,7 @@ export const readOwners = Effect.fnUntraced(function*(
   yield* resolveAll(reader, client, [
     ...open.flatMap((owner) => jettons.map((jetton) => [owner, jetton] as const)),
     ...listed.flatMap(({ jetton, owner }) => masters.has(jetton) ? [[owner, masters.get(jetton)!] as const] : [])
-  ])
+  ], stretch.from)
   const nowMillis = yield* Clock.currentTimeMillis
   const receivers = receiversOf(reader, client.place, [...open, ...closed], jettons, nowMillis)
   const found: Array<PlacedTransfer> = []
@@ -136,13 +137,14 @@ export const findReceiver = Effect.fnUntraced(function*(
   watch: WatchSet
 ): Effect.fn.Return<Receiver | null, DriverError> {
   if (watch.has(account)) return { owner: account, token: null }
-  const known = jettonWallets.receiverOf(client.place, account)
+  const nowMillis = yield* Clock.currentTimeMillis
+  const known = jettonWallets.receiverOf(client.place, account, nowMillis)
   if (known !== undefined) return watch.has(known.owner) ? known : null
   const stack = yield* runGetMethod(client, account, "get_wallet_data")
   const owner = stack === null ? null : accountAt(stack, 1)
   const master = stack === null ? null : accountAt(stack, 2)
   const jetton = jettonsOf(watch.tokens()).find((each) => each.master === master)
   if (owner === null || jetton === undefined || !watch.has(owner)) return null
-  const wallet = yield* jettonWallets.resolve(client, owner, jetton)
+  const wallet = yield* jettonWallets.resolve(client, owner, jetton, Math.floor(nowMillis / 1000))
   return wallet === account ? { owner, token: jetton.token } : null
 })
