@@ -7,6 +7,7 @@ import { usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { cardanoPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type BlockHistory, type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
+import { readUnlessPruned } from "../../runtime/nodes/Absence.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import { type Endpoints, make as makeEndpoints } from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
@@ -100,28 +101,17 @@ const readBlockBelow = Effect.fnUntraced(function*(api: Api, height: bigint, anc
   })
 })
 
-/** Only where every endpoint has the anchor and none has the block is the block pruned. */
 const readBlock = (endpoints: Endpoints<Api>): BlockHistory["readBlock"] => (height, anchor, watch) =>
-  Effect.suspend(() => {
-    const prunedPlaces = new Set<number>()
-    const read = Effect.fnUntraced(function*(api: Api) {
-      const block = yield* readBlockBelow(api, height, anchor).pipe(
-        Effect.tapError(({ kind }) => Effect.sync(() => kind === "pruned" ? prunedPlaces.add(api.place) : undefined))
-      )
+  readUnlessPruned(
+    endpoints,
+    `block ${height}`,
+    Effect.fnUntraced(function*(api: Api) {
+      const block = yield* readBlockBelow(api, height, anchor)
       yield* watch.refresh
       const transfers = yield* transfersOfBlock(api, block, watch.has, { isExhausted: true, sources: new Map() })
       return { point: { height, hash: block.hash }, time: block.time, transfers: transfers ?? [] }
     })
-    return Effect.mapError(
-      endpoints.withFailover(read),
-      (error) =>
-        prunedPlaces.size < endpoints.endpoints.length ? error : new DriverError({
-          network: "cardano",
-          reason: `no endpoint has block ${height} any more`,
-          condition: "block_pruned"
-        })
-    )
-  })
+  )
 
 const makeOptionsError = (reason: string) => new CardanoOptionsError({ reason })
 

@@ -6,7 +6,8 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, evmDescriptorOf, evmNetworks, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
-import { type BlockHistory, type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
+import { type BlockHistory, type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
+import { readUnlessPruned } from "../../runtime/nodes/Absence.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import { standstillLimits } from "../../runtime/nodes/Heads.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
@@ -117,23 +118,8 @@ const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (addr
     })
   })
 
-/** Only where every endpoint has the anchor and none has the block is the block pruned. */
-const readFromAny = (network: Network, rpc: JsonRpc, height: bigint, anchor: ChainPoint) =>
-  Effect.suspend(() => {
-    const prunedPlaces = new Set<number>()
-    const read = (endpoint: Endpoint) =>
-      Effect.tapError(readBlockBelow(endpoint, network, height, anchor), ({ kind }) =>
-        Effect.sync(() => kind === "pruned" ? prunedPlaces.add(endpoint.place) : undefined))
-    return Effect.mapError(rpc.withFailover(read), (error) =>
-      prunedPlaces.size < rpc.endpoints.length ? error : new DriverError({
-        network,
-        reason: `no endpoint has block ${height} any more`,
-        condition: "block_pruned"
-      }))
-  })
-
 const readBlock = (network: Network, rpc: JsonRpc): BlockHistory["readBlock"] => (height, anchor, watch) =>
-  readFromAny(network, rpc, height, anchor).pipe(
+  readUnlessPruned(rpc, `block ${height}`, (endpoint) => readBlockBelow(endpoint, network, height, anchor)).pipe(
     Effect.tap(() => watch.refresh),
     Effect.map((block) => ({
       point: { height, hash: block.hash },

@@ -1,28 +1,13 @@
 /** What was passed, read again: `ChainDriver.history`. */
 import { Effect } from "effect"
 import { type AccountHistory, DriverError, type PlacedTransfer } from "../../../runtime/Chains.ts"
+import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import { isDigest } from "./Identifiers.ts"
 import type { Ledger } from "./Ledger.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { type CheckpointRange, scansOf, unfilteredSpan } from "./ScanPlan.ts"
 import { withoutRepeats } from "./Scans.ts"
 import { transfersOf } from "./Transfers.ts"
-
-/** A transaction by its digest, from the first endpoint that has it; null: those that answer do not have it. */
-const findTransaction = Effect.fnUntraced(function*({ endpoints }: Ledger, txHash: string) {
-  let hasAnswer = false
-  const find = (node: SuiNode) =>
-    Effect.flatMap(node.transactions([txHash]), ([found]) => {
-      hasAnswer = true
-      return found === undefined || found === "missing"
-        ? Effect.fail(node.fail("BatchGetTransactions", "it does not have the transaction", "not_found"))
-        : Effect.succeed(found)
-    })
-  return yield* Effect.catch(
-    endpoints.withFailover(find),
-    (error) => hasAnswer ? Effect.succeed(null) : Effect.fail(error)
-  )
-})
 
 /** Every transfer of a range; an endpoint that has not indexed all of it is no help. */
 const readRange = (
@@ -31,16 +16,20 @@ const readRange = (
   addresses: ReadonlyArray<string>,
   has: (key: string) => boolean
 ) =>
-  ledger.endpoints.withFailover(Effect.fnUntraced(function*(node: SuiNode) {
-    yield* ledger.readHead(node)
-    const { covered, transfers } = yield* ledger.scan(node, scansOf(addresses, range), range, has)
-    if (covered >= range.to) return transfers
-    return yield* node.fail(
-      "ListTransactions",
-      `it has listed up to checkpoint ${covered} of ${range.to}`,
-      "unavailable"
-    )
-  }))
+  readUnlessPruned(
+    ledger.endpoints,
+    `checkpoint ${range.from}`,
+    Effect.fnUntraced(function*(node: SuiNode) {
+      yield* ledger.readHead(node)
+      const { covered, transfers } = yield* ledger.scan(node, scansOf(addresses, range), range, has)
+      if (covered >= range.to) return transfers
+      return yield* node.fail(
+        "ListTransactions",
+        `it has listed up to checkpoint ${covered} of ${range.to}`,
+        "unavailable"
+      )
+    })
+  )
 
 /** Parts of a range that are short enough to be read again where one fails. */
 const partsOf = ({ from, to }: CheckpointRange): ReadonlyArray<CheckpointRange> =>
@@ -54,7 +43,12 @@ export const makeHistory = (ledger: Ledger): AccountHistory => ({
   _tag: "AccountHistory",
   readTransaction: Effect.fnUntraced(function*(txHash, watch) {
     if (!isDigest(txHash)) return []
-    const transaction = yield* findTransaction(ledger, txHash)
+    const transaction = yield* findAtAny(
+      ledger.endpoints,
+      "the transaction",
+      (node) =>
+        Effect.map(node.transactions([txHash]), ([found]) => found === undefined || found === "missing" ? null : found)
+    )
     yield* watch.refresh
     return transaction === null ? [] : transfersOf(transaction, watch.has)
   }),
@@ -72,9 +66,13 @@ export const makeHistory = (ledger: Ledger): AccountHistory => ({
     return withoutRepeats(found.flat())
   }),
   timeOf: (height) =>
-    ledger.endpoints.withFailover(Effect.fnUntraced(function*(node: SuiNode) {
-      const { height: newest, lowestHeight, time } = yield* node.serviceInfo
-      if (height >= newest) return time
-      return height < (lowestHeight ?? 0n) ? null : yield* node.checkpointTime(height)
-    }))
+    findAtAny(
+      ledger.endpoints,
+      `checkpoint ${height}`,
+      Effect.fnUntraced(function*(node: SuiNode) {
+        const { height: newest, lowestHeight, time } = yield* node.serviceInfo
+        if (height >= newest) return time
+        return height < (lowestHeight ?? 0n) ? null : yield* node.checkpointTime(height)
+      })
+    )
 })

@@ -1,6 +1,7 @@
 /** Reading again what was passed: one transaction, a stretch of blocks, the time of a block. */
 import { Effect } from "effect"
 import { type AccountHistory, DriverError, type PlacedTransfer } from "../../../runtime/Chains.ts"
+import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { readHash } from "./Account.ts"
 import { transfersOf } from "./Corroboration.ts"
@@ -32,49 +33,44 @@ const readTime = Effect.fnUntraced(function*(client: Toncenter, height: bigint) 
   })
 })
 
-/** Every endpoint is asked before a transaction counts as absent: one may be behind. */
 const readTransaction = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory["readTransaction"] =>
   Effect.fnUntraced(function*(txHash, watch) {
     const hash = readTxHash(txHash)
     if (hash === null) return []
     yield* watch.refresh
-    let failure: DriverError | null = null
-    for (const endpoint of endpoints.endpoints) {
-      const outcome = yield* Effect.result(endpoints.attempt(
-        endpoint,
-        Effect.fnUntraced(function*(client) {
-          const transactions = yield* readByHashes(client, [hash])
-          return transactions.length === 0 ? null : yield* transfersOf(reader, client, transactions, watch)
-        })
-      ))
-      if (outcome._tag === "Failure") failure = outcome.failure
-      else if (outcome.success !== null) return outcome.success
-    }
-    return failure === null ? [] : yield* failure
+    const found = yield* findAtAny(
+      endpoints,
+      "the transaction",
+      Effect.fnUntraced(function*(client) {
+        const transactions = yield* readByHashes(client, [hash])
+        return transactions.length === 0 ? null : yield* transfersOf(reader, client, transactions, watch)
+      })
+    )
+    return found ?? []
   })
 
 const readTransfers = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory["readTransfers"] =>
   Effect.fnUntraced(function*(from, to, watch) {
     yield* watch.refresh
     const owners = watch.accounts().map(({ isOpen, key }) => ({ isOpen, key }))
-    return yield* endpoints.withFailover(Effect.fnUntraced(function*(client) {
-      const start = yield* readTime(client, from)
-      const end = yield* readTime(client, to)
-      if (start === null || end === null) {
-        return yield* new DriverError({
-          network: client.network,
-          reason: `no endpoint has block ${from} any more`,
-          condition: "block_pruned",
-          kind: "pruned"
-        })
-      }
-      const stretch = { from: start - shardLagSeconds, until: end }
-      const found: Array<PlacedTransfer> = []
-      for (const batch of batchesOf(owners, accountsPerCall)) {
-        found.push(...yield* readOwners(reader, client, batch, stretch, watch))
-      }
-      return found.filter(({ at: { height } }) => height >= from && height <= to)
-    }))
+    return yield* readUnlessPruned(
+      endpoints,
+      `block ${from}`,
+      Effect.fnUntraced(function*(client) {
+        const start = yield* readTime(client, from)
+        const end = yield* readTime(client, to)
+        if (start === null || end === null) {
+          const reason = `${client.name} does not have block ${from} any more`
+          return yield* new DriverError({ network: client.network, reason, kind: "pruned" })
+        }
+        const stretch = { from: start - shardLagSeconds, until: end }
+        const found: Array<PlacedTransfer> = []
+        for (const batch of batchesOf(owners, accountsPerCall)) {
+          found.push(...yield* readOwners(reader, client, batch, stretch, watch))
+        }
+        return found.filter(({ at: { height } }) => height >= from && height <= to)
+      })
+    )
   })
 
 /** See `AccountHistory`. */
@@ -82,5 +78,5 @@ export const makeHistory = (reader: Reader, endpoints: Endpoints<Toncenter>): Ac
   _tag: "AccountHistory",
   readTransaction: readTransaction(reader, endpoints),
   readTransfers: readTransfers(reader, endpoints),
-  timeOf: (height) => endpoints.withFailover((client) => readTime(client, height))
+  timeOf: (height) => findAtAny(endpoints, `block ${height}`, (client) => readTime(client, height))
 })

@@ -258,6 +258,37 @@ describe("sui nodes that go wrong", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("what sui nodes do not have", () => {
+  it.live("is gone by the word of all of them, and not of one alone", () =>
+    Effect.gen(function*() {
+      const rig = yield* suiRig()
+      const second = yield* rig.addNode
+      const driver = yield* suiDriver(rig, [rig.node, second])
+      if (driver.history._tag !== "AccountHistory") throw new Error("not by account")
+      const { readTransaction, readTransfers, timeOf } = driver.history
+      const start = pointOf(rig)
+      const digest = pay(rig, 0, 5n)
+      rig.ledger.mine(50)
+      const outcomes = Effect.gen(function*() {
+        const time = yield* Effect.result(timeOf(start.height))
+        const range = yield* Effect.result(readTransfers(start.height, start.height + 1n, watch))
+        const transfers = yield* Effect.result(readTransaction(digest, watch))
+        return [
+          time._tag === "Failure" ? "unknown" : time.success === null ? "gone" : "there",
+          range._tag === "Success" ? range.success.length : range.failure.condition ?? "unknown",
+          transfers._tag === "Success" ? transfers.success.length : "unknown"
+        ]
+      })
+      rig.node.prune(start.height + 10n)
+      assert.deepStrictEqual(yield* outcomes, ["there", 1, 1])
+      second.set({ http: 500 })
+      assert.deepStrictEqual(yield* outcomes, ["unknown", "unknown", "unknown"])
+      second.set("through")
+      second.prune(start.height + 10n)
+      assert.deepStrictEqual(yield* outcomes, ["gone", "block_pruned", 0])
+    }).pipe(Effect.scoped))
+})
+
 describe("sui transactions read again", () => {
   it.live("another endpoint must have a payment; one that is behind is waited for, one that hides it is told of", () =>
     Effect.gen(function*() {

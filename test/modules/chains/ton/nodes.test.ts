@@ -252,6 +252,43 @@ describe("endpoints of TON", () => {
       })
   )
 
+  promise("one endpoint alone does not say that blocks or a transaction are gone", (made) =>
+    Effect.gen(function*() {
+      const { driver, first, rig, second, start, watch } = made
+      if (driver.history._tag !== "AccountHistory") throw new Error("not by account")
+      const { readTransaction, readTransfers, timeOf } = driver.history
+      const hash = yield* payInvoice(made, 1)
+      rig.mine(10)
+      const forget = (route: string, answer: any) => {
+        switch (route) {
+          case "blocks":
+            return { blocks: [] }
+          case "masterchainInfo":
+            return { ...answer, first: answer.last }
+          case "transactions":
+            return { transactions: [] }
+          default:
+            return answer
+        }
+      }
+      const outcomes = Effect.gen(function*() {
+        const time = yield* Effect.result(timeOf(start.height))
+        const range = yield* Effect.result(readTransfers(start.height, start.height + 1n, watch))
+        const transfers = yield* Effect.result(readTransaction(hash, watch))
+        return [
+          time._tag === "Failure" ? "unknown" : time.success === null ? "gone" : "there",
+          range._tag === "Success" ? range.success.length : range.failure.condition ?? "unknown",
+          transfers._tag === "Success" ? transfers.success.length : "unknown"
+        ]
+      })
+      first.faults.lie = forget
+      assert.deepStrictEqual(yield* outcomes, ["there", 1, 1])
+      second.faults.status = 500
+      assert.deepStrictEqual(yield* outcomes, ["unknown", "unknown", "unknown"])
+      Object.assign(second.faults, { status: null, lie: forget })
+      assert.deepStrictEqual(yield* outcomes, ["gone", "block_pruned", 0])
+    }))
+
   promise(
     "a cursor whose block is another one now, or is not there, stops following with a reason",
     (made) =>
