@@ -70,6 +70,7 @@ const table = {
   ESTIMATE_NOT_FOUND: [404, "No such estimate"],
   ADDRESS_NOT_FOUND: [404, "No such address of this estimate"],
   CART_ITEM_NOT_FOUND: [404, "No such item in this cart"],
+  EXCEPTION_NOT_FOUND: [404, "No such exception"],
   REFUND_NOT_FOUND: [404, "No such refund"],
   TOKEN_NOT_FOUND: [404, "No such token"],
   QUOTE_NOT_FOUND: [404, "No such quote"],
@@ -90,6 +91,7 @@ const table = {
     "Not all of what was shown can be bought at that price now: show details.estimate, and go on from the address"
   ],
   CART_LIMIT_REACHED: [409, "A cart holds at most 50 items"],
+  EXCEPTION_ALREADY_RESOLVED: [409, "This exception was decided on before: see its resolution"],
   REFUND_EXCEEDS_RECEIVED: [409, "Refunds may not come to more than was received and not refunded yet"],
   REFUND_NOT_CANCELABLE: [409, "This refund is on its way or done"],
   INVOICE_NOT_CANCELABLE: [409, "Only an unpaid or expired invoice without a payment under way can be canceled"],

@@ -653,6 +653,8 @@ CREATE TABLE exceptions (
   evidence json NOT NULL,
   created_at bigint NOT NULL,
   resolved_at bigint,
+  resolution json,
+  CONSTRAINT exceptions_check CHECK (((resolved_at IS NULL) = (status = 'open'::text))),
   CONSTRAINT exceptions_pkey PRIMARY KEY (merchant_id, id),
   CONSTRAINT exceptions_status_check CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text])))
 );
@@ -706,8 +708,10 @@ CREATE TABLE invoices (
   metadata json NOT NULL,
   policy json NOT NULL,
   details json NOT NULL,
+  accepted_shortfall bigint NOT NULL DEFAULT 0,
   grace_ended boolean NOT NULL,
   due_at bigint,
+  CONSTRAINT invoices_accepted_shortfall_check CHECK ((accepted_shortfall >= 0)),
   CONSTRAINT invoices_amount_check CHECK ((amount > 0)),
   CONSTRAINT invoices_amount_paid_check CHECK ((amount_paid >= 0)),
   CONSTRAINT invoices_check CHECK (((paid_at IS NOT NULL) = (status = 'paid'::text))),
@@ -717,7 +721,9 @@ CREATE TABLE invoices (
   CONSTRAINT invoices_type_check CHECK ((type = ANY (ARRAY['standard'::text, 'commerce'::text])))
 );
 
-CREATE INDEX exceptions_by_invoice ON public.exceptions USING btree (merchant_id, invoice_id) WHERE (status = 'open'::text);
+CREATE INDEX exceptions_by_invoice ON public.exceptions USING btree (merchant_id, invoice_id) WHERE (invoice_id IS NOT NULL);
+
+CREATE INDEX exceptions_newest ON public.exceptions USING btree (merchant_id, environment, status, created_at, id);
 
 CREATE INDEX exceptions_open ON public.exceptions USING btree (type) WHERE (status = 'open'::text);
 

@@ -21,6 +21,7 @@ import { SettingsApi } from "../settings/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
+import { ExceptionsApi } from "../exceptions/api.ts"
 import { WebhooksApi } from "../webhooks/api.ts"
 
 export { PublicError } from "../../schemas/Errors.ts"
@@ -38,6 +39,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(QuotesApi)
   .addHttpApi(NetworksApi)
   .addHttpApi(PaymentsApi)
+  .addHttpApi(ExceptionsApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
 

@@ -15,7 +15,7 @@ import { Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Aggregate } from "./machine.ts"
-import { makeRepo, type Repo, type UnmatchedPayment } from "./repo.ts"
+import { type ExceptionRecord, makeRepo, type Repo, type UnmatchedPayment } from "./repo.ts"
 import {
   commitDraft,
   type DraftContext,
@@ -25,6 +25,7 @@ import {
   type NewInvoice,
   noExtraWrites
 } from "./actor/Drafts.ts"
+import { type ExceptionDecision, resolveException } from "./actor/ExceptionDecisions.ts"
 import { expiryBatch, makeExpiry } from "./actor/Expiry.ts"
 import { InvoiceHooks } from "./actor/Hooks.ts"
 import { series } from "./actor/Metrics.ts"
@@ -33,6 +34,7 @@ import { recordUnmatched } from "./actor/UnmatchedPayments.ts"
 
 export { type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
 export { type ExtraWrites, type InvoiceDraft, type NewInvoice } from "./actor/Drafts.ts"
+export { type ExceptionDecision } from "./actor/ExceptionDecisions.ts"
 export { expiryBatch } from "./actor/Expiry.ts"
 export { type HookInput, type HookResult, type InvoiceFact, type InvoiceHook, InvoiceHooks } from "./actor/Hooks.ts"
 export { exceptionMetrics } from "./actor/Metrics.ts"
@@ -80,6 +82,18 @@ export class Invoices extends Context.Service<Invoices, {
     cause: CommitCause,
     plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
   ) => Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
+  /** An exception of a merchant by its id; null: none of theirs. */
+  readonly findException: Repo["findException"]
+  readonly listExceptions: Repo["listExceptions"]
+  /**
+   * Decides on an exception, and changes its invoice with it. Errors: `EXCEPTION_NOT_FOUND`, what `check` says,
+   * `SERVICE_UNAVAILABLE`.
+   */
+  readonly resolveException: (
+    merchantId: number,
+    id: string,
+    decision: ExceptionDecision
+  ) => Effect.Effect<ExceptionRecord, PublicError | IdempotentReplay>
   /**
    * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call
    * changes nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
@@ -111,6 +125,9 @@ export class Invoices extends Context.Service<Invoices, {
           ),
         createWith: (draft, extra, cause, reply) => commitDraft(commit, draft, extra, cause, reply),
         change: (id, cause, plan) => changeInvoice(changes, id, cause, plan),
+        findException: repo.findException,
+        listExceptions: repo.listExceptions,
+        resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
         recordUnmatched: (payment, writes) => recordUnmatched({ commit, repo }, payment, writes),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,

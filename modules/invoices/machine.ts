@@ -22,10 +22,18 @@ import { coalesce, coalesceCancel } from "./machine/Events.ts"
 import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
+import { resolve } from "./machine/Resolutions.ts"
 import { applySettlement, refund } from "./machine/Settlements.ts"
-import type { Aggregate, Command, Decision, ExceptionDraft, Refusal, Step } from "./machine/State.ts"
+import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
 export { creationEvents } from "./machine/Events.ts"
+export {
+  acceptedAmount,
+  allowedActions,
+  type ExceptionSubject,
+  openExceptionOf,
+  requiresNote
+} from "./machine/Exceptions.ts"
 export { catchUpSeconds, outageWaitSeconds } from "./machine/Expiry.ts"
 export { mergeMetadata } from "./machine/MerchantChanges.ts"
 export { dustThreshold } from "./machine/Payments.ts"
@@ -37,6 +45,7 @@ export {
   type Command,
   type Decision,
   type ExceptionDraft,
+  type ExceptionState,
   hasPending,
   type IncomingTransfer,
   type InvoiceDetails,
@@ -47,6 +56,7 @@ export {
   newestCountedPayment,
   newestFirst,
   nothingToScan,
+  paymentOf,
   type PaymentSettlement,
   type PaymentState,
   type Refusal,
@@ -65,12 +75,10 @@ export const decide = (
 ): Decision | Refusal => {
   let state = before
   const events: Array<EventDraft> = []
-  const exceptions: Array<ExceptionDraft> = []
   for (const command of commands) {
     const step = apply(state, command, now)
     if (typeof step === "string") return step
     state = step.next
-    exceptions.push(...step.exceptions)
     if (command._tag === "Settle") step.events.forEach((event) => coalesce(events, event))
     else if (command._tag === "Cancel") coalesceCancel(events, step.events, before.invoice)
     else events.push(...step.events)
@@ -80,13 +88,18 @@ export const decide = (
   const payments = state.payments.map((payment) =>
     previousById.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
   )
+  // They keep their places, and those opened now have no id yet.
+  const isChanged = (exception: ExceptionState, index: number) => before.exceptions[index] !== exception
+  const exceptions = state.exceptions.map((exception, index) =>
+    isChanged(exception, index) ? { ...exception, version: (before.exceptions[index]?.version ?? 0) + 1 } : exception
+  )
   const progress = commands.findLast((command) => command._tag === "Tick")?.progress
   const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, progress) }
   return {
-    next: { ...state, invoice, payments },
+    next: { ...state, invoice, payments, exceptions },
     changedPayments: payments.filter((payment) => previousById.get(payment.id) !== payment),
-    events,
-    exceptions
+    changedExceptions: exceptions.filter(isChanged),
+    events
   }
 }
 
@@ -95,7 +108,7 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "Observe":
       return observe(state, command.transfer, now)
     case "Value":
-      return value(state, command)
+      return value(state, command, now)
     case "NameToken":
       return nameToken(state, command)
     case "Confirm":
@@ -109,7 +122,9 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "End":
       return end(state, now)
     case "Settle":
-      return applySettlement(state, command)
+      return applySettlement(state, command, now)
+    case "Resolve":
+      return resolve(state, command, now)
     case "Refund":
       return refund(state, command)
     case "Cancel":

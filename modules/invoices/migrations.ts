@@ -31,6 +31,7 @@ export const migrations: Migrations = {
       metadata json NOT NULL,
       policy json NOT NULL,
       details json NOT NULL,
+      accepted_shortfall bigint NOT NULL DEFAULT 0 CHECK (accepted_shortfall >= 0),
       grace_ended boolean NOT NULL,
       due_at bigint,
       PRIMARY KEY (id, merchant_id)
@@ -94,10 +95,14 @@ export const migrations: Migrations = {
       amount bigint NOT NULL,
       evidence json NOT NULL,
       created_at bigint NOT NULL,
-      resolved_at bigint,
+      resolved_at bigint CHECK ((resolved_at IS NULL) = (status = 'open')),
+      resolution json,
       PRIMARY KEY (merchant_id, id)
     )`
-    yield* sql`CREATE INDEX exceptions_by_invoice ON exceptions (merchant_id, invoice_id) WHERE status = 'open'`
+    // All exceptions of an invoice are read with it: what was decided on it is known to every later decision.
+    yield* sql`CREATE INDEX exceptions_by_invoice ON exceptions (merchant_id, invoice_id) WHERE invoice_id IS NOT NULL`
+    // Lists in the order of opening, of one status as of both: a page of the open ones must not walk the resolved.
+    yield* sql`CREATE INDEX exceptions_newest ON exceptions (merchant_id, environment, status, created_at, id)`
     // Open exceptions are counted for metrics. Most rows are resolved, so the index leaves those out.
     yield* sql`CREATE INDEX exceptions_open ON exceptions (type) WHERE status = 'open'`
   })

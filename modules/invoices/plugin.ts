@@ -31,6 +31,7 @@ export { checkMetadata } from "./handlers/Creation.ts"
 export { makeSession } from "./handlers/PaymentSession.ts"
 export {
   type Aggregate,
+  allowedActions,
   amountRemaining,
   bySeenAt,
   catchUpSeconds,
@@ -50,9 +51,10 @@ export {
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
+  requiresNote,
   type ScanProgress
 } from "./machine.ts"
-export type { WithLastEvent } from "./repo.ts"
+export type { ExceptionPage, ExceptionRecord, WithLastEvent } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "invoices",

@@ -4,14 +4,22 @@ import { SqlClient } from "effect/sql"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { EventId } from "../../schemas/Ids.ts"
 import type { Aggregate } from "./machine.ts"
+import { exceptionQueries } from "./repo/Exceptions.ts"
 import { readCreatedObject } from "./repo/CreatedObject.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
 import { makePage, pageOf } from "./repo/Page.ts"
 import { makeColumns, readAggregate, readPayment, type Row } from "./repo/Rows.ts"
 import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
+export { type ExceptionFilter, type ExceptionPage, type ExceptionRecord } from "./repo/Exceptions.ts"
 export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
-export { decisionWrites, invoiceWrite, type NewException, type UnmatchedPayment, unmatchedWrite } from "./repo/Rows.ts"
+export {
+  decisionWrites,
+  invoiceWrite,
+  type UnmatchedPayment,
+  unmatchedResolution,
+  unmatchedWrite
+} from "./repo/Rows.ts"
 export { type Total } from "./repo/Totals.ts"
 
 /** An invoice, and the last event of it that its payor may read. */
@@ -25,19 +33,6 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   const conditions = makeConditions(sql)
   return { page: makePage(sql, conditions), totals: makeTotals(sql, conditions) }
 }
-
-/** The fields of an exception's row that `unmatchedWrite` needs. */
-const findException = (sql: SqlClient.SqlClient) => (merchantId: number, id: string) =>
-  sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
-    Effect.orDie,
-    Effect.map(([row]) =>
-      row === undefined ? null : {
-        version: Number(row.version),
-        isOpen: row.status === "open",
-        createdAt: Number(row.created_at)
-      }
-    )
-  )
 
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const makeRepo = Effect.gen(function*() {
@@ -127,7 +122,7 @@ export const makeRepo = Effect.gen(function*() {
   return {
     find,
     createdObjectText: readCreatedObject(sql),
-    findException: findException(sql),
+    ...exceptionQueries(sql),
     findWithLastEvent,
     get,
     list,

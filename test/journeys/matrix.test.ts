@@ -67,6 +67,13 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     customer: () => Effect.map(invoice(a.merchant), (made) => made.invoice.customer_id),
     commerce_customer: () => Effect.map(invoice(a.commerce), (made) => made.invoice.customer_id),
     payment: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.id),
+    exception: () =>
+      Effect.gen(function*() {
+        const { invoice_id: id } = yield* invoice(a.merchant)
+        yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay", amount: 50_000 })
+        const { data } = yield* merchant(`/api/v1/exceptions?invoice_id=${id}`)
+        return data.data[0].id
+      }),
     event: () => Effect.map(paid, ({ event_ids: [id] }) => id),
     commerce_event: () =>
       Effect.gen(function*() {

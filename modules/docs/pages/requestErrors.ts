@@ -266,6 +266,11 @@ export const requestErrors = {
       send("PUT", `/api/commerce/merchant/carts/items/${noSuchId}`, { customer_id: "cust_1", quantity: 2 }, "commerce")
     ]
   },
+  EXCEPTION_NOT_FOUND: {
+    cause: "No exception of yours has this id in this environment.",
+    fix: "Send an `id` of `GET /api/v1/exceptions`.",
+    example: [get(`/api/v1/exceptions/exc_${noSuchId}`)]
+  },
   REFUND_NOT_FOUND: {
     cause: "There is no refund with this id.",
     fix: "List refunds by `refunds.list` of the internal port.",

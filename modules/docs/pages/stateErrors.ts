@@ -49,6 +49,17 @@ export const stateErrors = {
       send("POST", "/api/v1/invoices/$INVOICE/cancel", undefined)
     ]
   },
+  EXCEPTION_ALREADY_RESOLVED: {
+    cause: "Somebody decided on this exception before: a decision is made once.",
+    fix: "Read the exception: its `resolution` says who decided what.",
+    example: [
+      invoice,
+      discardOutput(simulate({ action: "overpay" })),
+      keep("EXCEPTION", "data.data[0].id", get("/api/v1/exceptions?invoice_id=$INVOICE")),
+      discardOutput(send("POST", "/api/v1/exceptions/$EXCEPTION/resolve", { action: "credit" }, "merchant", newKey)),
+      send("POST", "/api/v1/exceptions/$EXCEPTION/resolve", { action: "credit" }, "merchant", newKey)
+    ]
+  },
   ORDER_NOT_CANCELABLE: {
     cause: "The order is shipped, delivered, or ended otherwise.",
     fix: "Its `actions` say what is still possible; afterwards the goods go back by the retailer's own way.",

@@ -79,7 +79,7 @@ export const changeInvoice = <E, R>(
         merchantId: current.invoice.merchantId,
         environment: current.invoice.environment,
         cause,
-        writes: [...yield* writesOf(decision, now), ...changePlan.writes ?? [], ...writes],
+        writes: [...yield* writesOf(decision), ...changePlan.writes ?? [], ...writes],
         events: [...decision.events, ...events],
         reply
       })

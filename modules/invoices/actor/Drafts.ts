@@ -84,6 +84,7 @@ const newInvoice = (
     metadata: input.metadata,
     policy,
     details: input.details,
+    acceptedShortfall: usdMillis(0n),
     graceEnded: false,
     dueAt: expiresAt
   }

@@ -59,7 +59,7 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
       cause: noCause,
-      writes: [...yield* writesOf(decision, now), ...writes],
+      writes: [...yield* writesOf(decision), ...writes],
       events: [...decision.events, ...events]
     })
     yield* count(current.invoice, decision.next.invoice)

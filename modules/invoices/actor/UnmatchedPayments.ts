@@ -1,4 +1,4 @@
-/** Money that no invoice expects: its exception opens, and closes where the transfer goes away again. */
+/** Money that no invoice expects: its exception opens, closes where the transfer goes away again, and is decided on. */
 import { Clock, Effect } from "effect"
 import { type Commit, noCause, type Write } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
@@ -16,7 +16,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
   payment: UnmatchedPayment,
   writes: ReadonlyArray<Write>
 ) {
-  const stored = yield* repo.findException(payment.merchantId, payment.id)
+  const stored = (yield* repo.findException(payment.merchantId, payment.id))?.exception ?? null
   const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
   if (write !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.

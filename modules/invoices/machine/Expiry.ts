@@ -2,16 +2,15 @@
 import type { NetworkCoverage } from "../../../runtime/Chains.ts"
 import { usdWire } from "../../../schemas/Money.ts"
 import { invoiceEvents } from "./Events.ts"
+import { openException } from "./Exceptions.ts"
 import {
   type Aggregate,
   amountRemaining,
   hasPending,
   type InvoiceState,
   noChange,
-  openException,
   type ScanProgress,
-  type Step,
-  withExceptions
+  type Step
 } from "./State.ts"
 import { recompute } from "./Status.ts"
 
@@ -36,7 +35,7 @@ export const tick = (before: Aggregate, progress: ScanProgress, now: number): St
   const unscanned = unscannedNetworks(before.invoice, progress, endNow)
   if (mustWaitForNetworks(unscanned, progress, endNow, now)) return noChange(before)
   const isFullyScanned = unscanned.length === 0 && progress.handling === "done"
-  const unscannedException = isFullyScanned ? [] : openException(before, {
+  const state = isFullyScanned ? before : openException(before, {
     type: "expiry_unseen",
     paymentId: null,
     amount: amountRemaining(before.invoice),
@@ -45,21 +44,16 @@ export const tick = (before: Aggregate, progress: ScanProgress, now: number): St
       seen_until: Math.min(...unscanned.map(({ seenUntil }) => seenUntil ?? 0), endNow),
       unhandled_transfers: progress.handling === "done" ? "no" : "yes"
     }
-  })
-  const state = withExceptions(before, unscannedException)
+  }, now)
   const { invoice } = state
-  if (invoice.status === "unpaid") {
-    const step = recompute(state, [], "expire", now)
-    return { ...step, exceptions: [...unscannedException, ...step.exceptions] }
-  }
-  const underpaidException = openException(state, {
+  if (invoice.status === "unpaid") return recompute(state, [], "expire", now)
+  const next = openException({ ...state, invoice: { ...invoice, graceEnded: true } }, {
     type: "underpaid_expired",
     paymentId: null,
     amount: invoice.amountPaid,
     evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
-  })
-  const next = withExceptions({ ...state, invoice: { ...invoice, graceEnded: true } }, underpaidException)
-  return { next, events: [], exceptions: [...unscannedException, ...underpaidException] }
+  }, now)
+  return { next, events: [] }
 }
 
 /**
@@ -100,7 +94,7 @@ export const end = (state: Aggregate, now: number): Step => {
   const isOpen = invoice.status === "unpaid" || invoice.status === "underpaid"
   if (!isOpen || invoice.environment !== "devnet") return noChange(state)
   const after: InvoiceState = { ...invoice, expiresAt: Math.min(invoice.expiresAt, now) }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), exceptions: [] }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []) }
 }
 
 /**

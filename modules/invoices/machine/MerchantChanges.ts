@@ -17,8 +17,7 @@ export const cancel = (state: Aggregate, byOrder: boolean): Step | Refusal => {
   const after: InvoiceState = { ...invoice, status: "canceled" }
   return {
     next: { ...state, invoice: after },
-    events: invoiceEvents(invoice, after, ["invoice.canceled"]),
-    exceptions: []
+    events: invoiceEvents(invoice, after, ["invoice.canceled"])
   }
 }
 
@@ -31,7 +30,7 @@ export const amend = (
   const { description = invoice.details.description, metadata = invoice.metadata } = change
   const details = description === invoice.details.description ? invoice.details : { ...invoice.details, description }
   const after: InvoiceState = { ...invoice, metadata, details }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), exceptions: [] }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []) }
 }
 
 /**

@@ -3,22 +3,20 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentExceptionType, type PaymentMetadata } from "../../../schemas/Payment.ts"
 import { paymentUpdated } from "./Events.ts"
+import { openPaymentException } from "./Exceptions.ts"
 import {
   type Aggregate,
   type Command,
-  type ExceptionDraft,
   type IncomingTransfer,
   noChange,
-  openException,
   paymentOf,
   type PaymentSettlement,
   type PaymentState,
   type Step,
-  withExceptions,
   withPayment
 } from "./State.ts"
 import { recompute } from "./Status.ts"
-import { paymentObject, tokenAmount } from "./Wire.ts"
+import { paymentObject } from "./Wire.ts"
 
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
 export const dustThreshold = usdMillis(1n)
@@ -26,11 +24,11 @@ export const dustThreshold = usdMillis(1n)
 export const observe = (state: Aggregate, transfer: IncomingTransfer, now: number): Step => {
   const previous = paymentOf(state, transfer.id)
   if (previous !== undefined && previous.status !== "reverted") return noChange(state)
-  const reason = rejectionReason(state, transfer)
+  const isSameTransfer = previous !== undefined && previous.units === transfer.units && previous.metadata.quote !== null
+  const reason = isSameTransfer && wasAccepted(state, transfer.id) ? null : rejectionReason(state, transfer)
   const status = reason === null ? "pending" : "rejected"
   const isAfterEnd = transfer.seenAt > state.invoice.expiresAt
   const metadata = { ...transfer.metadata, exception: reason, ...(isAfterEnd ? { late_at: transfer.seenAt } : {}) }
-  const isSameTransfer = previous !== undefined && previous.units === transfer.units && previous.metadata.quote !== null
   const payment: PaymentState = !isSameTransfer
     ? {
       ...transfer,
@@ -50,18 +48,17 @@ export const observe = (state: Aggregate, transfer: IncomingTransfer, now: numbe
       settlement: settlementAfterReorg(previous),
       metadata: { ...metadata, quote: previous.metadata.quote }
     }
-  const next = withPayment(state, payment)
-  const exceptions = reason === null ? [] : openException(state, {
-    type: reason,
-    paymentId: payment.id,
-    amount: payment.amount,
-    evidence: evidenceOf(payment)
-  })
+  const withTransfer = withPayment(state, payment)
+  const next = reason === null ? withTransfer : openPaymentException(withTransfer, reason, payment, now)
   const event: EventDraft = previous === undefined
     ? { type: "invoice_payment.created", object: paymentObject(state.invoice, payment), previousAttributes: {} }
     : paymentUpdated(state.invoice, previous, payment)
-  return { next: withExceptions(next, exceptions), events: [event], exceptions }
+  return { next, events: [event] }
 }
+
+/** Whether a person decided that the payment counts: what its chain dropped and brings back needs no second decision. */
+const wasAccepted = ({ exceptions }: Aggregate, id: string): boolean =>
+  exceptions.some(({ paymentId, resolution }) => paymentId === id && resolution?.action === "accept")
 
 const nextOrdinal = (payments: ReadonlyArray<PaymentState>): number =>
   payments.reduce((highest, { ordinal }) => Math.max(highest, ordinal), 0) + 1
@@ -91,7 +88,8 @@ const isLate = ({ invoice, payments }: Aggregate, { seenAt }: Pick<IncomingTrans
 
 export const value = (
   state: Aggregate,
-  { paymentId, amount, quote }: { paymentId: string; amount: UsdMillis; quote: PaymentMetadata["quote"] }
+  { paymentId, amount, quote }: { paymentId: string; amount: UsdMillis; quote: PaymentMetadata["quote"] },
+  now: number
 ): Step => {
   const payment = paymentOf(state, paymentId)
   const isUnconfirmed = payment?.status === "pending" || payment?.status === "manual_retry"
@@ -105,13 +103,10 @@ export const value = (
     status: isDust ? "rejected" : payment.status,
     metadata: { ...payment.metadata, quote, exception: isDust ? "below_dust" : payment.metadata.exception }
   }
-  const exceptions = isDust
-    ? openException(state, { type: "below_dust", paymentId, amount, evidence: evidenceOf(after) })
-    : []
+  const next = withPayment(state, after)
   return {
-    next: withExceptions(withPayment(state, after), exceptions),
-    events: [paymentUpdated(state.invoice, payment, after)],
-    exceptions
+    next: isDust ? openPaymentException(next, "below_dust", after, now) : next,
+    events: [paymentUpdated(state.invoice, payment, after)]
   }
 }
 
@@ -129,7 +124,7 @@ export const nameToken = (
     tokenDecimals: decimals,
     metadata: { ...payment.metadata, token: { ...token, symbol, decimals } }
   }
-  return { next: withPayment(state, after), events: [paymentUpdated(state.invoice, payment, after)], exceptions: [] }
+  return { next: withPayment(state, after), events: [paymentUpdated(state.invoice, payment, after)] }
 }
 
 export const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {
@@ -140,37 +135,37 @@ export const confirm = (state: Aggregate, paymentId: string, confirmations: numb
     confirmedAt: now,
     metadata: { ...payment.metadata, confirmations }
   }
-  // Money that came too late is owed back, and not before it can no longer go away.
-  if (payment.status === "rejected" && payment.metadata.exception === "late_payment" && payment.confirmedAt === null) {
+  // Money that is refused is given back or accepted later, and not before it can no longer go away.
+  if (payment.status === "rejected" && payment.confirmedAt === null) {
     return {
       next: withPayment(state, confirmedPayment),
-      events: [paymentUpdated(state.invoice, payment, confirmedPayment)],
-      exceptions: []
+      events: [paymentUpdated(state.invoice, payment, confirmedPayment)]
     }
   }
   const isUnconfirmed = payment.status === "pending" || payment.status === "manual_retry"
   if (!isUnconfirmed || payment.metadata.quote === null) return noChange(state)
   // It was under way when the order that the invoice belongs to ended.
-  if (state.invoice.status === "canceled") return rejectLate(state, payment, confirmedPayment)
+  if (state.invoice.status === "canceled") return rejectLate(state, payment, confirmedPayment, now)
   // Provisional: `recompute` says what the payment is by what all payments come to.
   return recompute(state, [{ ...confirmedPayment, status: "underpaid" }], "credit", now)
 }
 
 /** Confirmed money that can no longer count: the exception asks for a decision, and a refund may give it back. */
-const rejectLate = (state: Aggregate, before: PaymentState, confirmedPayment: PaymentState): Step => {
+const rejectLate = (
+  state: Aggregate,
+  before: PaymentState,
+  confirmedPayment: PaymentState,
+  now: number
+): Step => {
   const payment: PaymentState = {
     ...confirmedPayment,
     status: "rejected",
     metadata: { ...confirmedPayment.metadata, exception: "late_payment" }
   }
-  const exceptions = openException(state, {
-    type: "late_payment",
-    paymentId: payment.id,
-    amount: payment.amount,
-    evidence: evidenceOf(payment)
-  })
-  const events = [paymentUpdated(state.invoice, before, payment)]
-  return { next: withExceptions(withPayment(state, payment), exceptions), events, exceptions }
+  return {
+    next: openPaymentException(withPayment(state, payment), "late_payment", payment, now),
+    events: [paymentUpdated(state.invoice, before, payment)]
+  }
 }
 
 export const revert = (state: Aggregate, paymentId: string, now: number): Step => {
@@ -183,11 +178,8 @@ export const revert = (state: Aggregate, paymentId: string, now: number): Step =
     settlement: payment.settlement?.progress === "settled" ? payment.settlement : settlementAfterReorg(payment),
     metadata: { ...payment.metadata, confirmations: 0, block_number: null }
   }
-  const exceptions = isCounted(payment.status)
-    ? openException(state, { type: "reorged", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
-    : []
-  const step = recompute(state, [revertedPayment], "revert", now)
-  return { ...step, next: withExceptions(step.next, exceptions), exceptions: [...exceptions, ...step.exceptions] }
+  const before = isCounted(payment.status) ? openPaymentException(state, "reorged", payment, now) : state
+  return recompute(before, [revertedPayment], "revert", now)
 }
 
 /**
@@ -206,10 +198,3 @@ export const requireManualRetry = (state: Aggregate, paymentId: string, now: num
   if (payment === undefined || !isActive) return noChange(state)
   return recompute(state, [{ ...payment, status: "manual_retry" }], "revert", now)
 }
-
-export const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
-  network: payment.network,
-  tx_hash: payment.txHash,
-  token_id: payment.tokenId,
-  token_amount: tokenAmount(payment)
-})

@@ -4,43 +4,37 @@ import { previousAttributes } from "../../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import { invoiceEvents, paymentUpdated } from "./Events.ts"
-import { evidenceOf } from "./Payments.ts"
+import { openPaymentException } from "./Exceptions.ts"
 import {
   type Aggregate,
   type Command,
   hasPending,
   type InvoiceState,
   noChange,
-  openException,
   paymentOf,
   type PaymentSettlement,
   type PaymentState,
   type Step,
-  withExceptions,
   withPayment
 } from "./State.ts"
 import { paymentObject } from "./Wire.ts"
 
 export const applySettlement = (
   state: Aggregate,
-  { needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>
+  { needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>,
+  now: number
 ): Step => {
   const payment = paymentOf(state, paymentId)
   if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return noChange(state)
-  const exceptions = needsOperator
-    ? openException(state, {
-      type: "settlement_failed",
-      paymentId,
-      amount: payment.amount,
-      evidence: evidenceOf(payment)
-    })
-    : []
+  const before = needsOperator
+    ? openPaymentException(state, "settlement_failed", payment, now)
+    : state
   const after: PaymentState = { ...payment, settlement }
   const event = paymentUpdated(state.invoice, payment, after)
   if (Object.keys(event.previousAttributes).length === 0) {
-    return { next: withExceptions(state, exceptions), events: [], exceptions }
+    return { next: before, events: [] }
   }
-  return { next: withExceptions(withPayment(state, after), exceptions), events: [event], exceptions }
+  return { next: withPayment(before, after), events: [event] }
 }
 
 /**
@@ -76,12 +70,11 @@ export const refund = (state: Aggregate, { paymentId, amount }: { paymentId: str
   const next = withPayment(state, after)
   const isOver = state.invoice.status === "underpaid" && !hasPending(next) &&
     next.payments.every((each) => !isCounted(each.status) || each.refunded >= each.amount)
-  if (!isOver) return { next, events: [event], exceptions: [] }
+  if (!isOver) return { next, events: [event] }
   const canceledInvoice: InvoiceState = { ...state.invoice, status: "canceled" }
   return {
     next: { ...next, invoice: canceledInvoice },
-    events: [event, ...invoiceEvents(state.invoice, canceledInvoice, ["invoice.canceled"])],
-    exceptions: []
+    events: [event, ...invoiceEvents(state.invoice, canceledInvoice, ["invoice.canceled"])]
   }
 }
 

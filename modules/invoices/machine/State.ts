@@ -3,6 +3,7 @@ import type { NetworkCoverage } from "../../../runtime/Chains.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { InvoiceStatus, InvoiceType, Metadata } from "../../../schemas/Invoice.ts"
+import type { ExceptionResolution, ExceptionStatus } from "../../../schemas/Exception.ts"
 import type { LatePaymentPolicy, PartialPaymentPolicy } from "../../../schemas/MerchantSettings.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../../schemas/Network.ts"
@@ -61,6 +62,8 @@ export interface InvoiceState {
   readonly metadata: Metadata
   readonly policy: InvoicePolicy
   readonly details: InvoiceDetails
+  /** usd_millis that the merchant let go of when they accepted what had come; 0: nothing. */
+  readonly acceptedShortfall: UsdMillis
   /** Set once `underpaid_expired` was opened, so that it opens once. */
   readonly graceEnded: boolean
   /** Epoch seconds at which the clock may change the invoice; null: never by the clock alone. */
@@ -116,12 +119,25 @@ export interface PaymentState {
   readonly metadata: PaymentMetadata
 }
 
-/** An exception waiting for someone's decision; at most one per (type, payment) is open. */
+/** Why an exception opens: what waits for someone's decision, and what shows it. */
 export interface ExceptionDraft {
   readonly type: ExceptionType
   readonly paymentId: string | null
   readonly amount: UsdMillis
   readonly evidence: Readonly<Record<string, string | number | null>>
+}
+
+/** An exception as it is kept; at most one per (type, payment) is open. */
+export interface ExceptionState extends ExceptionDraft {
+  /** `exc_<uuid>`; null until its first commit gives it one. */
+  readonly id: string | null
+  readonly version: number
+  readonly status: ExceptionStatus
+  readonly createdAt: number
+  /** Epoch seconds; null while it is open. */
+  readonly resolvedAt: number | null
+  /** Who decided what; null while it is open, and where what it was about went away by itself. */
+  readonly resolution: ExceptionResolution | null
 }
 
 /**
@@ -143,8 +159,8 @@ export interface Aggregate {
   readonly invoice: InvoiceState
   /** By {@link PaymentState.ordinal}, the first one first. */
   readonly payments: ReadonlyArray<PaymentState>
-  /** `<type>:<payment id or empty>` of the exceptions that are open. */
-  readonly openExceptions: ReadonlySet<string>
+  /** All of the invoice, open and resolved, the first one first. */
+  readonly exceptions: ReadonlyArray<ExceptionState>
 }
 
 /** A transfer as the payments module judged it, before it has a status. */
@@ -187,6 +203,8 @@ export type Command =
     readonly settlement: PaymentSettlement | null
     readonly needsOperator?: boolean
   }
+  /** A person's decision on one of its exceptions. */
+  | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
   /** A refund of so many usd_millis of the payment has reached the payor. */
   | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
   /**
@@ -197,14 +215,12 @@ export type Command =
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
 
-/**
- * What to commit: the changed payments and the invoice row as they will be, the events in order, exceptions to open.
- */
+/** What to commit: the invoice row, the changed payments and exceptions as they will be, and the events in order. */
 export interface Decision {
   readonly next: Aggregate
   readonly changedPayments: ReadonlyArray<PaymentState>
+  readonly changedExceptions: ReadonlyArray<ExceptionState>
   readonly events: ReadonlyArray<EventDraft>
-  readonly exceptions: ReadonlyArray<ExceptionDraft>
 }
 
 /** The command does not fit the state; only `Cancel` can be refused. */
@@ -213,12 +229,11 @@ export type Refusal = "not_cancelable"
 export interface Step {
   readonly next: Aggregate
   readonly events: ReadonlyArray<EventDraft>
-  readonly exceptions: ReadonlyArray<ExceptionDraft>
 }
 
-export const noChange = (state: Aggregate): Step => ({ next: state, events: [], exceptions: [] })
+export const noChange = (state: Aggregate): Step => ({ next: state, events: [] })
 
-export const paymentOf = (state: Aggregate, id: string): PaymentState | undefined =>
+export const paymentOf = (state: Pick<Aggregate, "payments">, id: string): PaymentState | undefined =>
   state.payments.find((payment) => payment.id === id)
 
 export const withPayment = (state: Aggregate, payment: PaymentState): Aggregate => ({
@@ -227,17 +242,6 @@ export const withPayment = (state: Aggregate, payment: PaymentState): Aggregate 
     ? state.payments.map((each) => (each.id === payment.id ? payment : each))
     : [...state.payments, payment]
 })
-
-const exceptionKey = ({ type, paymentId }: Pick<ExceptionDraft, "type" | "paymentId">): string =>
-  `${type}:${paymentId ?? ""}`
-
-export const openException = (state: Aggregate, draft: ExceptionDraft): ReadonlyArray<ExceptionDraft> =>
-  state.openExceptions.has(exceptionKey(draft)) ? [] : [draft]
-
-export const withExceptions = (state: Aggregate, exceptions: ReadonlyArray<ExceptionDraft>): Aggregate =>
-  exceptions.length === 0
-    ? state
-    : { ...state, openExceptions: new Set([...state.openExceptions, ...exceptions.map(exceptionKey)]) }
 
 /** The order in which payments are listed: the last that was recorded first. */
 export const newestFirst = (payments: ReadonlyArray<PaymentState>): ReadonlyArray<PaymentState> =>

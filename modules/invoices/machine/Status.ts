@@ -4,16 +4,15 @@ import type { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentStatus } from "../../../schemas/Payment.ts"
 import { invoiceEvents, paymentUpdated } from "./Events.ts"
+import { openExcess } from "./Exceptions.ts"
 import {
   type Aggregate,
   hasPending,
   type InvoiceState,
   newestCountedPayment,
-  openException,
   paymentOf,
   type PaymentState,
   type Step,
-  withExceptions,
   withPayment
 } from "./State.ts"
 
@@ -53,26 +52,17 @@ export const recompute = (
     const previous = paymentOf(before, payment.id)
     return previous === undefined || previous === payment ? [] : [paymentUpdated(before.invoice, previous, payment)]
   })
-  const excess = amountPaid - invoice.amount
-  const exceptions = trigger === "credit" && excess > BigInt(invoice.policy.overpayTolerance)
-    ? openException(before, {
-      type: "overpaid",
-      paymentId: null,
-      amount: usdMillis(excess),
-      evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(amountPaid) }
-    })
-    : []
+  const next = { ...before, invoice, payments }
   const specific = specificEvents(before.invoice, invoice, trigger)
   return {
-    next: withExceptions({ ...before, invoice, payments }, exceptions),
-    events: [...paymentEvents, ...invoiceEvents(before.invoice, invoice, specific)],
-    exceptions
+    next: trigger === "credit" ? openExcess(before, next, changedPayments, now) : next,
+    events: [...paymentEvents, ...invoiceEvents(before.invoice, invoice, specific)]
   }
 }
 
 /**
- * Paid once what counts is the amount less the tolerance, `underpaid` with less than that and more than nothing;
- * without any of it the time decides (modules/docs/reference/invoices.md#states).
+ * Paid once what counts is the amount less the tolerance, or less what the merchant let go of; `underpaid` with less
+ * than that and more than nothing; without any of it the time decides (modules/docs/reference/invoices.md#states).
  */
 const statusOf = (
   { invoice, payments }: Aggregate,
@@ -81,7 +71,10 @@ const statusOf = (
   now: number
 ): InvoiceStatus => {
   if (invoice.status === "canceled") return "canceled"
-  if (amountPaid > 0n) return amountPaid >= invoice.amount - BigInt(invoice.policy.tolerance) ? "paid" : "underpaid"
+  if (amountPaid > 0n) {
+    const tolerance = BigInt(Math.max(invoice.policy.tolerance, usdWire(invoice.acceptedShortfall)))
+    return amountPaid >= invoice.amount - tolerance ? "paid" : "underpaid"
+  }
   if (invoice.status === "expired" || trigger === "expire") return "expired"
   if (invoice.status === "unpaid") return "unpaid"
   return now >= invoice.expiresAt && !hasPending({ payments }) ? "expired" : "unpaid"

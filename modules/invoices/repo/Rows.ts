@@ -8,6 +8,7 @@ import type {
   Aggregate,
   Decision,
   ExceptionDraft,
+  ExceptionState,
   InvoiceDetails,
   InvoicePolicy,
   InvoiceState,
@@ -60,6 +61,7 @@ export const invoiceWrite = (invoice: InvoiceState): Write => ({
     metadata: invoice.metadata,
     policy: withoutNulls(invoice.policy),
     details: withoutNulls(invoice.details),
+    accepted_shortfall: invoice.acceptedShortfall.toString(),
     grace_ended: invoice.graceEnded,
     due_at: invoice.dueAt
   }
@@ -85,6 +87,7 @@ export const readInvoice = (row: Row): InvoiceState => ({
   metadata: row.metadata,
   policy: { acceptedNetworks: null, ...row.policy },
   details: { ...noDetails, ...row.details },
+  acceptedShortfall: row.accepted_shortfall,
   graceEnded: row.grace_ended,
   dueAt: number(row.due_at)
 })
@@ -129,14 +132,18 @@ export const makeColumns = (sql: SqlClient.SqlClient) => {
         'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
         'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
 
+  const exceptionJson = sql`json_build_object(
+        'id', e.id, 'version', e.version, 'type', e.type, 'status', e.status,
+        'payment_id', e.invoice_payment_id, 'amount', e.amount::text, 'evidence', e.evidence,
+        'created_at', e.created_at, 'resolved_at', e.resolved_at, 'resolution', e.resolution)`
+
   const aggregate = sql`i.*,
     (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal), '[]')
       FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
-    (SELECT coalesce(json_agg(e.type || ':' || coalesce(e.invoice_payment_id::text, '')), '[]')
-      FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id AND e.status = 'open'
-    ) AS open_exceptions`
+    (SELECT coalesce(json_agg(${exceptionJson} ORDER BY e.created_at, e.id), '[]')
+      FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id) AS exceptions`
 
-  return { aggregate, paymentJson }
+  return { aggregate, exceptionJson, paymentJson }
 }
 
 /**
@@ -166,44 +173,57 @@ export const readPayment = (row: Row): PaymentState => ({
   metadata: { ...row.metadata, token: row.metadata.token ?? null }
 })
 
+/** An exception as `json_build_object` gives it. */
+export const readException = (row: Row): ExceptionState => ({
+  id: row.id,
+  version: row.version,
+  type: row.type,
+  status: row.status,
+  paymentId: row.payment_id,
+  amount: usdMillis(BigInt(row.amount)),
+  evidence: row.evidence,
+  createdAt: row.created_at,
+  resolvedAt: row.resolved_at,
+  resolution: row.resolution
+})
+
 export const readAggregate = (row: Row): Aggregate => ({
   invoice: readInvoice(row),
   payments: row.payments.map(readPayment),
-  openExceptions: new Set<string>(row.open_exceptions)
+  exceptions: row.exceptions.map(readException)
 })
 
-/** An exception as it is opened; `id` and time come from the actor. */
-export interface NewException extends ExceptionDraft {
-  readonly id: string
-  readonly createdAt: number
-}
-
-const exceptionWrite = (invoice: InvoiceState, exception: NewException): Write => ({
+const exceptionWrite = (
+  { environment, merchantId }: Pick<InvoiceState, "environment" | "merchantId">,
+  invoiceId: string | null,
+  exception: ExceptionState
+): Write => ({
   table: "exceptions",
   row: {
-    merchant_id: invoice.merchantId,
+    merchant_id: merchantId,
     id: exception.id,
-    version: 1,
-    environment: invoice.environment,
+    version: exception.version,
+    environment,
     type: exception.type,
-    status: "open",
-    invoice_id: invoice.id,
+    status: exception.status,
+    invoice_id: invoiceId,
     invoice_payment_id: exception.paymentId,
     amount: exception.amount.toString(),
     evidence: exception.evidence,
     created_at: exception.createdAt,
-    resolved_at: null
+    resolved_at: exception.resolvedAt,
+    resolution: exception.resolution
   }
 })
 
 /** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
 export const decisionWrites = (
   { next, changedPayments }: Decision,
-  newExceptions: ReadonlyArray<NewException>
+  exceptions: ReadonlyArray<ExceptionState>
 ): ReadonlyArray<Write> => [
   invoiceWrite(next.invoice),
   ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
-  ...newExceptions.map((exception) => exceptionWrite(next.invoice, exception))
+  ...exceptions.map((exception) => exceptionWrite(next.invoice, next.invoice.id, exception))
 ]
 
 /** The wanted state of an exception without an invoice; `isOpen` is false once its transfer was reverted. */
@@ -218,26 +238,32 @@ export interface UnmatchedPayment {
   readonly evidence: ExceptionDraft["evidence"]
 }
 
-/** The write that opens, closes or reopens it at `now`; null when the stored row is in that state already. */
+/**
+ * The write that opens, closes or reopens it at `now`; null when the stored row is in that state already, and where a
+ * person has decided on it: the decision stays.
+ */
 export const unmatchedWrite = (
-  exception: UnmatchedPayment,
-  current: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
+  payment: UnmatchedPayment,
+  current: ExceptionState | null,
   now: number
 ): Write | null =>
-  (current?.isOpen ?? false) === exception.isOpen ? null : {
-    table: "exceptions",
-    row: {
-      merchant_id: exception.merchantId,
-      id: exception.id,
+  (current?.status === "open") === payment.isOpen || current?.resolution != null ?
+    null :
+    exceptionWrite(payment, null, {
+      id: payment.id,
       version: (current?.version ?? 0) + 1,
-      environment: exception.environment,
-      type: exception.type,
-      status: exception.isOpen ? "open" : "resolved",
-      invoice_id: null,
-      invoice_payment_id: null,
-      amount: "0",
-      evidence: exception.evidence,
-      created_at: current?.createdAt ?? now,
-      resolved_at: exception.isOpen ? null : now
-    }
-  }
+      type: payment.type,
+      status: payment.isOpen ? "open" : "resolved",
+      paymentId: null,
+      amount: usdMillis(0n),
+      evidence: payment.evidence,
+      createdAt: current?.createdAt ?? now,
+      resolvedAt: payment.isOpen ? null : now,
+      resolution: null
+    })
+
+/** The write of an exception of money that pays no invoice. */
+export const unmatchedResolution = (
+  owner: Pick<UnmatchedPayment, "environment" | "merchantId">,
+  exception: ExceptionState
+): Write => exceptionWrite(owner, null, exception)

@@ -85,9 +85,8 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
       target?.refusedTokens ?? []
     )
     const seenAt = seenAtBy(entry, invoice)
-    const paymentValue = token === undefined || exception !== null
-      ? null
-      : yield* price(invoice, token, entry.amount, seenAt)
+    // Of what is refused the price is kept as well: a person may accept it later, at the price of when it was seen.
+    const paymentValue = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
     const metadata: PaymentMetadata = {
       quote: paymentValue?.quote ?? null,
       confirmations: entry.confirmations,
@@ -107,7 +106,7 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
       txHash: entry.kind === "direct" ? entry.txHash : null,
       sender: entry.from,
       units: entry.amount,
-      amount: paymentValue?.amount ?? usdMillis(0n),
+      amount: exception === null ? paymentValue?.amount ?? usdMillis(0n) : usdMillis(0n),
       seenAt,
       metadata
     }

@@ -143,7 +143,7 @@ describe("a visit to the payment page", () => {
 
   it("may begin anew what ended with nothing received, for seven days, where the merchant lets it", () => {
     const invoice = { status: "expired", type: "standard", expiresAt: 1_000, createdAt: 400 } as never
-    const ended = { invoice, payments: [], openExceptions: new Set<string>() }
+    const ended = { invoice, payments: [], exceptions: [] }
     assert.isTrue(canRestart(ended, true, 1_000 + restartWindowSeconds - 1))
     assert.isFalse(canRestart(ended, true, 1_000 + restartWindowSeconds))
     assert.isFalse(canRestart(ended, false, 1_000))

@@ -58,7 +58,7 @@ const walked = (): ReadonlySet<string> => {
   const seen = new Set<string>()
   const roll = dice(1)
   for (let history = 0; history < 8_000; history++) {
-    let state: Aggregate = { invoice: unpaid, payments: [], openExceptions: new Set() }
+    let state: Aggregate = { invoice: unpaid, payments: [], exceptions: [] }
     let at = now
     for (let step = 0; step < 12; step++) {
       at += roll(300)

@@ -10,6 +10,8 @@ import { randomUUID } from "node:crypto"
 import { Keys } from "../../../modules/auth/actor.ts"
 import { Merchants, PayorSessions } from "../../../modules/auth/service.ts"
 import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
+import { ExceptionsApi } from "../../../modules/exceptions/api.ts"
+import { handlers as exceptionHandlers } from "../../../modules/exceptions/handlers.ts"
 import { InvoicesApi } from "../../../modules/invoices/api.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
 import {
@@ -196,7 +198,8 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
 const routes = Layer.mergeAll(
   callers,
   HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
-  HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers))
+  HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers)),
+  HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(exceptionHandlers))
 ).pipe(
   Layer.provideMerge(PayorApi.layer),
   Layer.provideMerge(refundsPlugin.layer({})),
@@ -219,7 +222,7 @@ export const invoiceServiceOn = (
   { database, publicUrl, secrets }: Deployment = {}
 ) =>
   apiLayer(
-    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
+    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi],
     routes as never,
     Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
       Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),

@@ -62,6 +62,7 @@ const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
     acceptedNetworks: null
   },
   details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+  acceptedShortfall: usdMillis(0n),
   graceEnded: false,
   dueAt: expiresAt,
   ...more
@@ -70,7 +71,7 @@ const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
 const fresh = (more: Partial<InvoiceState> = {}): Aggregate => ({
   invoice: invoice(more),
   payments: [],
-  openExceptions: new Set()
+  exceptions: []
 })
 
 const priced: PaymentMetadata["quote"] = {
@@ -325,8 +326,8 @@ describe("invoice machine, any settings", () => {
         const state = under(policy)
         const last = expiresAt + Math.max(policy.late_window_seconds, policy.underpaid_grace_seconds)
         const late = arrival(1, 50_000n, { seenAt: last + 1 })
-        const { next, exceptions } = decided(state, [observe(late), confirm(late)], last + 1)
-        assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
+        const { changedExceptions, next } = decided(state, [observe(late), confirm(late)], last + 1)
+        assert.deepStrictEqual(changedExceptions.map(({ type }) => type), ["late_payment"])
         assert.strictEqual(next.invoice.amountPaid, 0n)
         assert.strictEqual(next.payments[0]!.status, "rejected")
       })
@@ -345,9 +346,9 @@ describe("invoice machine, what each policy decides", () => {
     for (const latePayment of ["spot_rate", "locked_rate"] as const) {
       assert.strictEqual(came(expired({ latePayment }), late).invoice.status, "paid")
     }
-    const { next, exceptions } = decided(expired({ latePayment: "manual" }), [observe(late), confirm(late)])
+    const { changedExceptions, next } = decided(expired({ latePayment: "manual" }), [observe(late), confirm(late)])
     assert.strictEqual(next.invoice.status, "expired")
-    assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
+    assert.deepStrictEqual(changedExceptions.map(({ type }) => type), ["late_payment"])
   })
 
   it("a late window of its own ends when it says", () => {
@@ -375,8 +376,8 @@ describe("invoice machine, what each policy decides", () => {
     const { next } = decided(withPolicy({ underpaidGraceSeconds: 600 }), [observe(part), confirm(part)])
     assert.strictEqual(next.invoice.dueAt, expiresAt + 600)
     const tick: Command = { _tag: "Tick", progress: nothingToScan }
-    assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).exceptions, [])
-    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).exceptions.map(({ type }) => type), [
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).changedExceptions, [])
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).changedExceptions.map(({ type }) => type), [
       "underpaid_expired"
     ])
     assert.isFalse(isPayable(next.invoice, expiresAt + 600))
@@ -460,8 +461,8 @@ describe("invoice machine, the documented transitions", () => {
   it("opens an overpaid exception only above the tolerance", () => {
     const within = arrival(1, 51_000n)
     const above = arrival(2, 51_001n)
-    assert.deepStrictEqual(decided(fresh(), [observe(within), confirm(within)]).exceptions, [])
-    assert.strictEqual(decided(fresh(), [observe(above), confirm(above)]).exceptions[0]?.type, "overpaid")
+    assert.deepStrictEqual(decided(fresh(), [observe(within), confirm(within)]).changedExceptions, [])
+    assert.strictEqual(decided(fresh(), [observe(above), confirm(above)]).changedExceptions[0]?.type, "overpaid")
   })
 
   it("counts an invoice short by its tolerance as paid, and one short by more as underpaid", () => {
@@ -503,9 +504,9 @@ describe("invoice machine, the documented transitions", () => {
   it("expires only when its network was seen up to expires_at, that second included", () => {
     const early = decided(fresh(), tickWith(sight(expiresAt - 1)), expiresAt + 1)
     assert.strictEqual(early.next.invoice.status, "unpaid")
-    assert.deepStrictEqual([early.events, early.exceptions], [[], []])
+    assert.deepStrictEqual([early.events, early.changedExceptions], [[], []])
     assert.strictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).next.invoice.status, "expired")
-    assert.deepStrictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).exceptions, [])
+    assert.deepStrictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).changedExceptions, [])
     const unhandled = sight(expiresAt, { handling: "under_way" })
     assert.strictEqual(decided(fresh(), tickWith(unhandled), expiresAt + 1).next.invoice.status, "unpaid")
   })
@@ -524,10 +525,10 @@ describe("invoice machine, the documented transitions", () => {
       assert.strictEqual(paused.next.invoice.status, "unpaid")
       const over = decided(fresh(), tickWith(seen), expiresAt + outageWaitSeconds)
       assert.strictEqual(over.next.invoice.status, "expired")
-      assert.deepStrictEqual(over.exceptions.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
+      assert.deepStrictEqual(over.changedExceptions.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
         ["expiry_unseen", null, 50_000n]
       ])
-      assert.deepInclude(over.exceptions[0]!.evidence, { networks })
+      assert.deepInclude(over.changedExceptions[0]!.evidence, { networks })
     }
   })
 
@@ -535,7 +536,7 @@ describe("invoice machine, the documented transitions", () => {
     const behind = sight(expiresAt - 90_000)
     assert.strictEqual(decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds - 1).next.invoice.status, "unpaid")
     const over = decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds)
-    assert.deepStrictEqual([over.next.invoice.status, over.exceptions[0]?.type], ["expired", "expiry_unseen"])
+    assert.deepStrictEqual([over.next.invoice.status, over.changedExceptions[0]?.type], ["expired", "expiry_unseen"])
   })
 
   it("looks again when one more block may have come, at least each second and at most each minute", () => {
@@ -554,20 +555,20 @@ describe("invoice machine, the documented transitions", () => {
     const { next } = decided(fresh(), [observe(part), confirm(part)])
     const graceEnd = expiresAt + 86_400
     const held = decided(next, tickWith(sight(graceEnd - 1)), graceEnd)
-    assert.deepStrictEqual([held.exceptions, held.next.invoice.graceEnded, held.next.invoice.dueAt], [
+    assert.deepStrictEqual([held.changedExceptions, held.next.invoice.graceEnded, held.next.invoice.dueAt], [
       [],
       false,
       graceEnd + 1
     ])
     const pending = decided(next, [observe(rest)], graceEnd - 1)
     assert.isNull(pending.next.invoice.dueAt)
-    assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).exceptions, [])
+    assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).changedExceptions, [])
     const short = decided(pending.next, [confirm(rest)], graceEnd + 9)
     assert.strictEqual(short.next.invoice.dueAt, graceEnd)
     const over = decided(short.next, tickWith(sight(graceEnd)), graceEnd + 9)
-    assert.deepStrictEqual(over.exceptions.map(({ type }) => type), ["underpaid_expired"])
+    assert.deepStrictEqual(over.changedExceptions.map(({ type }) => type), ["underpaid_expired"])
     const blind = decided(next, tickWith(sight(null, { isAdvancing: false })), graceEnd + outageWaitSeconds)
-    assert.deepStrictEqual(blind.exceptions.map(({ type }) => type), ["expiry_unseen", "underpaid_expired"])
+    assert.deepStrictEqual(blind.changedExceptions.map(({ type }) => type), ["expiry_unseen", "underpaid_expired"])
   })
 
   it("never expires an underpaid invoice: after its grace an exception opens, once", () => {
@@ -576,9 +577,9 @@ describe("invoice machine, the documented transitions", () => {
     assert.strictEqual(next.invoice.dueAt, expiresAt + 86_400)
     const over = decided(next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 86_400)
     assert.strictEqual(over.next.invoice.status, "underpaid")
-    assert.strictEqual(over.exceptions[0]?.type, "underpaid_expired")
+    assert.strictEqual(over.changedExceptions[0]?.type, "underpaid_expired")
     assert.deepStrictEqual(
-      decided(over.next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 90_000).exceptions,
+      decided(over.next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 90_000).changedExceptions,
       []
     )
   })
@@ -597,7 +598,7 @@ describe("invoice machine, the documented transitions", () => {
       const decision = decided(state, [observe(one), confirm(one)])
       assert.strictEqual(decision.next.invoice.status, state.invoice.status)
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
-      assert.strictEqual(decision.exceptions[0]?.type, "late_payment")
+      assert.strictEqual(decision.changedExceptions[0]?.type, "late_payment")
     }
   })
 
@@ -608,7 +609,7 @@ describe("invoice machine, the documented transitions", () => {
     assert.deepStrictEqual(types(back.events), ["invoice_payment.updated", "invoice.updated"])
     assert.strictEqual(back.next.invoice.status, "unpaid")
     assert.isNull(back.next.invoice.paidAt)
-    assert.strictEqual(back.exceptions[0]?.type, "reorged")
+    assert.strictEqual(back.changedExceptions[0]?.type, "reorged")
     const again = replay(back.next, [observe(one), confirm(one)])
     assert.strictEqual(again.state.invoice.status, "paid")
     assert.strictEqual(again.state.payments.length, 1)
@@ -651,9 +652,10 @@ describe("invoice machine, the documented transitions", () => {
     const dust = arrival(2, 0n)
     for (const [one, type] of [[wrong, "wrong_token"], [dust, "below_dust"]] as const) {
       const decision = decided(fresh(), [observe(one), confirm(one)])
-      assert.deepStrictEqual(types(decision.events), ["invoice_payment.created"])
+      assert.deepStrictEqual(types(decision.events), ["invoice_payment.created", "invoice_payment.updated"])
+      assert.strictEqual(decision.next.payments[0]!.confirmedAt, now, "how deep it is decides when it may be accepted")
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
-      assert.strictEqual(decision.exceptions[0]?.type, type)
+      assert.strictEqual(decision.changedExceptions[0]?.type, type)
     }
   })
 
@@ -725,7 +727,7 @@ describe("invoice machine, the documented transitions", () => {
     assert.deepStrictEqual(cut.invoice.policy, part.invoice.policy, "a part payment has its grace, as by the clock")
     assert.isTrue(isPayable(cut.invoice, now + 86_399))
     const over = decided(cut, [{ _tag: "Tick", progress: nothingToScan }], now + 86_400)
-    assert.deepStrictEqual(over.exceptions.map(({ type }) => type), ["underpaid_expired"])
+    assert.deepStrictEqual(over.changedExceptions.map(({ type }) => type), ["underpaid_expired"])
     const rest = arrival(2, 30_000n, { seenAt: now + 10 })
     assert.strictEqual(replay(cut, [observe(rest), confirm(rest)], now + 10).state.invoice.status, "paid")
     for (const other of [{ environment: "mainnet" }, { status: "paid" }, { status: "canceled" }] as const) {

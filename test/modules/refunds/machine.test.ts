@@ -74,6 +74,7 @@ const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
     acceptedNetworks: null
   },
   details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+  acceptedShortfall: usdMillis(0n),
   graceEnded: false,
   dueAt: expiresAt,
   ...more
@@ -120,7 +121,7 @@ interface Till {
   readonly refunds: ReadonlyArray<RefundState>
 }
 
-const empty: Till = { invoice: { invoice: invoice(), payments: [], openExceptions: new Set() }, refunds: [] }
+const empty: Till = { invoice: { invoice: invoice(), payments: [], exceptions: [] }, refunds: [] }
 
 const about = ({ invoice, refunds }: Till, at = now): RefundContext => ({ now: at, invoice, refunds, fees })
 

@@ -33,7 +33,7 @@ describe("the guide on settlement", () => {
 
   it("lists what follows each status by a report or a refund, and nothing else", () => {
     const one = arrival(1, 50_000n, now)
-    const paid = decide({ invoice: unpaid, payments: [], openExceptions: new Set() }, [
+    const paid = decide({ invoice: unpaid, payments: [], exceptions: [] }, [
       { _tag: "Observe", transfer: one },
       { _tag: "Confirm", paymentId: one.id, confirmations: 1 }
     ], now) as Decision

@@ -124,11 +124,11 @@ const sorted = (values: ReadonlyArray<unknown>) =>
 /** Everything that is shown of an invoice. */
 const shown = Effect.fnUntraced(function*(invoiceId: string) {
   const { services } = yield* DevnetService
-  const { invoice, openExceptions, payments } = (yield* Context.get(services, Invoices).find(invoiceId))!
+  const { exceptions, invoice, payments } = (yield* Context.get(services, Invoices).find(invoiceId))!
   return {
     invoice: bare(invoiceObject(invoice)),
     payments: sorted(payments.map((payment) => paymentObject(invoice, payment))),
-    exceptions: [...openExceptions].map((key) => key.split(":")[0]).toSorted()
+    exceptions: exceptions.filter(({ status }) => status === "open").map(({ type }) => type).toSorted()
   }
 })
 

@@ -1,0 +1,118 @@
+/** Exceptions (modules/docs/reference/exceptions.md#calls): definitions only. Wrapped family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  errors,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
+import { exampleException, Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
+import { PathId } from "../../schemas/Ids.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { ExceptionType } from "../../schemas/Payment.ts"
+import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
+
+/** Exceptions on one page: the default and the bounds. */
+export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
+
+const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
+
+export const ExceptionDecision = Schema.Struct({
+  action: ExceptionAction.annotate({ description: "One of the exception's `allowed_actions`" }),
+  note: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(maximumNote)))).annotate({
+    description:
+      `Why, for people: at most ${maximumNote} characters. Needed to \`ignore\` reorged, settlement_failed and ` +
+      "expiry_unseen"
+  })
+}).annotate({ identifier: "ExceptionDecision", examples: [{ action: "accept", note: "Agreed by phone" }] })
+
+const OneException = success(Exception).annotate({
+  identifier: "OneException",
+  examples: [{ success: true, data: exampleException }]
+})
+
+const ExceptionList = success(
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Exception), has_more: Schema.Boolean })
+).annotate({
+  identifier: "ExceptionList",
+  examples: [{ success: true, data: { object: "list", data: [exampleException], has_more: false } }]
+})
+
+const environmentErrors = [
+  "INVALID_ENVIRONMENT",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED"
+] as const
+
+export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
+  HttpApiEndpoint.get("list", "/", {
+    query: {
+      environment: Schema.optionalKey(Environment),
+      status: Schema.optionalKey(ExceptionStatus),
+      type: Schema.optionalKey(ExceptionType),
+      invoice_id: Schema.optionalKey(Schema.String).annotate({ description: "Only those of this invoice" }),
+      network: Schema.optionalKey(Network).annotate({ description: "Only those about a transfer on this network" }),
+      created_gte: Schema.optionalKey(MomentFrom),
+      created_lte: Schema.optionalKey(MomentTo),
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
+      starting_after: Schema.optionalKey(Schema.String),
+      ending_before: Schema.optionalKey(Schema.String)
+    },
+    success: ExceptionList,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      ...environmentErrors
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List exceptions, newest first",
+    description:
+      "What needs a person's decision, or had one. `status=open` is what waits. A cursor is the id of an exception of the "
+      + "same environment."
+  })),
+  HttpApiEndpoint.get("retrieve", "/:id", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: OneException,
+    error: errors("wrapped", "SCOPE_MISMATCH", "EXCEPTION_NOT_FOUND", ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve an exception",
+    description: "What happened, what shows it, and which decisions it allows now."
+  })),
+  HttpApiEndpoint.post("resolve", "/:id/resolve", {
+    params: { id: PathId },
+    payload: ExceptionDecision,
+    success: OneException,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "EXCEPTION_NOT_FOUND",
+      "EXCEPTION_ALREADY_RESOLVED",
+      "VALIDATION_ERROR",
+      ...environmentErrors
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Decide on an exception",
+    description:
+      "Once, and for good. The invoice and its payments change in the same moment, and their usual events tell of it. An "
+      + "action that is not allowed is `VALIDATION_ERROR` with `details.allowed_actions`."
+  }))
+)
+  .prefix("/api/v1/exceptions")
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .annotate(ParameterCodes, listParameterCodes)
+  .annotateMerge(OpenApi.annotations({
+    title: "Exceptions",
+    description: "Money that came otherwise than an invoice expects, and what becomes of it."
+  }))
+{}
+
+export class ExceptionsApi extends HttpApi.make("exceptions").add(ExceptionsGroup) {}

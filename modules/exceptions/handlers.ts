@@ -1,0 +1,99 @@
+/** Exceptions between the wire and the invoices that keep them. */
+import { Effect } from "effect"
+import { dieOnReplay } from "../../runtime/Commit.ts"
+import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { isUuid } from "../../schemas/Ids.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { ExceptionsApi, pageLimits } from "./api.ts"
+import { exceptionObject, refusalOf } from "./rules.ts"
+
+const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
+
+const readCursor = (query: { readonly starting_after?: string; readonly ending_before?: string }) => {
+  const { ending_before: before, starting_after: after } = query
+  if (before !== undefined && after !== undefined) {
+    return Effect.fail(publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" }))
+  }
+  const id = (after ?? before)?.toLowerCase()
+  const cursor: ExceptionPage["cursor"] = id === undefined
+    ? null
+    : { direction: after === undefined ? "newer" : "older", id }
+  return Effect.succeed(cursor)
+}
+
+/** An exception that this caller may see, in the environment it asks for: any other is as unknown as none. */
+const findVisible = Effect.fnUntraced(function*(id: string, requested: Environment | undefined) {
+  const principal = yield* requireMerchantScope
+  const environment = yield* readEnvironment(principal, requested)
+  const found = yield* (yield* Invoices).findException(principal.merchantId, id.toLowerCase())
+  return found?.environment === environment ? found : yield* publicError("EXCEPTION_NOT_FOUND")
+})
+
+export const handlers = Operations.group(
+  ExceptionsApi,
+  "exceptions",
+  Effect.fn(function*(group) {
+    const invoices = yield* Invoices
+    const find = (id: string, environment?: Environment) =>
+      Effect.provideService(findVisible(id, environment), Invoices, invoices)
+
+    return group
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const principal = yield* requireMerchantScope
+          const environment = yield* readEnvironment(principal, query.environment)
+          if (query.invoice_id !== undefined && !isUuid(query.invoice_id.toLowerCase())) {
+            return yield* invalidParameter("invoice_id", "the id of an invoice")
+          }
+          const cursor = yield* readCursor(query)
+          const page = yield* invoices.listExceptions({
+            merchantId: principal.merchantId,
+            environment,
+            ...(query.status === undefined ? {} : { status: query.status }),
+            ...(query.type === undefined ? {} : { type: query.type }),
+            ...(query.invoice_id === undefined ? {} : { invoiceId: query.invoice_id.toLowerCase() }),
+            ...(query.network === undefined ? {} : { network: query.network }),
+            ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
+            ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
+          }, { cursor, limit: query.limit ?? pageLimits.default })
+          if (page === null) {
+            return yield* publicError("INVALID_CURSOR", {
+              message: "A cursor is the id of an exception of this environment"
+            })
+          }
+          return jsonText(
+            wrappedJson({ object: "list", data: page.records.map(exceptionObject), has_more: page.hasMore })
+          )
+        })
+      )
+      .handle(
+        "retrieve",
+        Effect.fnUntraced(function*({ params, query }) {
+          return jsonText(wrappedJson(exceptionObject(yield* find(params.id, query.environment))))
+        })
+      )
+      .handle(
+        "resolve",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const { exception } = yield* find(params.id)
+          const principal = yield* requireMerchantScope
+          const idempotency = yield* Idempotency
+          const { requestId } = yield* RequestInfo
+          const resolution = { action: payload.action, note: payload.note ?? "", actor: principal.credential }
+          const text = (record: ExceptionRecord) => wrappedJson(exceptionObject(record))
+          const resolved = yield* invoices.resolveException(principal.merchantId, exception.id, {
+            resolution,
+            cause: { requestId, idempotencyKey: idempotency.key },
+            check: (record) => refusalOf(record, resolution.action, resolution.note),
+            reply: (record) => idempotency.reply(200, text(record))
+          }).pipe(dieOnReplay)
+          return jsonText(text(resolved))
+        })
+      )
+  })
+)

@@ -1,0 +1,15 @@
+/** Exceptions: what needs a person's decision is listed, and decided on. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { ExceptionsApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
+
+export const plugin = Plugin.make({
+  name: "exceptions",
+  slot: "modules",
+  needs: { invoices: Invoices },
+  http: ExceptionsApi,
+  layer: () => HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(handlers))
+})

@@ -1,0 +1,66 @@
+/** Decisions on exceptions: what a person decides changes the exception and, where money is accepted, the invoice. */
+import type { ExceptionResolution } from "../../../schemas/Exception.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { acceptedAmount, allowedActions } from "./Exceptions.ts"
+import { paymentUpdated } from "./Events.ts"
+import {
+  type Aggregate,
+  type Command,
+  type ExceptionState,
+  type InvoiceState,
+  noChange,
+  paymentOf,
+  type PaymentState,
+  type Step,
+  withPayment
+} from "./State.ts"
+import { recompute } from "./Status.ts"
+
+/** Nothing changes where the exception is resolved already or does not allow the action: callers look first. */
+export const resolve = (
+  state: Aggregate,
+  { exceptionId, resolution }: Extract<Command, { _tag: "Resolve" }>,
+  now: number
+): Step => {
+  const exception = state.exceptions.find(({ id }) => id === exceptionId)
+  if (exception === undefined) return noChange(state)
+  const payment = exception.paymentId === null ? null : paymentOf(state, exception.paymentId) ?? null
+  if (!allowedActions(exception, { invoice: state.invoice, payment }).includes(resolution.action)) {
+    return noChange(state)
+  }
+  const next = withResolution(state, exception, resolution, now)
+  if (resolution.action !== "accept") return { next, events: [] }
+  return payment === null ? acceptShortfall(next, now) : acceptPayment(next, payment, now)
+}
+
+const withResolution = (
+  state: Aggregate,
+  exception: ExceptionState,
+  resolution: ExceptionResolution,
+  now: number
+): Aggregate => ({
+  ...state,
+  exceptions: state.exceptions.map((each) =>
+    each === exception ? { ...each, status: "resolved", resolvedAt: now, resolution } : each
+  )
+})
+
+/** What is missing is let go: the invoice is paid with what came. */
+const acceptShortfall = (state: Aggregate, now: number): Step => {
+  const { invoice } = state
+  const shortfall = invoice.amount - invoice.amountPaid
+  const after: InvoiceState = { ...invoice, acceptedShortfall: usdMillis(shortfall > 0n ? shortfall : 0n) }
+  return recompute({ ...state, invoice: after }, [], "credit", now)
+}
+
+/** A refused payment counts like any other: at once where it is deep enough, else from then on. */
+const acceptPayment = (state: Aggregate, payment: PaymentState, now: number): Step => {
+  const after: PaymentState = {
+    ...payment,
+    amount: acceptedAmount(payment) ?? payment.amount,
+    metadata: { ...payment.metadata, exception: null }
+  }
+  if (payment.confirmedAt !== null) return recompute(state, [{ ...after, status: "underpaid" }], "credit", now)
+  const pending: PaymentState = { ...after, status: "pending" }
+  return { next: withPayment(state, pending), events: [paymentUpdated(state.invoice, payment, pending)] }
+}
