@@ -1,15 +1,18 @@
 /** Exceptions between the wire and the invoices that keep them. */
 import { Effect } from "effect"
-import { dieOnReplay } from "../../runtime/Commit.ts"
+import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { isUuid } from "../../schemas/Ids.ts"
+import type { Exception } from "../../schemas/Exception.ts"
+import { ExceptionId, isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { ExceptionsApi, pageLimits } from "./api.ts"
 import { exceptionObject, refusalOf } from "./rules.ts"
+import { ExceptionsRpc } from "./rpc.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
 
@@ -95,5 +98,48 @@ export const handlers = Operations.group(
           return jsonText(text(resolved))
         })
       )
+  })
+)
+
+/** The calls of `ExceptionsRpc`. */
+export const rpcHandlers = Rpc.handlers(
+  ExceptionsRpc,
+  Effect.gen(function*() {
+    const invoices = yield* Invoices
+    const wire = (record: ExceptionRecord) => exceptionObject(record) as typeof Exception.Type
+
+    return ExceptionsRpc.of({
+      "exceptions.list": Effect.fnUntraced(function*({ after, environment, limit, merchant_id, status, type }) {
+        const page = yield* invoices.listExceptions({
+          merchantId: merchant_id ?? systemMerchant,
+          environment,
+          ...(status === undefined ? {} : { status }),
+          ...(type === undefined ? {} : { type })
+        }, {
+          cursor: after === undefined ? null : { direction: "older", id: after },
+          limit: limit ?? pageLimits.default
+        })
+        if (page === null) return yield* publicError("INVALID_CURSOR", { param: "after" })
+        const last = page.records.at(-1)
+        return {
+          exceptions: page.records.map(wire),
+          next: page.hasMore && last !== undefined ? ExceptionId.make(last.exception.id) : null
+        }
+      }),
+      "exceptions.get": Effect.fnUntraced(function*({ exception_id, merchant_id }) {
+        const found = yield* invoices.findException(merchant_id ?? systemMerchant, exception_id)
+        return found === null ? yield* publicError("EXCEPTION_NOT_FOUND") : wire(found)
+      }),
+      "exceptions.resolve": ({ action, actor, exception_id, merchant_id, note = "" }) =>
+        invoices.resolveException(merchant_id ?? systemMerchant, exception_id, {
+          resolution: { action, note, actor: `service:${actor}` },
+          cause: noCause,
+          check: (record) => refusalOf(record, action, note),
+          reply: () => undefined
+        }).pipe(
+          Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+          Effect.map(wire)
+        )
+    })
   })
 )

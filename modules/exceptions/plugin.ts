@@ -4,12 +4,14 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { ExceptionsApi } from "./api.ts"
-import { handlers } from "./handlers.ts"
+import { handlers, rpcHandlers } from "./handlers.ts"
+import { ExceptionsRpc } from "./rpc.ts"
 
 export const plugin = Plugin.make({
   name: "exceptions",
   slot: "modules",
   needs: { invoices: Invoices },
   http: ExceptionsApi,
-  layer: () => HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(handlers))
+  rpc: ExceptionsRpc,
+  layer: () => Layer.merge(HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(handlers)), rpcHandlers)
 })

@@ -54,7 +54,7 @@ export const stateErrors = {
     fix: "Read the exception: its `resolution` says who decided what.",
     example: [
       invoice,
-      discardOutput(simulate({ action: "overpay" })),
+      discardOutput(simulate({ action: "wrong_token" })),
       keep("EXCEPTION", "data.data[0].id", get("/api/v1/exceptions?invoice_id=$INVOICE")),
       discardOutput(send("POST", "/api/v1/exceptions/$EXCEPTION/resolve", { action: "credit" }, "merchant", newKey)),
       send("POST", "/api/v1/exceptions/$EXCEPTION/resolve", { action: "credit" }, "merchant", newKey)

@@ -1,6 +1,6 @@
 /**
  * Goal: whatever money came otherwise than an invoice expects, its merchant finds it and decides on it, once, and
- * nobody else sees it. Method: the real router, commit log, invoices and payments; transfers come when the test says so.
+ * nobody else sees it. Method: the real router, commit log, invoices and payments; transfers come when the test says.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"

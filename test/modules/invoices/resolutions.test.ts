@@ -202,9 +202,12 @@ describe("money beyond the amount", () => {
 
   it("that would have paid the invoice again is a duplicate payment, and nothing else tells of it", () => {
     const { changedExceptions, next } = decided(paid, come(arrival(2, 49_995n)))
-    assert.deepStrictEqual(changedExceptions.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
-      ["duplicate_payment", arrival(2, 0n).id, 49_995n]
-    ])
+    assert.lengthOf(changedExceptions, 1)
+    assert.deepInclude(changedExceptions[0], {
+      type: "duplicate_payment",
+      paymentId: arrival(2, 0n).id,
+      amount: usdMillis(49_995n)
+    })
     assert.deepStrictEqual(actionsOf(next, changedExceptions[0]!), ["credit", "ignore"])
   })
 

@@ -1,0 +1,55 @@
+/** Exceptions for operators and internal services: definitions only. */
+import { Schema } from "effect"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { PublicError } from "../../schemas/Errors.ts"
+import { Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
+import { ExceptionId, MerchantId } from "../../schemas/Ids.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { ExceptionType } from "../../schemas/Payment.ts"
+import { pageLimits } from "./api.ts"
+
+/** Whose exception it is; absent: the operator's own, of money on wallets that belong to no single merchant. */
+const owner = { merchant_id: Schema.optionalKey(MerchantId) }
+
+/** The service or the person that decides, in a word: it is kept as `service:<name>`. */
+const ActorName = Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9._-]{0,63}$/u))
+
+export class ExceptionsRpc extends RpcGroup.make(
+  /**
+   * Newest first; `limit` is 20 unless sent, `next` goes into `after`. Errors: `INVALID_CURSOR` where `after` is no
+   * exception of this owner and environment.
+   */
+  Rpc.make("exceptions.list", {
+    payload: {
+      ...owner,
+      environment: Environment,
+      status: Schema.optionalKey(ExceptionStatus),
+      type: Schema.optionalKey(ExceptionType),
+      after: Schema.optionalKey(ExceptionId),
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits)))
+    },
+    success: Schema.Struct({ exceptions: Schema.Array(Exception), next: Schema.NullOr(ExceptionId) }),
+    error: PublicError
+  }),
+  /** Errors: `EXCEPTION_NOT_FOUND`. */
+  Rpc.make("exceptions.get", {
+    payload: { ...owner, exception_id: ExceptionId },
+    success: Exception,
+    error: PublicError
+  }),
+  /**
+   * A decision, once. Errors: `EXCEPTION_NOT_FOUND`, `EXCEPTION_ALREADY_RESOLVED`, `VALIDATION_ERROR` for an action that
+   * is not in `allowed_actions`, or without the note that it needs.
+   */
+  Rpc.make("exceptions.resolve", {
+    payload: {
+      ...owner,
+      exception_id: ExceptionId,
+      action: ExceptionAction,
+      note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumNote))),
+      actor: ActorName
+    },
+    success: Exception,
+    error: PublicError
+  })
+) {}
