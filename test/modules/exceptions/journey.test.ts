@@ -10,7 +10,13 @@ import { ExceptionsRpc } from "../../../modules/exceptions/rpc.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { rpcToken } from "../../support/Service.ts"
-import { type DevnetMerchant, DevnetService, newDevnetMerchant, okData } from "../simulator/DevnetService.ts"
+import {
+  assertRefused,
+  type DevnetMerchant,
+  DevnetService,
+  newDevnetMerchant,
+  okData
+} from "../simulator/DevnetService.ts"
 
 const call = Effect.fnUntraced(function*(
   { merchant }: DevnetMerchant,
@@ -78,6 +84,13 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           assert.deepStrictEqual([exception?.type, others], [type, []])
           assert.deepStrictEqual(exception.allowed_actions, allowed, type)
           const before = yield* call(player, `/api/v1/invoices/${invoiceId}`)
+          if (type === "reorged") {
+            const silent = yield* (yield* DevnetService).call(`/api/v1/exceptions/${exception.id}/resolve`, {
+              headers: { "x-api-key": player.merchant, "idempotency-key": randomUUID() },
+              body: { action, note: "  " }
+            })
+            assert.propertyVal(assertRefused(silent, 400, "VALIDATION_ERROR"), "param", "note")
+          }
           const resolved = yield* resolve(player, exception, action, "looked at it")
           assert.deepInclude(resolved, { status: "resolved", allowed_actions: [] })
           assert.deepInclude(resolved.resolution, { action, note: "looked at it" })
