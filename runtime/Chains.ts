@@ -313,11 +313,13 @@ export interface AccountHistory {
   readonly _tag: "AccountHistory"
   /**
    * The transfers to watched accounts in a transaction, each in its place; none: the chain does not have it, or it has
-   * failed. Matched as `follow` does.
+   * failed. Matched as `follow` does. `height`: where it is said to lie. An endpoint that has not come so far cannot
+   * say that there is none, and neither can one alone while another should answer: that is a failure.
    */
   readonly readTransaction: (
     txHash: string,
-    watch: WatchSet
+    watch: WatchSet,
+    height: bigint
   ) => Effect.Effect<ReadonlyArray<PlacedTransfer>, DriverError>
   /** What came to every watched account between two heights, both included, open or not. Matched as `follow` does. */
   readonly readTransfers: (

@@ -2,11 +2,12 @@
  * Solana over JSON-RPC: the balances and transactions of receiving wallets are polled. A wallet of one address serves
  * many invoices, which a memo or a reference tells apart; or each invoice is given a wallet of a list.
  */
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Effect, Layer, MutableRef, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, DriverError, type WalletRef } from "../../runtime/Chains.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
 import type { JsonRpcClient } from "../../runtime/nodes/JsonRpc.ts"
+import { unreadableFromZero } from "../../runtime/nodes/UnreadableTransactions.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, Environment } from "../../schemas/Network.ts"
@@ -16,9 +17,10 @@ import { makeReceivingAccounts } from "./solana/Accounts.ts"
 import { metadataAccount, systemProgram, tokenPrograms } from "./solana/Addresses.ts"
 import { makeCorroborate, makeReaders } from "./solana/Corroboration.ts"
 import { follow } from "./solana/Follow.ts"
+import type { FollowOptions } from "./solana/FollowContext.ts"
+import { makeHistory } from "./solana/History.ts"
 import { accountsPerCall, makeClient, readAccounts, readGenesis } from "./solana/Node.ts"
 import { referenceOf } from "./solana/PaymentCode.ts"
-import { makeHistory } from "./solana/Reading.ts"
 import { type Account, contractToken, decimalsOf } from "./solana/TokenFacts.ts"
 import { Key } from "./solana/Transactions.ts"
 import { readWallet } from "./solana/Wallet.ts"
@@ -173,15 +175,17 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
   }))
   yield* refused(nodes.verify)
   const readers = makeReaders()
-  const followOptions = {
+  yield* unreadableFromZero(network)
+  const followOptions: FollowOptions = {
     network,
     environment,
     endpoints: nodes,
     pollMillis: options.pollMillis ?? descriptorOf(network).pollMillis,
     book: makeAccountBook(),
     receiving: makeReceivingAccounts(),
-    onShown: readers.set
-  } as const
+    unread: MutableRef.make(new Map()),
+    onTransactionRead: readers.set
+  }
   const agreementAboveUsd = options.agreementAboveUsd ??
     (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
   const driver: ChainDriver = {
@@ -194,7 +198,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     tokenDecimals: tokenDecimals(nodes),
     paymentUri,
     follow: (recent, watch) => follow(followOptions, recent, watch),
-    history: makeHistory(nodes),
+    history: makeHistory(nodes, environment),
     balanceAt: null,
     readContract: null,
     readToken: readToken(nodes),

@@ -45,7 +45,7 @@ export const readReported = Effect.fnUntraced(function*(follower: FollowerContex
     const block = yield* Effect.result(
       history._tag === "BlockHistory"
         ? history.readBlock(height, anchor, watch)
-        : Effect.map(history.readTransaction(txHash, watch), (transfers): BlockReading => ({
+        : Effect.map(history.readTransaction(txHash, watch, height), (transfers): BlockReading => ({
           point: { height, hash: blockHash },
           time: blockTime,
           transfers

@@ -208,7 +208,7 @@ const readAgain = Effect.fnUntraced(function*(
 ) {
   const { history } = driver
   const read: Effect.Effect<ReadonlyArray<ObservedTransfer>, DriverError> = history._tag === "AccountHistory"
-    ? history.readTransaction(transfer.txHash, watch)
+    ? history.readTransaction(transfer.txHash, watch, transfer.at.height)
     : Effect.map(
       history.readBlock(transfer.at.height, state.recent[0]!, watch),
       ({ transfers }) => transfers.filter(({ txHash }) => txHash === transfer.txHash)

@@ -3,20 +3,11 @@
  * is asked for its own reading, and one that it cannot show either is logged and counted, because what nobody can read
  * cannot be credited.
  */
-import { Effect, Metric } from "effect"
+import { Effect } from "effect"
 import type { DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
-import { initializeSeries } from "../../../runtime/Telemetry.ts"
-import type { Network } from "../../../schemas/Network.ts"
+import { countUnreadable } from "../../../runtime/nodes/UnreadableTransactions.ts"
 import { type Api, type BlockTransaction, type FullBlock, readOutputs, readSources } from "./Api.ts"
 import { paysWatched, type TransactionOutputs, transfersOf } from "./Transactions.ts"
-
-const unreadable = Metric.counter("chain_transactions_unreadable_total", {
-  description: "Transactions of which neither the bytes nor the server's own reading could be read",
-  incremental: true
-})
-
-/** The series of the network from the start on, for alerts on its growth. */
-export const unreadableFromZero = (network: Network) => initializeSeries(unreadable, [{ network }])
 
 /** Addresses that payments came from, by the hash of the transaction. */
 export type PaymentSources = Map<string, ReadonlyArray<string>>
@@ -37,7 +28,7 @@ const missing = "missing"
 type Missing = typeof missing
 
 const giveUp = Effect.fnUntraced(function*(api: Api, { txHash }: BlockTransaction, block: FullBlock, reason: string) {
-  yield* Metric.update(Metric.withAttributes(unreadable, { network: api.network }), 1)
+  yield* countUnreadable(api.network)
   yield* Effect.logError(
     "a transaction cannot be read, so nothing that it pays is credited: look at it in an explorer, and report its hash "
       + "to the makers of this software",

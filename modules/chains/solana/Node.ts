@@ -7,9 +7,9 @@ import { type JsonRpcClient, jsonRpcClient, type JsonRpcError } from "../../../r
 import { largeCall, smallCall } from "../../../runtime/nodes/NodeHttp.ts"
 import { clockSysvar } from "./Addresses.ts"
 import type { Account } from "./TokenFacts.ts"
-import { ChainTransaction, hashOfSlot, Key, Signature, Slot } from "./Transactions.ts"
+import { ChainTransaction, hashOfSlot, isComplete, Key, Signature, Slot } from "./Transactions.ts"
 
-/** What is seen of a chain: `confirmed` by two thirds of the stake, `finalized` by 31 confirmed blocks more. */
+/** Which blocks a call is about: `confirmed` by two thirds of the stake, `finalized` by 31 confirmed blocks more. */
 export type Commitment = "confirmed" | "finalized"
 
 /** Accounts of one call, at most (Agave, `MAX_MULTIPLE_ACCOUNTS`). */
@@ -22,14 +22,34 @@ export const signaturesPerPage = 1_000
 const isRateLimit = ({ code, message }: JsonRpcError): boolean =>
   code === 429 || code === -32_429 || /too many requests|rate limit/i.test(message)
 
-/** Codes of Agave (`rpc-client-api`, `custom_error.rs`): -32005 the node is behind, -32014 and -32016 a block is not there yet. */
+/**
+ * Codes of Agave (`rpc-client-api`, `custom_error.rs`) by which a node says that it does not have a block any more: it
+ * was cleaned up; it was skipped, or is missing since a snapshot; the same in long-term storage.
+ */
+const prunedCodes: ReadonlySet<number | undefined> = new Set([-32_001, -32_007, -32_009])
+
+/**
+ * Codes of the same list by which a node says nothing of what it was asked for: a block is not there yet (-32004,
+ * -32014, -32016), the node is behind (-32005), keeps no history (-32011), or does not reach its storage (-32019).
+ */
+const unavailableCodes: ReadonlySet<number | undefined> = new Set([
+  -32_004,
+  -32_005,
+  -32_011,
+  -32_014,
+  -32_016,
+  -32_019
+])
+
 const kindOf = (error: JsonRpcError): DriverErrorKind =>
   isRateLimit(error)
     ? "rate_limited"
+    : prunedCodes.has(error.code)
+    ? "pruned"
+    : unavailableCodes.has(error.code)
+    ? "unavailable"
     : /limit exceeded|too large|too many|range/i.test(error.message)
     ? "too_large"
-    : error.code === -32_005 || error.code === -32_014 || error.code === -32_016
-    ? "unavailable"
     : "refused"
 
 const largeMethods: ReadonlySet<string> = new Set(["getTransaction", "getSignaturesForAddress", "getBlocks"])
@@ -46,8 +66,9 @@ export const makeClient = (connection: Connection): JsonRpcClient =>
 export const readGenesis = (node: JsonRpcClient): Effect.Effect<string, DriverError> =>
   node.call("getGenesisHash", [], Key)
 
-export const readFinalized = (node: JsonRpcClient): Effect.Effect<bigint, DriverError> =>
-  Effect.map(node.call("getSlot", [{ commitment: "finalized" }], Slot), BigInt)
+/** Newest slot of a commitment. */
+export const readSlot = (node: JsonRpcClient, commitment: Commitment): Effect.Effect<bigint, DriverError> =>
+  Effect.map(node.call("getSlot", [{ commitment }], Slot), BigInt)
 
 const AccountAnswer = Schema.NullOr(Schema.Struct({
   lamports: Schema.Union([Schema.Int, Schema.BigInt]),
@@ -158,6 +179,10 @@ export const readTransaction = (
     Effect.filterOrFail(
       (transaction) => transaction === null || transaction.transaction.signatures[0] === signature,
       () => contradiction(node, "getTransaction", "it answered with another transaction")
+    ),
+    Effect.filterOrFail(
+      (transaction) => transaction === null || isComplete(transaction),
+      () => contradiction(node, "getTransaction", "its keys and its balances are not equally many")
     )
   )
 
@@ -215,11 +240,19 @@ const readNearestBlock = Effect.fnUntraced(function*(node: JsonRpcClient, slot: 
   return null
 })
 
-/** Epoch seconds of a slot, or of the nearest below it that has a block; null: this node has none so old. */
-export const readTime = Effect.fnUntraced(function*(
-  node: JsonRpcClient,
-  slot: bigint
-): Effect.fn.Return<number | null, DriverError> {
-  const nearest = yield* readNearestBlock(node, slot)
-  return nearest === null ? null : yield* node.call("getBlockTime", [Number(nearest)], Schema.NullOr(Schema.Int))
-})
+/**
+ * Epoch seconds of a slot, or of the nearest below it that has a block; null: this node has none so old. Fails where
+ * the node has not come to the slot yet: then its nearest block is only its newest.
+ */
+export const readTime = (node: JsonRpcClient, slot: bigint): Effect.Effect<number | null, DriverError> =>
+  Effect.gen(function*() {
+    const nearest = yield* readNearestBlock(node, slot)
+    if (nearest === slot) return yield* node.call("getBlockTime", [Number(slot)], Schema.NullOr(Schema.Int))
+    const newest = yield* readSlot(node, "confirmed")
+    if (newest < slot) {
+      const { name, network } = node
+      const reason = `${name} has come to slot ${newest} and was asked for slot ${slot}: it is behind`
+      return yield* new DriverError({ network, reason, kind: "unavailable" })
+    }
+    return nearest === null ? null : yield* node.call("getBlockTime", [Number(nearest)], Schema.NullOr(Schema.Int))
+  }).pipe(Effect.catchIf(({ kind }) => kind === "pruned", () => Effect.succeed(null)))

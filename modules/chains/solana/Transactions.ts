@@ -1,4 +1,7 @@
-/** Transactions as JSON-RPC shows them (`getTransaction`, encoding `json`), and what in them came to our wallets. Pure. */
+/**
+ * Transactions as JSON-RPC shows them (`getTransaction`, encoding `json`), and what in them came to watched wallets.
+ * Pure.
+ */
 import { base58 } from "@scure/base"
 import { Result, Schema } from "effect"
 import type { ObservedTransfer, PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
@@ -6,7 +9,7 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { memoPrograms } from "./Addresses.ts"
 import { codeInReference, codesInMemo, matchKeyOf } from "./PaymentCode.ts"
 
-/** Keys that a transaction can name: an index of one byte. */
+/** Keys that a transaction can name, at most: instructions name them by an index of one byte. */
 const maximumKeys = 256
 
 /** 32 bytes in base58. */
@@ -58,8 +61,9 @@ export const ChainTransaction = Schema.Struct({
 })
 export type ChainTransaction = typeof ChainTransaction.Type
 
-/** A token account's part in a transaction. */
+/** What a token account gained or lost in a transaction. */
 interface TokenMove {
+  /** Its place among the transaction's keys. */
   readonly accountIndex: number
   readonly mint: string
   readonly owner: string
@@ -74,18 +78,46 @@ const keysOf = ({ meta, transaction }: ChainTransaction): ReadonlyArray<string> 
   ...meta.loadedAddresses?.readonly ?? []
 ]
 
+/**
+ * Whether every key has its balances, and no token balance is of a key that is not named: an answer of which a part is
+ * missing, as the keys of lookup tables, would be read as if less, or more, had come.
+ */
+export const isComplete = (transaction: ChainTransaction): boolean => {
+  const { meta } = transaction
+  const count = keysOf(transaction).length
+  return meta.preBalances.length === count && meta.postBalances.length === count &&
+    [...meta.preTokenBalances ?? [], ...meta.postTokenBalances ?? []].every(({ accountIndex }) => accountIndex < count)
+}
+
+type TokenBalance = typeof TokenBalance.Type
+
+/** What an account gained or lost; `held`, `holds`: its balance before and after, undefined where it was no such account. */
+const tokenMoveOf = (
+  accountIndex: number,
+  held: TokenBalance | undefined,
+  holds: TokenBalance | undefined
+): ReadonlyArray<TokenMove> => {
+  const { mint, owner } = (holds ?? held)!
+  if (owner === undefined) return []
+  const change = BigInt(holds?.uiTokenAmount.amount ?? "0") - BigInt(held?.uiTokenAmount.amount ?? "0")
+  return [{ accountIndex, mint, owner, change, isClosed: holds === undefined }]
+}
+
+/**
+ * What each token account gained or lost. One that was closed and made anew, or was given to another owner, is two
+ * accounts: all of the one before is lost, and all of the one after has come.
+ */
 const tokenMovesOf = ({ meta }: ChainTransaction): ReadonlyArray<TokenMove> => {
   const before = new Map((meta.preTokenBalances ?? []).map((balance) => [balance.accountIndex, balance]))
   const after = new Map((meta.postTokenBalances ?? []).map((balance) => [balance.accountIndex, balance]))
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((accountIndex) => {
-    const pre = before.get(accountIndex)
-    const post = after.get(accountIndex)
-    const { mint, owner } = (post ?? pre)!
-    if (owner === undefined) return []
-    // An account that was closed and made anew may hold another mint: then all of it has come.
-    const held = pre !== undefined && pre.mint === mint && pre.owner === owner ? BigInt(pre.uiTokenAmount.amount) : 0n
-    const change = BigInt(post?.uiTokenAmount.amount ?? "0") - held
-    return [{ accountIndex, mint, owner, change, isClosed: post === undefined }]
+    const held = before.get(accountIndex)
+    const holds = after.get(accountIndex)
+    const isSame = held === undefined || holds === undefined ||
+      (held.mint === holds.mint && (held.owner ?? holds.owner) === (holds.owner ?? held.owner))
+    return isSame
+      ? tokenMoveOf(accountIndex, held, holds)
+      : [...tokenMoveOf(accountIndex, held, undefined), ...tokenMoveOf(accountIndex, undefined, holds)]
   })
 }
 
@@ -118,7 +150,7 @@ const nativeSender = (transaction: ChainTransaction, keys: ReadonlyArray<string>
   return sender?.key ?? null
 }
 
-/** What the transfers of a transaction to one wallet have in common. */
+/** A coin or token that came to a wallet in a transaction, however many transfers brought it. */
 interface Receipt {
   readonly tokenAddress: string | null
   readonly index: number
@@ -126,12 +158,12 @@ interface Receipt {
   readonly from: string | null
 }
 
-/** Place of the first token account among the indices of transfers: those below are wallets'. */
+/** Added to the index of a token account to make a transfer's index: those below are the coin's, by the wallet's key. */
 const tokenIndexBase = maximumKeys
 
 /**
- * What came to a wallet. Nothing where the wallet signed: then its owner swaps, withdraws or closes accounts, and is
- * not paid. The rent of a token account that was closed is no payment either.
+ * What came to a wallet. Nothing where the wallet signed, or where it lost coins or tokens: then its owner swaps,
+ * withdraws or closes accounts, and is not paid. The rent of a token account that was closed is no payment either.
  */
 const receiptsOf = (
   transaction: ChainTransaction,
@@ -142,18 +174,17 @@ const receiptsOf = (
   const index = keys.indexOf(wallet)
   if (index >= 0 && index < transaction.transaction.message.header.numRequiredSignatures) return []
   const own = moves.filter(({ owner }) => owner === wallet)
-  const byMint = Map.groupBy(own, ({ mint }) => mint)
-  const sums = [...byMint].map(([mint, ofMint]) => ({
+  const sums = [...Map.groupBy(own, ({ mint }) => mint)].map(([mint, ofMint]) => ({
     mint,
     sum: ofMint.reduce((sum, { change }) => sum + change, 0n),
-    // Of the transaction alone, whoever watches: the same account whenever it is read.
+    // Chosen by the transaction alone, whatever is watched, so that every reading gives the transfer the same index.
     first: Math.min(...ofMint.filter(({ change }) => change > 0n).map(({ accountIndex }) => accountIndex))
   }))
-  // Somebody who may spend the wallet's tokens exchanged them.
-  if (sums.some(({ sum }) => sum < 0n)) return []
-  const lamports = index < 0 || own.some(({ isClosed }) => isClosed) ? 0n : lamportsChange(transaction, index)
+  const lamports = index < 0 ? 0n : lamportsChange(transaction, index)
+  // Somebody who may spend what the wallet has exchanged it: a delegate, or the program of a multisig's vault.
+  if (lamports < 0n || sums.some(({ sum }) => sum < 0n)) return []
   return [
-    ...lamports > 0n
+    ...lamports > 0n && !own.some(({ isClosed }) => isClosed)
       ? [{ tokenAddress: null, index, amount: lamports, from: nativeSender(transaction, keys) }]
       : [],
     ...sums.filter(({ sum }) => sum > 0n).map(({ first, mint, sum }) => ({
@@ -166,8 +197,8 @@ const receiptsOf = (
 }
 
 /**
- * The invoice that a transaction names at a wallet: by a reference or a memo of an invoice that is watched. None, or
- * more than one: the wallet's own key, for nobody can say which of them is paid.
+ * The match key of what a transaction brings to a wallet: that of the one invoice which a reference or a memo names. If
+ * they name none, or several, it is the wallet's own key, because nobody can say which invoice is paid.
  */
 const matchKeyIn = (wallet: string, keys: ReadonlyArray<string>, memoCodes: ReadonlyArray<string>, watch: HasKey) => {
   const codes = new Set([...keys.flatMap((key) => codeInReference(wallet, key) ?? []), ...memoCodes])
@@ -177,7 +208,7 @@ const matchKeyIn = (wallet: string, keys: ReadonlyArray<string>, memoCodes: Read
 
 type HasKey = Pick<WatchSet, "has">
 
-/** The block of a slot: what tells one reading of it from another is the slot itself. */
+/** The hash of a slot's block: the slot itself, because confirmed slots are not replaced and no call names hashes. */
 export const hashOfSlot = (slot: bigint): string => `${slot}`
 
 /**

@@ -18,6 +18,7 @@ export const historyRules = (rule: DefineRule): void => {
         [...transfers.values()].some(({ txHash }) =>
           txHash === last.txHash
         ))
+      const from = start.points[0]!.height
       const { readTransaction, readTransfers, timeOf } = accountHistoryOf(rig.driver)
       const seen = (txHash: string) =>
         inOrder(
@@ -25,9 +26,15 @@ export const historyRules = (rule: DefineRule): void => {
             each.txHash === txHash
           ).map(withoutHeight)
         )
-      assert.deepStrictEqual(inOrder(yield* readTransaction(first.txHash, watch)), seen(first.txHash))
-      assert.deepStrictEqual(inOrder(yield* readTransaction(last.txHash, watch)), seen(last.txHash))
-      const toOthers = (yield* readTransaction(other.txHash, watch)).filter(({ matchKey }) =>
+      assert.deepStrictEqual(
+        inOrder(yield* readTransaction(first.txHash, watch, from)),
+        seen(first.txHash)
+      )
+      assert.deepStrictEqual(
+        inOrder(yield* readTransaction(last.txHash, watch, from)),
+        seen(last.txHash)
+      )
+      const toOthers = (yield* readTransaction(other.txHash, watch, from)).filter(({ matchKey }) =>
         matchKey === target.matchKey
       )
       assert.deepStrictEqual(toOthers, [])

@@ -1,13 +1,14 @@
 /**
- * Goal: whatever nodes list, hide and drop, every payment that stays is told, one that leaves is taken back alone, and
- * following goes on from a point that loses nothing.
+ * Goal: whatever nodes list, hide and drop, every payment that stays is emitted, one that leaves is taken back alone,
+ * and following goes on from a point that loses nothing.
  * Method: random histories, seeded, against a model that knows what is on the chain.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { makeAccountBook, overlapSlots, sweepSlots } from "../../../../modules/chains/solana/AccountBook.ts"
+import { makeAccountBook, overlapSlots, unchangedSlots } from "../../../../modules/chains/solana/AccountBook.ts"
 import {
   dueForFinality,
   type FollowState,
+  givenUpLimit,
   initialState,
   nextBatch,
   onDropped,
@@ -15,7 +16,10 @@ import {
   onListed,
   onLookEnd,
   onRead,
-  onStatuses
+  onStatuses,
+  roundsAfterGivingUp,
+  roundSlots,
+  waitingLimit
 } from "../../../../modules/chains/solana/FollowState.ts"
 import { baseUnits } from "../../../../schemas/Money.ts"
 
@@ -32,7 +36,7 @@ const looks = 120
 
 const pointOf = (height: bigint) => ({ height, hash: `${height}`, time: Number(height) })
 
-const shownOf = (signature: string, slot: bigint) => ({
+const readingOf = (signature: string, slot: bigint) => ({
   at: pointOf(slot),
   transfers: [{
     txHash: signature,
@@ -72,11 +76,7 @@ const runHistory = (seed: number) => {
       return [signature, slot === undefined ? null : { slot, hasFailed: false, isFinal: slot <= finalized }] as const
     }))
     const step = onStatuses(state, statuses, finalized)
-    const [afterDrop, gone] = onDropped(step.state, step.absent)
-    state = afterDrop
-    for (const event of gone) {
-      if (event._tag === "Gone") { for (const { txHash } of event.transfers) journal.delete(txHash) }
-    }
+    state = onDropped(step.state, step.absent)
     if (state.backlog.length === 0) {
       state = onListed(
         state,
@@ -84,20 +84,28 @@ const runHistory = (seed: number) => {
           .map(([signature, slot]) => ({ signature, slot, hasFailed: false }))
       )
     }
-    const batch = nextBatch(state).map((listed) => ({
+    const batch = nextBatch(state, head).map((listed) => ({
       listed,
-      shown: isShown(listed.signature) ? shownOf(listed.signature, listed.slot) : null
+      reading: isShown(listed.signature) && chain.has(listed.signature)
+        ? readingOf(listed.signature, listed.slot)
+        : null,
+      isConclusive: true
     }))
-    state = onRead(state, batch)
+    const [afterRead] = onRead(state, batch, head)
+    state = afterRead
     const [next, events] = onLookEnd(state, { head: pointOf(head), batch, safeHeight: head })
     state = next
     for (const event of events) {
+      if (event._tag === "Gone") { for (const { txHash } of event.transfers) journal.delete(txHash) }
       if (event._tag === "Forward") {
         assert.isAbove(Number(event.point.height), Number(told), "heights rise")
         told = event.point.height
         for (const { at, txHash } of event.transfers) journal.set(txHash, at!.height)
       }
-      if (event._tag === "Finality") mark = event.finalized ?? mark
+      if (event._tag === "Finality" && event.finalized !== null) {
+        assert.isAtLeast(Number(event.finalized), Number(mark), "what is final stays final")
+        mark = event.finalized
+      }
     }
     for (const [signature, slot] of journal) {
       if (!chain.has(signature)) assert.isBelow(Number(mark), Number(slot), "what has left is not marked final")
@@ -123,8 +131,13 @@ describe("solana's follower", () => {
     let state = onListed(initialState([{ height: 900n, hash: "900" }]), listed)
     const heights: Array<readonly [number, boolean]> = []
     while (state.backlog.length > 0) {
-      const batch = nextBatch(state).map((each) => ({ listed: each, shown: shownOf(each.signature, each.slot) }))
-      const [next, events] = onLookEnd(onRead(state, batch), { head: pointOf(5_000n), batch, safeHeight: 5_000n })
+      const batch = nextBatch(state, 5_000n).map((each) => ({
+        listed: each,
+        reading: readingOf(each.signature, each.slot),
+        isConclusive: true
+      }))
+      const [afterRead] = onRead(state, batch, 5_000n)
+      const [next, events] = onLookEnd(afterRead, { head: pointOf(5_000n), batch, safeHeight: 5_000n })
       state = next
       for (const event of events) {
         if (event._tag === "Forward") heights.push([Number(event.point.height), event.isCatchingUp])
@@ -135,14 +148,94 @@ describe("solana's follower", () => {
     assert.strictEqual(heights.at(-1)![0], 5_000)
   })
 
-  it("goes on with no head that lies too far above what a node lists and does not show", () => {
-    const state = onListed(initialState([{ height: 1_000n, hash: "1000" }]), [
-      { signature: "hidden", slot: 1_010n, hasFailed: false }
-    ])
-    const batch = [{ listed: state.backlog[0]!, shown: null }]
-    const end = (head: bigint) => onLookEnd(onRead(state, batch), { head: pointOf(head), batch, safeHeight: head })[1]
-    assert.deepStrictEqual(end(1_020n).map(({ _tag }) => _tag), ["Forward", "Finality"])
-    assert.deepStrictEqual(end(1_010n + overlapSlots).map(({ _tag }) => _tag), ["Finality"])
+  const hiddenAt = (slot: bigint) => ({ signature: "hidden", slot, hasFailed: false })
+
+  /** Looks at heads at which no endpoint shows the hidden transaction; what each emits, and who is given up. */
+  const lookInVain = (heads: ReadonlyArray<bigint>, isConclusive = true) => {
+    let state = onListed(initialState([{ height: 1_000n, hash: "1000" }]), [hiddenAt(1_010n)])
+    return heads.map((head) => {
+      const batch = nextBatch(state, head).map((listed) => ({ listed, reading: null, isConclusive }))
+      const [afterRead, givenUp] = onRead(state, batch, head)
+      const [next, events] = onLookEnd(afterRead, { head: pointOf(head), batch, safeHeight: head })
+      state = next
+      return { asked: batch.length, tags: events.map(({ _tag }) => _tag), givenUp: givenUp.length, state, events }
+    })
+  }
+
+  it("waits for a transaction that no endpoint shows with no head that a restart could not go on from", () => {
+    const [soon, last, late] = lookInVain([1_020n, 1_009n + overlapSlots, 1_010n + overlapSlots], false)
+    assert.deepStrictEqual(soon!.tags, ["Forward", "Finality"])
+    assert.deepStrictEqual(last!.tags, ["Forward", "Finality"])
+    assert.deepStrictEqual(late!.tags, ["Finality"], "not every endpoint has answered")
+    assert.strictEqual(late!.givenUp, 0)
+  })
+
+  it("gives one up after three rounds over all endpoints, and stops no head for it", () => {
+    const heads = [1_020n, 1_021n, 1_022n, 1_030n, 1_040n, 1_100n, 1_010n + overlapSlots, 2_000n]
+    const looks = lookInVain(heads)
+    assert.deepStrictEqual(looks.map(({ givenUp }) => givenUp), [0, 0, 0, 0, 0, 0, 1, 0])
+    for (const { tags } of looks) assert.deepStrictEqual(tags, ["Forward", "Finality"])
+    const few = lookInVain([1_020n, 1_021n, 1_010n + overlapSlots, 1_011n + overlapSlots, 1_020n + overlapSlots])
+    assert.deepStrictEqual(few.map(({ givenUp }) => givenUp), [0, 0, 0, 0, 1], "looks side by side are one round")
+  })
+
+  it("asks for one that was given up after longer and longer pauses, and then no more", () => {
+    const heads = Array.from({ length: 30_000 }, (_, place) => 1_020n + BigInt(place) * 50n)
+    const looks = lookInVain(heads)
+    const end = looks.findIndex(({ givenUp }) => givenUp === 1)
+    const later = looks.slice(end + 1).flatMap(({ asked }, place) => asked > 0 ? [heads[end + 1 + place]!] : [])
+    assert.lengthOf(later, roundsAfterGivingUp)
+    const pauses = later.map((head, place) => Number(head - (later[place - 1] ?? heads[end]!)))
+    for (const [place, pause] of pauses.entries()) {
+      assert.isAtLeast(pause, Number(overlapSlots) * 2 ** place)
+      assert.isBelow(pause, Number(overlapSlots) * 2 ** place + 50)
+    }
+    assert.strictEqual(looks.at(-1)!.state.unread.size, 0)
+  })
+
+  it("emits one that was given up once it is shown, and calls nothing less final for it", () => {
+    const { state } = lookInVain([1_020n, 1_100n, 1_200n, 1_210n]).at(-1)!
+    const marked = onLookEnd(onFinalized(state, 1_170n), { head: pointOf(1_215n), batch: [], safeHeight: 1_215n })[0]
+    const batch = nextBatch(marked, 1_400n).map((listed) => ({
+      listed,
+      reading: readingOf(listed.signature, listed.slot),
+      isConclusive: true
+    }))
+    const [afterRead] = onRead(marked, batch, 1_400n)
+    const [next, events] = onLookEnd(afterRead, { head: pointOf(1_400n), batch, safeHeight: 1_400n })
+    assert.deepStrictEqual(
+      events.map((event) => event._tag === "Forward" ? event.transfers.map(({ txHash }) => txHash) : event),
+      [["hidden"], { _tag: "Finality", finalized: 1_170n }]
+    )
+    assert.strictEqual(next.unread.size, 0)
+  })
+
+  it("reads one that moved to another slot as if it had not been listed before", () => {
+    const { state } = lookInVain([1_020n, 1_100n, 1_200n, 1_210n]).at(-1)!
+    assert.lengthOf(onListed(state, [hiddenAt(1_010n)]).backlog, 0)
+    const moved = onListed(state, [hiddenAt(1_205n)])
+    assert.lengthOf(moved.backlog, 1)
+    assert.strictEqual(moved.unread.size, 0)
+  })
+
+  it("waits for so many at most, and remembers so many of those given up", () => {
+    const listed = Array.from({ length: 3_000 }, (_, place) => ({
+      signature: `hidden ${place}`,
+      slot: BigInt(1_000 + place),
+      hasFailed: false
+    }))
+    let state = onListed(initialState([{ height: 900n, hash: "900" }]), listed)
+    let all = 0
+    for (let head = 10_000n; state.backlog.length > 0 || [...state.unread.values()].some((each) => !each.isGivenUp);) {
+      const batch = nextBatch(state, head).map((each) => ({ listed: each, reading: null, isConclusive: true }))
+      const [next, givenUp] = onRead(state, batch, head)
+      state = next
+      all += givenUp.length
+      assert.isBelow([...state.unread.values()].filter(({ isGivenUp }) => !isGivenUp).length, 2 * waitingLimit)
+      assert.isAtMost(state.unread.size, givenUpLimit + 2 * waitingLimit)
+      head += roundSlots
+    }
+    assert.strictEqual(all, 3_000)
   })
 })
 
@@ -167,7 +260,10 @@ describe("solana's account book", () => {
     const book = makeAccountBook()
     book.add(["a"], 1_000n)
     book.observe("a", null, 1_000n)
-    assert.deepStrictEqual(book.due(["a"], 1_000n + sweepSlots).accounts, [{ key: "a", from: 1_000n - overlapSlots }])
+    assert.deepStrictEqual(book.due(["a"], 1_000n + unchangedSlots).accounts, [{
+      key: "a",
+      from: 1_000n - overlapSlots
+    }])
     book.onListed("a", 1_100n, false)
     assert.deepStrictEqual(book.due(["a"], 1_101n).accounts, [])
     book.rewind(1_050n)

@@ -272,7 +272,7 @@ describe("what sui nodes do not have", () => {
       const outcomes = Effect.gen(function*() {
         const time = yield* Effect.result(timeOf(start.height))
         const range = yield* Effect.result(readTransfers(start.height, start.height + 1n, watch))
-        const transfers = yield* Effect.result(readTransaction(digest, watch))
+        const transfers = yield* Effect.result(readTransaction(digest, watch, start.height))
         return [
           time._tag === "Failure" ? "unknown" : time.success === null ? "gone" : "there",
           range._tag === "Success" ? range.success.length : range.failure.condition ?? "unknown",
@@ -328,7 +328,7 @@ describe("sui transactions read again", () => {
       rig.ledger.mine(1)
       if (driver.history._tag !== "AccountHistory") throw new Error("not by account")
       for (const txHash of [failed, poor, digestOf("nothing"), "0xnot", ""]) {
-        assert.deepStrictEqual(yield* driver.history.readTransaction(txHash, watch), [])
+        assert.deepStrictEqual(yield* driver.history.readTransaction(txHash, watch, 0n), [])
       }
     }).pipe(Effect.scoped))
 })

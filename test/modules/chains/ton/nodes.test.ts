@@ -274,7 +274,7 @@ describe("endpoints of TON", () => {
       const outcomes = Effect.gen(function*() {
         const time = yield* Effect.result(timeOf(start.height))
         const range = yield* Effect.result(readTransfers(start.height, start.height + 1n, watch))
-        const transfers = yield* Effect.result(readTransaction(hash, watch))
+        const transfers = yield* Effect.result(readTransaction(hash, watch, start.height))
         return [
           time._tag === "Failure" ? "unknown" : time.success === null ? "gone" : "there",
           range._tag === "Success" ? range.success.length : range.failure.condition ?? "unknown",
