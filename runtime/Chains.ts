@@ -609,6 +609,8 @@ export class Chains extends Context.Service<Chains, {
   readonly watchWallet: (wallet: WalletRef, family: Family) => Effect.Effect<void>
   /** How far a wallet has been given out, whoever uses it. */
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
+  /** Addresses that a wallet can still give out now, at most: of a list, or below its gap limit. Null: without end. */
+  readonly addressesLeft: (wallet: WalletRef) => Effect.Effect<number | null>
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
    * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on

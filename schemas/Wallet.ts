@@ -33,6 +33,11 @@ export const ReceivingWallet = Schema.Struct({
   highest_used_index: Schema.NullOr(Schema.Int).annotate({
     description: "Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it"
   }),
+  addresses_left: Schema.NullOr(Schema.Int).annotate({
+    description:
+      "Addresses that can still be given to invoices, at most: the rest of a list, or up to the gap limit of the " +
+      "family's wallets. At 0 no other invoice gets an address. Null: without end"
+  }),
   created_at: EpochSeconds
 }).annotate({
   identifier: "ReceivingWallet",
@@ -50,6 +55,7 @@ export const ReceivingWallet = Schema.Struct({
     ],
     next_index: 12,
     highest_used_index: 9,
+    addresses_left: null,
     created_at: 1_766_320_496
   }]
 })

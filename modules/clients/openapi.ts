@@ -6500,6 +6500,7 @@ export interface components {
          *       ],
          *       "next_index": 12,
          *       "highest_used_index": 9,
+         *       "addresses_left": null,
          *       "created_at": 1766320496
          *     }
          */
@@ -6519,6 +6520,8 @@ export interface components {
             next_index: number;
             /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
             highest_used_index: number | null;
+            /** @description Addresses that can still be given to invoices, at most: the rest of a list, or up to the gap limit of the family's wallets. At 0 no other invoice gets an address. Null: without end */
+            addresses_left: number | null;
             /** @example 1766320496 */
             created_at: number;
         };
@@ -11434,6 +11437,7 @@ export interface operations {
                      *           ],
                      *           "next_index": 12,
                      *           "highest_used_index": 9,
+                     *           "addresses_left": null,
                      *           "created_at": 1766320496
                      *         }
                      *       ]
@@ -11541,6 +11545,7 @@ export interface operations {
                      *       ],
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
+                     *       "addresses_left": null,
                      *       "created_at": 1766320496
                      *     }
                      */

@@ -1,6 +1,7 @@
 /** What a payor is shown and how a transfer is judged: pure rules over invoice, token and time. */
 import type { AllocatedTarget } from "../../runtime/Chains.ts"
 import type { Spot } from "../../runtime/Prices.ts"
+import { type ErrorCode, meaningOf, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { payorObject } from "../../schemas/Event.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import {
@@ -27,6 +28,7 @@ import {
   paymentObject,
   type PaymentState
 } from "../invoices/plugin.ts"
+import { requiresMemo } from "../tokens/plugin.ts"
 import type { Route } from "./service/Routes.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, SessionPayment } from "./api.ts"
 
@@ -234,6 +236,7 @@ export const detailsBody = (
 export interface TokenFacts {
   readonly isMonitored: boolean
   readonly hasWallet: boolean
+  readonly needsMemo: boolean
   readonly healthy: boolean
   readonly spot: Spot | null
   readonly now: number
@@ -243,7 +246,7 @@ export interface TokenFacts {
 export const tokenBody = (
   invoice: InvoiceState,
   token: Token,
-  { spot, ...facts }: TokenFacts
+  { needsMemo, spot, ...facts }: TokenFacts
 ): typeof AvailableToken.Type => {
   const availability = availabilityOf({ ...facts, environment: token.environment, priceAt: spot?.at ?? null })
   return {
@@ -254,7 +257,7 @@ export const tokenBody = (
     network: token.network,
     token_decimals: token.decimals,
     token_address: token.address,
-    requires_memo: token.requiresMemo,
+    requires_memo: needsMemo,
     photo_uri: token.photoUri,
     has_settlement_route: true,
     supports_stable_settlement: token.stable,
@@ -275,6 +278,18 @@ export const tokenBody = (
 export const estimateOf = (invoice: InvoiceState, spot: Spot, decimals: number): string =>
   formatUnits(tokenAmountUp(amountRemaining(invoice), spot.rate, decimals), decimals)
 
+/** What payors read in place of a message that may tell of the merchant's wallets, by code; else the code's meaning. */
+const payorMessages: { readonly [Code in ErrorCode]?: string } = {
+  UNSUPPORTED_NETWORK: "This network takes no payment of this invoice now: choose another one of available-tokens"
+}
+
+/**
+ * A refusal of a route as its payor may read it: what happened and what to do, nothing of the merchant's wallets, and
+ * no word of what only the operator can mend. Its merchant reads the original.
+ */
+export const errorForPayors = ({ code, param, retryAfterSeconds }: PublicError): PublicError =>
+  publicError(code, { message: payorMessages[code] ?? meaningOf(code), param, retryAfterSeconds })
+
 /** The socket that a page of an invoice follows. */
 export type PayorSocket = (typeof PaymentAddress.Type)["ws_connection"]
 
@@ -287,7 +302,7 @@ export const addressBody = (route: Route, socket: PayorSocket): typeof PaymentAd
     network: route.token.network,
     supported_token_id: route.token.id,
     memo: route.target.memo,
-    requires_memo: route.target.memo !== null,
+    requires_memo: requiresMemo(route.token, route.target),
     payment_uri: route.paymentUri,
     estimated_token_amount: quote.estimated_token_amount_remaining,
     exchange_rate: quote.exchange_rate,
@@ -331,7 +346,7 @@ export interface TokenQuery {
 export const isOffered = (
   token: Token,
   aggregate: Aggregate,
-  targets: ReadonlyMap<Family, AllocatedTarget | null>,
+  targets: ReadonlyMap<Family, AllocatedTarget>,
   isBlocked: (tokenId: number) => boolean
 ): boolean => {
   const { acceptedNetworks } = aggregate.invoice.policy

@@ -11,7 +11,7 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import * as Search from "../../runtime/tokencatalog/Search.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import type { Environment } from "../../schemas/Network.ts"
+import { type Environment, type Family, familyOf } from "../../schemas/Network.ts"
 import { tokenBadge } from "../../schemas/TokenBadge.ts"
 import { type PolicyChange, TokenPolicies } from "./actor.ts"
 import { searchLimits, ServedTokensApi } from "./api.ts"
@@ -81,6 +81,16 @@ export const handlers = Operations.group(
       return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, requestedEnvironment))
     })
 
+    /** Where the merchant's payments of these families arrive. */
+    const walletsOf = ({ environment, merchantId }: PolicyState, families: ReadonlySet<Family>) =>
+      Effect.map(
+        Effect.forEach(families, (family) =>
+          Effect.map(chains.wallet({ merchantId, environment, family }), (wallet) =>
+            [family, wallet] as const)),
+        (found) =>
+          new Map(found)
+      )
+
     /**
      * Changes the policy of `environment` and answers what `body` makes of it; the reply is stored in the same commit.
      */
@@ -130,6 +140,7 @@ export const handlers = Operations.group(
             limit,
             offset
           })
+          const wallets = yield* walletsOf(policy, new Set(tokens.map(({ network }) => familyOf(network))))
           return {
             acceptance_policy: policy.policy,
             environment: policy.environment,
@@ -141,7 +152,8 @@ export const handlers = Operations.group(
                 token,
                 isBlocked(policy, token.id),
                 prices.latest(token),
-                chains.driver(token.network, token.environment) !== undefined
+                chains.driver(token.network, token.environment) !== undefined,
+                wallets.get(familyOf(token.network)) ?? null
               )
             )
           }

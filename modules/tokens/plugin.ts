@@ -11,7 +11,7 @@ import { badgeHandlers, handlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 
 export { TokenPolicies } from "./actor.ts"
-export { isBlocked, type PolicyState } from "./rules.ts"
+export { isBlocked, type PolicyState, requiresMemo } from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "tokens",

@@ -1,4 +1,5 @@
 /** What a merchant accepts, and what it is shown of the catalogue. Pure. */
+import type { ReceiveTarget, WalletRef } from "../../runtime/Chains.ts"
 import { displayNumber } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import {
@@ -87,6 +88,22 @@ export interface DisplayPrice {
   readonly at: number
 }
 
+/**
+ * Whether who pays in a token must send a memo: where many payments come to one address, and only the memo tells them
+ * apart. So an invoice's address decides, and before it has one, the wallet that it would get one from. Null: nobody
+ * receives; then it is what the catalogue says of the token.
+ *
+ * @example
+ * requiresMemo(sol, { address, matchKey, memo: null }) // => false: an address of the invoice's own
+ */
+export const requiresMemo = (
+  token: Pick<Token, "requiresMemo">,
+  receiver: Pick<ReceiveTarget, "memo"> | WalletRef | null
+): boolean => {
+  if (receiver === null) return token.requiresMemo
+  return "memo" in receiver ? receiver.memo !== null : receiver._tag === "SharedWallet"
+}
+
 const priceBody = (price: DisplayPrice | null): TokenRecord["price"] =>
   price === null
     ? null
@@ -102,18 +119,19 @@ const tokenRecord = (token: Token, isTokenBlocked: boolean, price: DisplayPrice 
   price: priceBody(price)
 })
 
-/** A token with the search columns; `isMonitored`: a driver runs for its network. */
+/** A token with the search columns; `isMonitored`: a driver runs for its network; `wallet`: where it arrives. */
 export const searchResult = (
   token: Token,
   isTokenBlocked: boolean,
   price: DisplayPrice | null,
-  isMonitored: boolean
+  isMonitored: boolean,
+  wallet: WalletRef | null
 ): FoundToken => ({
   ...tokenRecord(token, isTokenBlocked, price),
   token_address: token.address ?? nativeAddress,
   token_decimals: token.decimals,
   token_type: token.type,
-  requires_memo: token.requiresMemo,
+  requires_memo: requiresMemo(token, wallet),
   photo_uri: token.photoUri,
   supports_stable_settlement: token.stable,
   is_active: token.active,

@@ -75,10 +75,16 @@ export class Wallets extends Context.Service<Wallets, {
       const bodyOf = (ownedWallet: OwnedWallet) =>
         Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
           if (ref === null) {
-            return Effect.succeed(walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null }))
+            return Effect.succeed(
+              walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null, addressesLeft: null })
+            )
           }
           const addresses = firstAddresses(ref)
-          return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(ownedWallet, addresses, use))
+          return Effect.zipWith(
+            chains.walletUse(ref.fingerprint),
+            chains.addressesLeft(ref),
+            (use, addressesLeft) => walletObject(ownedWallet, addresses, { ...use, addressesLeft })
+          )
         })
 
       /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */

@@ -1,5 +1,5 @@
 /** Receiving wallets: how one is shown, and what a new one must say. Pure. */
-import type { AddressConflict, WalletRef } from "../../runtime/Chains.ts"
+import type { AddressConflict, WalletRef, WalletUse } from "../../runtime/Chains.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type ReceivingWallet, shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
@@ -107,7 +107,7 @@ export const startingAt = (wallet: WalletRef, startIndex: number): WalletRef =>
 export const walletObject = (
   { environment, family, wallet }: OwnedWallet,
   addresses: ReadonlyArray<string>,
-  use: { readonly nextIndex: number | null; readonly highestUsedIndex: number | null }
+  use: WalletUse & { readonly addressesLeft: number | null }
 ): ReceivingWallet => ({
   id: wallet.id,
   family,
@@ -117,5 +117,6 @@ export const walletObject = (
   first_addresses: addresses,
   next_index: Math.max(use.nextIndex ?? 0, wallet.startIndex),
   highest_used_index: use.highestUsedIndex,
+  addresses_left: use.addressesLeft,
   created_at: wallet.createdAt
 })

@@ -52,8 +52,11 @@ interface PendingAllocation {
   readonly reply: Deferred.Deferred<AllocatedTarget, PublicError>
 }
 
+/** For the wallet's owner and the operator: what payors are told is in modules/payments/rules.ts. */
 const walletExhausted = publicError("UNSUPPORTED_NETWORK", {
-  message: "The receiving wallet of this network has no address left"
+  message:
+    "The receiving wallet of this network has no address left: send a longer list of addresses, in which those of today " +
+    "come first"
 })
 
 const gapReached = (gapLimit: number) =>
@@ -97,6 +100,15 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     const restored = yield* repo.walletRestores(fingerprint, 0)
     const next = Math.max(startIndex, (used ?? -1) + 1, ...restored.map(({ toIndex }) => toIndex))
     return Math.min(next + gapLimit, size ?? Number.POSITIVE_INFINITY)
+  })
+
+  /** How many addresses a wallet can still give out now, at most; null: there is no end. */
+  const remaining = Effect.fnUntraced(function*(wallet: WalletRef) {
+    if (wallet._tag === "SharedWallet") return null
+    const endIndex = yield* endIndexOf(wallet)
+    if (endIndex === null) return null
+    const counter = yield* repo.counter(wallet.fingerprint)
+    return Math.max(0, endIndex - Math.max(wallet.startIndex, counter?.nextIndex ?? 0))
   })
 
   /**
@@ -217,5 +229,5 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return yield* Deferred.await(reply)
   })
 
-  return { allocate, target, watch, watchAccounts }
+  return { allocate, remaining, target, watch, watchAccounts }
 })

@@ -97,6 +97,7 @@ const make = Effect.gen(function*() {
     readWallet: readWallet(journal),
     verifyWallet: verifyWallet(journal),
     walletUse: walletUse(journal),
+    addressesLeft: journal.targets.remaining,
     claimWallet: claimWallet(journal),
     claimAddresses: claimAddresses(journal),
     watchWallet: journal.addresses.watch,

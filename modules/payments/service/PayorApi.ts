@@ -1,6 +1,6 @@
 /** What payors read: the session's bodies, by the API and on the payment page alike. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type AllocatedTarget, Chains } from "../../../runtime/Chains.ts"
+import { type AllocatedTarget, Chains, type WalletRef } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices } from "../../../runtime/Prices.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
@@ -13,11 +13,12 @@ import { Family, familyOf } from "../../../schemas/Network.ts"
 import { Merchants, PayorSessions } from "../../auth/plugin.ts"
 import { type Aggregate, Invoices, type InvoiceState, lockedRoute, type WithLastEvent } from "../../invoices/plugin.ts"
 import { MerchantSettings } from "../../settings/plugin.ts"
-import { isBlocked, TokenPolicies } from "../../tokens/plugin.ts"
+import { isBlocked, requiresMemo, TokenPolicies } from "../../tokens/plugin.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails } from "../api.ts"
 import {
   addressBody,
   detailsBody,
+  errorForPayors,
   estimateOf,
   isOffered,
   type PayorSocket,
@@ -71,7 +72,7 @@ export class PayorApi extends Context.Service<PayorApi, {
     current: Aggregate,
     tokens: ReadonlyArray<{ readonly id: number }>
   ) => ReadonlyMap<number, string>
-  /** `payment-addresses`. Errors: those of `Payments.route`. */
+  /** `payment-addresses`. Errors: those of `Payments.route`, in words that payors may read. */
   readonly address: (
     current: Aggregate,
     network: string,
@@ -119,24 +120,25 @@ export class PayorApi extends Context.Service<PayorApi, {
       })
 
       /**
-       * The invoice's address in each family in which it has one, null where it can get one; other families are not
-       * there.
+       * The invoice's address in each family in which it has one, else the wallet that it would get one from; families
+       * without either are not there.
        */
-      const targetsByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
-        const allocated = yield* chains.targets(id)
-        const targets = new Map<Family, AllocatedTarget | null>(allocated)
+      const receiversByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+        const targets = yield* chains.targets(id)
+        const receivers = new Map<Family, AllocatedTarget | WalletRef>(targets)
         for (const family of Family.literals) {
-          if (allocated.has(family)) continue
-          if ((yield* chains.wallet({ merchantId, environment, family })) !== null) targets.set(family, null)
+          if (targets.has(family)) continue
+          const wallet = yield* chains.wallet({ merchantId, environment, family })
+          if (wallet !== null) receivers.set(family, wallet)
         }
-        return targets
+        return { receivers, targets }
       })
 
       const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
         const { invoice } = aggregate
         const { environment, merchantId } = invoice
         if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
-        const targets = yield* targetsByFamily(invoice)
+        const { receivers, targets } = yield* receiversByFamily(invoice)
         const policy = yield* policies.get(merchantId, environment)
         // Prices carry the system's time, so their age is measured by it.
         const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -148,7 +150,8 @@ export class PayorApi extends Context.Service<PayorApi, {
           .map((token) =>
             tokenBody(invoice, token, {
               isMonitored: chains.driver(token.network, environment) !== undefined,
-              hasWallet: targets.has(familyOf(token.network)),
+              hasWallet: receivers.has(familyOf(token.network)),
+              needsMemo: requiresMemo(token, receivers.get(familyOf(token.network)) ?? null),
               healthy: !unhealthyNetworks.has(token.network),
               spot: prices.latest(token),
               now
@@ -189,10 +192,13 @@ export class PayorApi extends Context.Service<PayorApi, {
         tokens,
         estimates,
         address: (aggregate, network, tokenId) =>
-          Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
+          payments.route(aggregate, network, tokenId).pipe(
+            Effect.mapError(errorForPayors),
+            Effect.flatMap((route) => withSocket(aggregate, route))
+          ),
         currentAddress: (aggregate) =>
           Effect.flatMap(
-            payments.currentRoute(aggregate),
+            Effect.mapError(payments.currentRoute(aggregate), errorForPayors),
             (route) => route === null ? Effect.succeed(null) : withSocket(aggregate, route)
           ),
         ticket,

@@ -30,7 +30,10 @@ const served = apiLayer(
     Layer.mock(Prices, { latest: () => null }),
     Layer.succeed(
       Chains,
-      { driver: (_: string, environment: string) => environment === "devnet" ? {} : undefined } as never
+      {
+        driver: (_: string, environment: string) => environment === "devnet" ? {} : undefined,
+        wallet: () => Effect.succeed(null)
+      } as never
     ),
     catalogOf(ether, inactive, usdc, mainnetEther)
   )

@@ -125,6 +125,7 @@ layer(served)("receiving wallets", (it) => {
         "first_addresses",
         "next_index",
         "highest_used_index",
+        "addresses_left",
         "created_at"
       ])
       assert.deepStrictEqual(answer.json.first_addresses.slice(0, 2), abandonAddresses)
