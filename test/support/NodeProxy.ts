@@ -110,3 +110,12 @@ export const prunedBelow = (height: bigint): NodeAnswers => async (call, ask) =>
   if (call.method === "eth_getBlockReceipts" && isOld) throw new Error("pruned history unavailable")
   return ask(call)
 }
+
+/** Has no header of the heights that `isLacking` names, whatever its head is; tells of each time it is asked for one. */
+export const lacking =
+  (isLacking: (height: bigint) => boolean, onAsked: () => void): NodeAnswers => async (call, ask) => {
+    const at = call.params[0]
+    const isNamed = call.method === "eth_getBlockByNumber" && at.startsWith("0x") && isLacking(BigInt(at))
+    if (isNamed) onAsked()
+    return isNamed ? null : ask(call)
+  }

@@ -77,7 +77,7 @@ const fetchBatch = (endpoint: Endpoint, from: bigint, to: bigint) => {
   return Effect.forEach(heights, (height) => readBlock(endpoint, height), { concurrency: batchSize })
 }
 
-/** Reads the next blocks up to a head. */
+/** Reads the next blocks up to a head; null where the endpoint does not have the first of them whole. */
 const advance = Effect.fnUntraced(function*(context: FollowContext, endpoint: Endpoint, head: BlockHeader) {
   const { network, readers, watch } = context
   const blocks = yield* fetchBatch(endpoint, firstMissing(stateOf(context), head), head.height)
@@ -86,7 +86,7 @@ const advance = Effect.fnUntraced(function*(context: FollowContext, endpoint: En
   if (dispatch(context, (state) => onLinkedBlocks(state, chain.length))) {
     return yield* new DriverError({ network, reason: "blocks and receipts do not belong together" })
   }
-  if (chain.length === 0) return []
+  if (chain.length === 0) return null
   yield* watch.refresh
   const points = chain.map(({ hash, height }): ChainPoint => ({ height, hash }))
   MutableRef.update(context.state, (state) => onForward(state, points))
@@ -110,7 +110,8 @@ const readFinalized = Effect.fnUntraced(function*(context: FollowContext, endpoi
 })
 
 /**
- * What is new at one endpoint; null where it is not on the followed branch, `below` where it has nothing to compare.
+ * What is new at one endpoint; null where it is of no use to this look, because it is not on the followed branch or
+ * does not have its blocks whole; `below` where it has nothing to compare.
  */
 const pollEndpoint = Effect.fnUntraced(function*(context: FollowContext, endpoint: Endpoint, head: BlockHeader) {
   const decision = dispatch(context, (state) => onHead(state, head, hasOtherEndpoints(context)))
@@ -134,7 +135,7 @@ const allHeadsBelow = (network: Network, { ring }: FollowState) =>
     condition: "no_common_block"
   })
 
-/** What one look found, and the endpoint on the followed branch that it was found at; null: none was. */
+/** What one look found, and the endpoint that it was found at; null: none was of use. */
 interface LookResult {
   readonly events: ReadonlyArray<ChainEvent>
   readonly servingPlace: number | null
@@ -155,13 +156,13 @@ const askEndpoint = (context: FollowContext, place: number, hasNext: boolean) =>
 
 /**
  * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one on
- * another branch leaves the look to the next.
+ * another branch or without its blocks leaves the look to the next. Where none is, nothing says that this is the end.
  */
 const pollOnce = Effect.fnUntraced(function*(context: FollowContext) {
   const { rpc } = context
   const places = placesByPreference(rpc.pool(), nowMillisOf(context))
   let lastError: DriverError | null = null
-  let isOnOther = false
+  let isOfNoUse = false
   let frozenPlace: number | null = null
   let isBelow = false
   for (const [index, place] of places.entries()) {
@@ -170,7 +171,7 @@ const pollOnce = Effect.fnUntraced(function*(context: FollowContext) {
     if (outcome._tag === "Failure") lastError = outcome.failure
     else if (outcome.success === "frozen") frozenPlace ??= place
     else if (outcome.success === "below") isBelow = true
-    else if (outcome.success === null) isOnOther = true
+    else if (outcome.success === null) isOfNoUse = true
     else return { events: outcome.success, servingPlace: place }
   }
   if (frozenPlace !== null) {
@@ -182,7 +183,7 @@ const pollOnce = Effect.fnUntraced(function*(context: FollowContext) {
   if (isBelow && isAllBelow(rpc.pool(), nowMillisOf(context))) {
     return yield* allHeadsBelow(context.network, stateOf(context))
   }
-  if (!isBelow && !isOnOther && lastError !== null) return yield* lastError
+  if (!isBelow && !isOfNoUse && lastError !== null) return yield* lastError
   return nothingFound
 })
 

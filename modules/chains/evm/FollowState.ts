@@ -19,7 +19,7 @@ export const ringSize = 128
  */
 export const shrinkPolls: Readonly<Record<Environment, number>> = { devnet: 3, mainnet: 1_000 }
 
-/** Looks in a row that may find no whole next block before the endpoint is given up. */
+/** Looks in a row that may find no whole block, or lack a header, before the endpoint is given up. */
 export const maximumTornPolls = 20
 
 export interface FollowState {
@@ -28,7 +28,7 @@ export interface FollowState {
   readonly ring: ReadonlyArray<ChainPoint>
   /** Looks in a row that found the tip below ours, on the same blocks. */
   readonly shorterPolls: number
-  /** Looks in a row that found no whole next block. */
+  /** Looks in a row that found no whole next block, or not where a branch leaves the followed one. */
   readonly tornPolls: number
   /** Whether the last look reached the end of the chain, so that the next one waits. */
   readonly isIdle: boolean

@@ -5,7 +5,7 @@ import { requiredDepth } from "../../../schemas/Network.ts"
 import { type BlockHeader, readHeader } from "./Blocks.ts"
 import { type BranchVotes, countVotes, decideBranch } from "../../../runtime/nodes/Branches.ts"
 import { dispatch, type FollowContext, hasOtherEndpoints, nowMillisOf, stateOf } from "./FollowContext.ts"
-import { onRollback, ringSize } from "./FollowState.ts"
+import { onLinkedBlocks, onRollback, ringSize } from "./FollowState.ts"
 import type { Endpoint } from "./JsonRpc.ts"
 
 /** A devnet chain that shares no block with us and is this short was started anew. */
@@ -20,6 +20,9 @@ const hashAt = ({ rpc }: FollowContext, endpoint: Endpoint, height: bigint) =>
     Effect.catch((error) => Effect.as(Effect.logDebug("no vote", error.reason), undefined))
   )
 
+/** Stands for the block of an endpoint that does not show it, though it has a later one: nobody else's is the same. */
+const unknownHash = ""
+
 /** Asks every endpoint which branch it is on: the followed one, with `point`, or that of `endpoint`. */
 const vote = Effect.fnUntraced(function*(
   context: FollowContext,
@@ -28,10 +31,10 @@ const vote = Effect.fnUntraced(function*(
   point: ChainPoint
 ) {
   const { height } = point
-  const theirs = height > head.height ? null : yield* readHeader(endpoint, height)
+  const theirs = height > head.height ? null : (yield* readHeader(endpoint, height))?.hash ?? unknownHash
   const others = context.rpc.endpoints.filter(({ place }) => place !== endpoint.place)
   const hashes = yield* Effect.forEach(others, (each) => hashAt(context, each, height), { concurrency: "unbounded" })
-  return countVotes(hashes, point.hash, theirs?.hash ?? null)
+  return countVotes(hashes, point.hash, theirs)
 })
 
 const decide = (context: FollowContext, votes: BranchVotes, undoneBlocks: number) => {
@@ -67,17 +70,26 @@ const rollbackIfOutvoted = Effect.fnUntraced(function*(
   return rollBack(context, to)
 })
 
-/** The newest point of the ring that the endpoint has; undefined: none. */
+/**
+ * The newest point of the ring that the endpoint has; undefined: none. `isLacking`: it does not show the block above
+ * that point, or of none, though by its own head it has one there. Then it is behind, or one of several nodes that
+ * answer for it is, and nothing says that the block has left the chain.
+ */
 const findCommonPoint = Effect.fnUntraced(function*(context: FollowContext, endpoint: Endpoint, head: BlockHeader) {
+  let isLacking = false
   for (const point of stateOf(context).ring) {
     if (point.height > head.height) continue
     const header = point.height === head.height ? head : yield* readHeader(endpoint, point.height)
-    if (header !== null && header.hash === point.hash) return point
+    if (header?.hash === point.hash) return { common: point, isLacking }
+    isLacking = header === null
   }
-  return undefined
+  return { common: undefined, isLacking }
 })
 
-/** The rollback that an endpoint's branch asks for; null where the followed branch is kept. */
+/**
+ * The rollback that an endpoint's branch asks for; null where the followed branch is kept, or the endpoint does not
+ * show where its branch leaves it.
+ */
 export const findRollback = Effect.fnUntraced(function*(
   context: FollowContext,
   endpoint: Endpoint,
@@ -85,8 +97,13 @@ export const findRollback = Effect.fnUntraced(function*(
 ) {
   const { environment, network } = context
   const { ring } = stateOf(context)
-  const common = yield* findCommonPoint(context, endpoint, head)
+  const { common, isLacking } = yield* findCommonPoint(context, endpoint, head)
+  if (isLacking && !dispatch(context, (state) => onLinkedBlocks(state, 0))) return null
   if (common !== undefined) {
+    if (isLacking) {
+      const reason = "a node lacks a header below its own head: make sure that it is synchronised"
+      return yield* new DriverError({ network, reason, kind: "contradiction" })
+    }
     return common === ring[0] ? [] : yield* rollbackIfOutvoted(context, endpoint, head, common)
   }
   if (hasOtherEndpoints(context)) {

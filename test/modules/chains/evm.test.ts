@@ -6,13 +6,13 @@ import { anvilChain, driverOn } from "../../support/AnvilChain.ts"
 import { blockHistoryOf, watching } from "../../support/Drivers.ts"
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Stream } from "effect"
-import type { ChainDriver, ChainPoint } from "../../../runtime/Chains.ts"
+import { Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import type { ChainDriver, ChainEvent, ChainPoint } from "../../../runtime/Chains.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { frozenAt, type NodeAnswers, nodeProxy, prunedBelow, withLogs } from "../../support/NodeProxy.ts"
+import { frozenAt, lacking, type NodeAnswers, nodeProxy, prunedBelow, withLogs } from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
 const receiver = (digit: string): string => `0x${digit.repeat(40)}`
@@ -34,6 +34,10 @@ const transfersSince = (driver: ChainDriver, start: ChainPoint, head: bigint, ..
     Stream.runCollect,
     Effect.map((events) => events.flatMap((event) => event._tag === "Forward" ? event.transfers : []))
   )
+
+/** Until it holds; the test's own time limit ends it otherwise. */
+const until = (holds: () => boolean) =>
+  Effect.retry(Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet")), Schedule.spaced(10))
 
 const failureOf = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(Effect.flip(effect), (error) => String(error))
 
@@ -150,6 +154,57 @@ describe("evm driver", () => {
         Stream.runHead
       )
       assert.deepStrictEqual(event._tag === "Some" ? event.value : null, { _tag: "Rollback", to: points[2]! })
+    }).pipe(Effect.scoped))
+
+  it.live("undoes no block because a node that is behind lacks its header, and what has changed once it is there", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      yield* node.mine(5)
+      const points = yield* Effect.forEach(["0x5", "0x4", "0x3", "0x2"], (height) => pointOf(node, height))
+      // A balancer: the head comes from one node, older headers from one behind it that has nothing above block 3.
+      const balancer = yield* nodeProxy(node.url)
+      // The other endpoint is behind as well, so it cannot speak for block 4.
+      const behind = yield* nodeProxy(node.url)
+      yield* node.reorg(1)
+      yield* node.mine(1)
+      const driver = yield* driverOn(behind, { urls: [balancer.url] })
+      let isBehind = true
+      let looks = 0
+      balancer.set(lacking((height) => isBehind && height === 4n, () => void looks++))
+      behind.set(frozenAt(3n))
+      const events: Array<ChainEvent> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(driver.follow(points, watch()), (event) => Effect.sync(() => void events.push(event)))
+      )
+      const changes = () => events.filter(({ _tag }) => _tag === "Rollback" || _tag === "Forward")
+      yield* until(() => looks >= 10)
+      assert.deepStrictEqual(changes(), [])
+      isBehind = false
+      behind.set("through")
+      yield* until(() => changes().length >= 2)
+      assert.deepStrictEqual(changes()[0], { _tag: "Rollback", to: points[1]! })
+      const [, next] = changes()
+      assert.deepStrictEqual(next?._tag === "Forward" ? next.point : null, yield* pointOf(node, "0x5"))
+    }).pipe(Effect.scoped))
+
+  it.live("asks another endpoint for blocks that the first does not have whole", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const start = yield* pointOf(node, "0x0")
+      const torn = yield* nodeProxy(node.url)
+      torn.set((call, ask) => call.method === "eth_getBlockReceipts" ? Promise.resolve(null) : ask(call))
+      yield* node.mine(1)
+      const firstEvents = (driver: ChainDriver) =>
+        Effect.map(
+          Stream.runCollect(Stream.take(driver.follow([start], watch()), 3)),
+          (events) => events.map(({ _tag }) => _tag)
+        )
+      assert.deepStrictEqual(
+        yield* firstEvents(yield* driverOn(node, { urls: [torn.url] })),
+        ["Forward", "Condition", "Finality"]
+      )
+      // Where there is no other the chain answers, and nobody says that its end was reached.
+      assert.deepStrictEqual(yield* firstEvents(yield* driverOn(torn)), ["Condition", "Condition", "Condition"])
     }).pipe(Effect.scoped))
 
   it.live("reads a token's decimals from its contract, and null where there is none", () =>
