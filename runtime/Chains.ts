@@ -11,7 +11,7 @@ import type { Token, TokenType } from "../schemas/Token.ts"
 import type { WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 
-/** A place on a chain: block, slot, checkpoint. */
+/** A point of a chain: a block, a slot or a checkpoint. */
 export interface ChainPoint {
   readonly height: bigint
   readonly hash: string
@@ -42,21 +42,21 @@ export interface ObservedTransfer {
   readonly tokenAddress: string | null
   readonly amount: BaseUnits
   readonly from: string | null
-  /** Where it lies, on a chain that is read by account and not by block; absent: in the block it is told with. */
+  /** Its block, on a chain that is read by account; absent on one read by block: the block it comes with. */
   readonly at?: BlockPoint
 }
 
-/** What tells one transfer from every other. */
+/** What distinguishes one transfer from every other. */
 export type TransferIdentity = Pick<ObservedTransfer, "index" | "matchKey" | "txHash">
 
-/** A place on a chain, and when it was made. */
+/** A point of a chain, and when it was made. */
 export interface BlockPoint extends ChainPoint {
   /** Epoch seconds. */
   readonly time: number
 }
 
-/** A transfer that names its place. */
-export type PlacedTransfer = ObservedTransfer & { readonly at: BlockPoint }
+/** A transfer that names its block. */
+export type LocatedTransfer = ObservedTransfer & { readonly at: BlockPoint }
 
 /** What following a chain yields, in order. Heights rise with every `Forward`, by whatever step. */
 export type ChainEvent =
@@ -69,8 +69,8 @@ export type ChainEvent =
     /** True while catching up: the cursor need not be stored for an empty block. */
     readonly isCatchingUp: boolean
     /**
-     * Epoch seconds: every transfer of this second or an earlier one was told. Absent: of the second before `time`. For
-     * a chain whose nodes show an account's transfers later than its blocks.
+     * Epoch seconds: every transfer of this second or an earlier one was emitted. Absent: of the second before `time`.
+     * For a chain whose nodes show an account's transfers later than its blocks.
      */
     readonly seenUntil?: number
   }
@@ -90,7 +90,7 @@ export type ChainEvent =
  * What endpoints have in a block that was read before. `Agreed`: more of those that answer have it than have another
  * block there, and an endpoint beside the one it was read from is among them; `Alone`: only the one it was read from
  * has shown it again, and no other can; `Disagreed`: others have another block, or one that was there a moment ago does
- * not tell; `Unavailable`: no other has answered for long.
+ * not answer; `Unavailable`: no other has answered for long.
  */
 export type Corroboration =
   | {
@@ -108,7 +108,7 @@ export type Corroboration =
   | { readonly _tag: "Disagreed" }
   | { readonly _tag: "Unavailable" }
 
-/** A transfer of a token to a watched address, as a search shows it: its place in its transaction is not known. */
+/** A transfer of a token to a watched address, as a search shows it: its index in its transaction is not known. */
 export interface FoundTransfer {
   readonly point: ChainPoint
   readonly txHash: string
@@ -312,21 +312,22 @@ export interface BlockHistory {
 export interface AccountHistory {
   readonly _tag: "AccountHistory"
   /**
-   * The transfers to watched accounts in a transaction, each in its place; none: the chain does not have it, or it has
-   * failed. Matched as `follow` does. `height`: where it is said to lie. An endpoint that has not come so far cannot
-   * say that there is none, and neither can one alone while another should answer: that is a failure.
+   * The transfers to watched accounts in a transaction, each with its block; none: the chain does not have it, or it
+   * has failed. Matched as `follow` does. `height`: of the block that it is said to be in. An endpoint that has not
+   * come so far cannot say that there is none, and neither can one alone while another should answer: that is a
+   * failure.
    */
   readonly readTransaction: (
     txHash: string,
     watch: WatchSet,
     height: bigint
-  ) => Effect.Effect<ReadonlyArray<PlacedTransfer>, DriverError>
+  ) => Effect.Effect<ReadonlyArray<LocatedTransfer>, DriverError>
   /** What came to every watched account between two heights, both included, open or not. Matched as `follow` does. */
   readonly readTransfers: (
     from: bigint,
     to: bigint,
     watch: WatchSet
-  ) => Effect.Effect<ReadonlyArray<PlacedTransfer>, DriverError>
+  ) => Effect.Effect<ReadonlyArray<LocatedTransfer>, DriverError>
   /**
    * Epoch seconds of a height, or of the nearest below it that has a block; null: the chain has none so old any more.
    */
@@ -410,7 +411,7 @@ export interface ChainDriver {
    * A payment of this many thousandths of a dollar or more, or of an invoice of as many, is confirmed only where two
    * endpoints have its block. Null: none needs that.
    */
-  readonly agreementAbove: UsdMillis | null
+  readonly agreementAboveUsdMillis: UsdMillis | null
 }
 
 /** Where a transfer stands on its chain. */

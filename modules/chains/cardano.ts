@@ -190,7 +190,7 @@ export const makeDriver = Effect.fnUntraced(
       readToken: null,
       corroborate: makeCorroborate(endpoints, readers),
       findTransfers: null,
-      agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
     }
     return driver
   }

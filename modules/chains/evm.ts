@@ -183,7 +183,7 @@ export const makeDriver = Effect.fnUntraced(
       readToken: readToken(rpc),
       corroborate: makeCorroborate(rpc, readers),
       findTransfers: makeFindTransfers(rpc, readers),
-      agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
     }
     return driver
   }

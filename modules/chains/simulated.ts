@@ -176,7 +176,7 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   },
   corroborate: null,
   findTransfers: null,
-  agreementAbove: null
+  agreementAboveUsdMillis: null
 })
 
 /** The chains and their drivers; blocks come as long as the scope lives. */

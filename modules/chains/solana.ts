@@ -204,7 +204,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     readToken: readToken(nodes),
     corroborate: makeCorroborate(nodes, readers),
     findTransfers: null,
-    agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+    agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
   }
   return driver
 })

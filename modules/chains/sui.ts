@@ -1,6 +1,6 @@
 /**
- * Sui over gRPC-Web: nodes are asked what came to the watched addresses, and told by changes of balances. What is in a
- * checkpoint is final. Five methods are spoken directly, which needs no client library.
+ * Sui over gRPC-Web: nodes are asked what came to the watched addresses, and answer by changes of balances. What is in
+ * a checkpoint is final. Five methods are spoken directly, which needs no client library.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, type IndexedWallet } from "../../runtime/Chains.ts"
@@ -16,7 +16,7 @@ import { makeCorroborate } from "./sui/Corroboration.ts"
 import { follow } from "./sui/Follow.ts"
 import { makeHistory } from "./sui/History.ts"
 import { isDigest } from "./sui/Identifiers.ts"
-import { makeLedger } from "./sui/Ledger.ts"
+import { makeSuiChain } from "./sui/Ledger.ts"
 import { type SuiNode, suiNode } from "./sui/Nodes.ts"
 import { readToken, tokenDecimals } from "./sui/TokenFacts.ts"
 import { readWallet } from "./sui/Wallet.ts"
@@ -137,7 +137,7 @@ export const makeDriver = Effect.fnUntraced(
       prove: proveNetwork(chainId)
     }).pipe(Effect.mapError(({ reason }) => new SuiOptionsError({ reason })))
     yield* Effect.mapError(endpoints.verify, ({ reason }) => new SuiOptionsError({ reason }))
-    const ledger = makeLedger(endpoints, chainId)
+    const chain = makeSuiChain(endpoints, chainId)
     const agreementAboveUsd = options.agreementAboveUsd ??
       (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
     const pollMillis = options.pollMillis ?? descriptorOf(network).pollMillis
@@ -150,14 +150,14 @@ export const makeDriver = Effect.fnUntraced(
       verifyWallet: null,
       tokenDecimals: tokenDecimals(endpoints),
       paymentUri: suiPaymentUri,
-      follow: follow({ environment, ledger, pollMillis }),
-      history: makeHistory(ledger),
+      follow: follow({ environment, chain, pollMillis }),
+      history: makeHistory(chain),
       balanceAt: null,
       readContract: null,
       readToken: readToken(endpoints),
-      corroborate: makeCorroborate(ledger),
+      corroborate: makeCorroborate(chain),
       findTransfers: null,
-      agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
     }
     return driver
   }

@@ -165,7 +165,7 @@ export const makeDriver = Effect.fnUntraced(
         Effect.map(readMaster(endpoints, address), (token) => token ?? { symbol: null, decimals: null }),
       corroborate: makeCorroborate(reader, endpoints, read),
       findTransfers: null,
-      agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
     }
     return driver
   }

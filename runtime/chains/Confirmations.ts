@@ -75,8 +75,8 @@ export const seenUntilAfterSearch = (
 export const depthAt = (head: bigint, height: bigint): number => head < height ? 0 : Number(head - height + 1n)
 
 /**
- * The height at and below which a network's blocks are taken as final: its own mark where known, else the depth of
- * policy `final`. On devnet, where chains are reset at will, the head.
+ * The height at and below which a network's blocks are taken as final: its own finality mark where known, else the
+ * depth of policy `final`. On devnet, where chains are reset at will, the head.
  */
 export const finalHeight = (network: Network, environment: Environment, heights: ChainHeights): bigint => {
   const { blocks, finalized } = requiredDepth(network, environment, "final", 0n)
@@ -128,7 +128,7 @@ export const observe = (
   existing: JournalEntry | undefined,
   transfer: ObservedTransfer,
   receiver: Receiver,
-  place: {
+  context: {
     readonly network: Network
     readonly environment: Environment
     readonly point: RingPoint
@@ -141,7 +141,7 @@ export const observe = (
     readonly id?: string
   }
 ): JournalEntry | undefined => {
-  const { confirmations, environment, network, point } = place
+  const { confirmations, environment, network, point } = context
   const observation = {
     kind: transfer.kind,
     // What was decided when it was first observed stays, whatever block it comes in later.
@@ -157,17 +157,17 @@ export const observe = (
     confirmations,
     attempts: 0,
     reorgedAfterFinality: false,
-    isUnlisted: place.isUnlisted ?? false
+    isUnlisted: context.isUnlisted ?? false
   }
   if (existing === undefined) {
     return {
       ...observation,
-      id: place.id ?? transferId(network, environment, transfer.txHash, transfer.index),
+      id: context.id ?? transferId(network, environment, transfer.txHash, transfer.index),
       network,
       environment,
       txHash: transfer.txHash,
       index: transfer.index,
-      observedAt: place.observedAt,
+      observedAt: context.observedAt,
       handledStatus: "none",
       requiredDepth: null,
       version: 1

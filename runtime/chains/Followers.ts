@@ -106,13 +106,13 @@ const keepVerifying = Effect.fnUntraced(function*(follower: FollowerContext) {
   }
 })
 
-/** What the chain tells, for as long as it is followed from the points there are. */
+/** The events of the chain, for as long as it is followed from the points there are. */
 const eventsOf = (follower: FollowerContext) => {
   const isByBlock = follower.driver.history._tag === "BlockHistory"
   return follower.driver.follow(stateOf(follower).ring, follower.watch).pipe(
     Stream.map((event): FollowerItem => {
       // A driver looks again when its last event was taken, so the next look begins after this one's end. One that asks
-      // for accounts says itself until when it has told everything: their index may be behind the head.
+      // for accounts says itself until when it has emitted everything: their index may be behind the head.
       const sinceMillis = isByBlock ? stateOf(follower).lookSinceMillis : null
       const isLookEnd = event._tag === "Finality"
       dispatch(follower, { _tag: "ChainAnswered", isLookEnd, nowMillis: nowMillis(follower) })

@@ -36,7 +36,7 @@ export interface JournalContext {
   /** Says that entries wait for the handler. */
   readonly wakes: Queue.Queue<void>
   /** One look at reported entries at a time. */
-  readonly oneSweep: Semaphore.Semaphore
+  readonly confirmLock: Semaphore.Semaphore
   /** Epoch seconds of this process's start. */
   readonly startedAt: number
 }

@@ -24,7 +24,7 @@ const anchorMillis = 60_000
 /** Entries looked at in one page. */
 const pageSize = 200
 
-/** Where the chain is now, and its own mark of what is final. */
+/** Where the chain is now, and its own finality mark. */
 const readHead = Effect.fnUntraced(function*({ driver, network, watch }: FollowerContext) {
   const found = yield* driver.follow([], watch).pipe(
     Stream.takeUntil((event) => event._tag === "Finality"),

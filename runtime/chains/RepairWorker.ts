@@ -1,6 +1,6 @@
 /** Works on what operators asked of a follower: reads blocks again beside it, and hands them over to be dealt with. */
 import { Deferred, Effect, Queue, Result, Schedule } from "effect"
-import { type AccountHistory, type BlockReading, DriverError, type PlacedTransfer } from "../Chains.ts"
+import { type AccountHistory, type BlockReading, DriverError, type LocatedTransfer } from "../Chains.ts"
 import { anchorOf } from "./Confirmations.ts"
 import { dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf } from "./FollowerContext.ts"
 import { headOf, isPruned } from "./FollowerState.ts"
@@ -56,7 +56,7 @@ const readAgain = Effect.fnUntraced(function*(follower: FollowerContext, height:
 })
 
 /** Transfers that name their places, as blocks. */
-const blocksOf = (transfers: ReadonlyArray<PlacedTransfer>): ReadonlyArray<BlockReading> =>
+const blocksOf = (transfers: ReadonlyArray<LocatedTransfer>): ReadonlyArray<BlockReading> =>
   [...Map.groupBy(transfers, ({ at }) => at.hash).values()].map((inBlock) => {
     const { hash, height, time } = inBlock[0]!.at
     return { point: { height, hash }, time, transfers: inBlock }

@@ -103,8 +103,8 @@ export const receiveReported = Effect.fnUntraced(function*(
   const { point, time, transfers } = block.success
   const inBlock = new Set(transfers.map(transferKey))
   const wanted = entries.map(transferKey)
-  const { changed, covered } = yield* observeOlderBlock(follower, transfers, { ...point, time }, wanted)
-  const creditedIds = entries.filter((entry) => covered.has(transferKey(entry))).map(({ id }) => id)
+  const { changed, alreadyCredited } = yield* observeOlderBlock(follower, transfers, { ...point, time }, wanted)
+  const creditedIds = entries.filter((entry) => alreadyCredited.has(transferKey(entry))).map(({ id }) => id)
   yield* endReports(follower, fence, creditedIds, "its amount was credited before, by comparing balances")
   if (changed.length > 0) {
     yield* write(follower, fence, changed.map((entry) => transferWrite(entry)))

@@ -5,7 +5,7 @@
  */
 import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
 
-/** What makes two observations one transfer: its place in its transaction, and who receives it. */
+/** What makes two observations one transfer: its index in its transaction, and who receives it. */
 export const transferKey = (
   { index, matchKey, txHash }: Pick<ObservedTransfer, "index" | "matchKey" | "txHash">
 ): string => `${txHash}:${index}:${matchKey}`

@@ -59,7 +59,7 @@ const makeContext = Effect.gen(function*() {
     outages: single<OutageCheck>("two plugins simulate outages: remove one"),
     merchantWallets: single<WalletLookup>("two plugins know the merchants' wallets: remove one"),
     wakes: yield* Queue.sliding<void>(1),
-    oneSweep: yield* Semaphore.make(1),
+    confirmLock: yield* Semaphore.make(1),
     startedAt: yield* nowSeconds
   }
   return context

@@ -65,13 +65,13 @@ const observeAll = Effect.fnUntraced(function*(
     const part = transfers.slice(from, from + rowsPerCommit)
     const entries = yield* entriesOf(follower, part)
     for (const inBlock of Map.groupBy(part, ({ at }) => at?.hash ?? point.hash).values()) {
-      const place = inBlock[0]!.at ?? point
+      const location = inBlock[0]!.at ?? point
       const keys = [...new Set(inBlock.map(({ matchKey }) => matchKey))]
-      const receivers = yield* Receivers.findReceivers(follower, { network, environment, point: place }, keys)
+      const receivers = yield* Receivers.findReceivers(follower, { network, environment, point: location }, keys)
       for (const transfer of inBlock) {
         const receiver = receivers.get(transfer.matchKey)
         if (receiver === undefined) continue
-        changed.push(...yield* observeTransfer(follower, transfer, place, receiver, entries))
+        changed.push(...yield* observeTransfer(follower, transfer, location, receiver, entries))
       }
     }
   }
@@ -126,7 +126,7 @@ export const observeBlock = Effect.fnUntraced(function*(
 
 /**
  * {@link observeBlock} of a block that was passed before, without the native transfers whose amounts were credited by
- * comparing balances since: the keys of those are `covered`.
+ * comparing balances since: the keys of those are `alreadyCredited`.
  */
 export const observeOlderBlock = Effect.fnUntraced(function*(
   follower: FollowerContext,
@@ -143,12 +143,12 @@ export const observeOlderBlock = Effect.fnUntraced(function*(
   const late = native.filter((transfer) => !seen.has(transferKey(transfer)))
   const keys = [...new Set(late.map(({ matchKey }) => matchKey))]
   const credited = yield* repo.balanceCredits(network, environment, point.height, keys)
-  const covered = new Set(findAlreadyCredited(late, credited).map(transferKey))
-  if (covered.size > 0) {
+  const alreadyCredited = new Set(findAlreadyCredited(late, credited).map(transferKey))
+  if (alreadyCredited.size > 0) {
     yield* Effect.logInfo("transfers found late were credited before, by comparing balances", {
-      transfers: [...covered]
+      transfers: [...alreadyCredited]
     })
   }
-  const uncovered = transfers.filter((transfer) => !covered.has(transferKey(transfer)))
-  return { changed: yield* observeBlock(follower, uncovered, point, wanted), covered }
+  const remaining = transfers.filter((transfer) => !alreadyCredited.has(transferKey(transfer)))
+  return { changed: yield* observeBlock(follower, remaining, point, wanted), alreadyCredited }
 })

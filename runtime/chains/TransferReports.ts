@@ -114,7 +114,7 @@ export const report = (journal: JournalContext): Chains["Service"]["report"] => 
 
 /** A report is all there is where nobody follows the network: the watcher elsewhere answers for its depth. */
 export const confirmReported = (journal: JournalContext): Effect.Effect<void> =>
-  journal.oneSweep.withPermits(1)(
+  journal.confirmLock.withPermits(1)(
     Effect.gen(function*() {
       const found = yield* journal.repo.reportedEntries([...journal.drivers.keys()], reportedLimit)
       if (found.length === 0) return

@@ -18,7 +18,7 @@ const loadChunk = 5_000
 const wholeLookMillis = 600_000
 
 /** What the last look says of the next one. */
-export interface LookMark extends Pick<WalletLook, "lowestRunning" | "server"> {
+export interface PreviousLook extends Pick<WalletLook, "lowestRunning" | "server"> {
   /** When every wallet was read, in milliseconds that no clock sets. */
   readonly wholeAt: number
 }
@@ -27,19 +27,19 @@ export interface LookMark extends Pick<WalletLook, "lowestRunning" | "server"> {
 interface ReadWallets {
   readonly wallets: Map<string, { readonly index: number; readonly batch: number }>
   /** Null: nothing was read. */
-  readonly mark: MutableRef.MutableRef<LookMark | null>
+  readonly previous: MutableRef.MutableRef<PreviousLook | null>
 }
 
-const nothingRead = (): ReadWallets => ({ wallets: new Map(), mark: MutableRef.make(null) })
+const nothingRead = (): ReadWallets => ({ wallets: new Map(), previous: MutableRef.make(null) })
 
 /**
  * Whether what changed since the last look can be asked for. A server that was started since may be another one, whose
  * transactions have other numbers, and a number below the last one says the same.
  */
 export const isSameServer = (
-  mark: Pick<LookMark, "lowestRunning" | "server">,
-  look: Pick<LookMark, "lowestRunning" | "server">
-): boolean => look.server === mark.server && look.lowestRunning >= mark.lowestRunning
+  previous: Pick<PreviousLook, "lowestRunning" | "server">,
+  look: Pick<PreviousLook, "lowestRunning" | "server">
+): boolean => look.server === previous.server && look.lowestRunning >= previous.lowestRunning
 
 /** The sets of all families, and the one look that fills them. */
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
@@ -80,18 +80,18 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   })
 
   /** Every wallet, or those that changed since the last look, and what the next look is to know. */
-  const lookAtWallets = Effect.fnUntraced(function*(mark: LookMark | null) {
+  const lookAtWallets = Effect.fnUntraced(function*(previous: PreviousLook | null) {
     const now = performance.now()
-    if (mark !== null && now - mark.wholeAt < wholeLookMillis) {
-      const look = yield* repo.walletsChangedSince(mark.lowestRunning)
-      if (isSameServer(mark, look)) return { ...look, wholeAt: mark.wholeAt }
+    if (previous !== null && now - previous.wholeAt < wholeLookMillis) {
+      const look = yield* repo.walletsChangedSince(previous.lowestRunning)
+      if (isSameServer(previous, look)) return { ...look, wholeAt: previous.wholeAt }
     }
     return { ...yield* repo.wallets, wholeAt: now }
   })
 
   const refresh = refreshLock.withPermits(1)(Effect.gen(function*() {
-    const { mark, wallets } = MutableRef.get(read)
-    const look = yield* lookAtWallets(MutableRef.get(mark))
+    const { previous, wallets } = MutableRef.get(read)
+    const look = yield* lookAtWallets(MutableRef.get(previous))
     for (const { batch, fingerprint, nextIndex } of look.wallets) {
       const before = wallets.get(fingerprint) ?? { index: 0, batch: 0 }
       if (nextIndex > before.index) yield* loadTargets(fingerprint, before.index, nextIndex)
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     }
     // Last: a look that fails in between is made again as a whole.
     const { lowestRunning, server, wholeAt } = look
-    MutableRef.set(mark, { lowestRunning, server, wholeAt })
+    MutableRef.set(previous, { lowestRunning, server, wholeAt })
   }))
 
   const watch = (family: Family, environment: Environment): Pick<WatchSet, "has" | "refresh"> => {

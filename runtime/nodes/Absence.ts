@@ -6,24 +6,24 @@ import { Effect } from "effect"
 import { DriverError } from "../Chains.ts"
 import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
 
-type Asked<Client extends NodeEndpoint> = Pick<Endpoints<Client>, "endpoints" | "withFailover">
+type Failover<Client extends NodeEndpoint> = Pick<Endpoints<Client>, "endpoints" | "withFailover">
 
 /**
  * As `withFailover`. Where every endpoint has failed with the kind `pruned`, the failure has the condition
  * `block_pruned`. `what`: what none of them has, for messages: `block 17`.
  */
 export const readUnlessPruned = <Client extends NodeEndpoint, A>(
-  { endpoints, withFailover }: Asked<Client>,
+  { endpoints, withFailover }: Failover<Client>,
   what: string,
   work: (endpoint: Client) => Effect.Effect<A, DriverError>
 ): Effect.Effect<A, DriverError> =>
   Effect.suspend(() => {
-    const prunedPlaces = new Set<number>()
+    const prunedAt = new Set<number>()
     const read = (endpoint: Client) =>
       Effect.tapError(work(endpoint), ({ kind }) =>
-        Effect.sync(() => kind === "pruned" ? prunedPlaces.add(endpoint.place) : undefined))
+        Effect.sync(() => kind === "pruned" ? prunedAt.add(endpoint.place) : undefined))
     return Effect.mapError(withFailover(read), (error) =>
-      prunedPlaces.size < endpoints.length ? error : new DriverError({
+      prunedAt.size < endpoints.length ? error : new DriverError({
         network: error.network,
         reason: `no endpoint has ${what} any more`,
         condition: "block_pruned",
@@ -36,12 +36,12 @@ export const readUnlessPruned = <Client extends NodeEndpoint, A>(
  * others did not answer. `what`: for messages, as above.
  */
 export const findAtAny = <Client extends NodeEndpoint, A>(
-  { endpoints, withFailover }: Asked<Client>,
+  { endpoints, withFailover }: Failover<Client>,
   what: string,
   work: (endpoint: Client) => Effect.Effect<A | null, DriverError>
 ): Effect.Effect<A | null, DriverError> =>
   Effect.suspend(() => {
-    const places = new Set<number>()
+    const absentAt = new Set<number>()
     let failure: DriverError | null = null
     const find = (endpoint: Client) =>
       Effect.flatMap(
@@ -51,13 +51,13 @@ export const findAtAny = <Client extends NodeEndpoint, A>(
           })),
         (found) => {
           if (found !== null) return Effect.succeed(found)
-          places.add(endpoint.place)
+          absentAt.add(endpoint.place)
           const { name, network } = endpoint
           return Effect.fail(new DriverError({ network, reason: `${name} does not have ${what}`, kind: "not_found" }))
         }
       )
     return Effect.catch(
       withFailover(find),
-      (error) => places.size === endpoints.length ? Effect.succeed(null) : Effect.fail(failure ?? error)
+      (error) => absentAt.size === endpoints.length ? Effect.succeed(null) : Effect.fail(failure ?? error)
     )
   })

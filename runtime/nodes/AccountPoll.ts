@@ -1,7 +1,7 @@
 /**
  * The loop of drivers that ask a chain for accounts: `ChainDriver.follow` as a stream. A driver gives how a head is
- * read and how accounts are read at one endpoint; the order of the steps, the pause, heights that rise, what was told
- * already, the network's condition and the other endpoints are the same for all:
+ * read and how accounts are read at one endpoint; the order of the steps, the pause, heights that rise, what was
+ * emitted already, the network's condition and the other endpoints are the same for all:
  *
  * ```ts
  * follow: (recent, watch) =>
@@ -14,8 +14,8 @@
  *
  *   head --> `watch.refresh` --> read --> Gone, Forward where the height rose, Condition where it changed, Finality
  *   nothing rose, or only a part was read --> Finality alone; what was found is kept for the next Forward
- *   a transfer above the point that is told --> kept until a point reaches it
- *   a transfer that was told in the same place --> told again a minute later at the soonest: reading may overlap
+ *   a transfer above the point that is emitted --> kept until a point reaches it
+ *   a transfer that was emitted in the same block --> emitted again a minute later at the soonest: reading may overlap
  */
 import { Effect, MutableRef, Schedule, Stream } from "effect"
 import type { Environment } from "../../schemas/Network.ts"
@@ -25,7 +25,7 @@ import type {
   ChainPoint,
   DriverCondition,
   DriverError,
-  PlacedTransfer,
+  LocatedTransfer,
   TransferIdentity,
   WatchSet
 } from "../Chains.ts"
@@ -35,11 +35,11 @@ import { look, type ReadHead, watchOthers } from "./Heads.ts"
 
 /** What accounts were read to. */
 export interface AccountReading {
-  /** Up to here every open account was read; null: a part was, and nothing is told yet. At most the head. */
+  /** Up to here every open account was read; null: a part was, and nothing is emitted yet. At most the head. */
   readonly upTo: BlockPoint | null
-  /** What was found, in any order, told before or not. */
-  readonly transfers: ReadonlyArray<PlacedTransfer>
-  /** Told before, and not on the chain any more. */
+  /** What was found, in any order, emitted before or not. */
+  readonly transfers: ReadonlyArray<LocatedTransfer>
+  /** Emitted before, and not on the chain any more. */
   readonly gone: ReadonlyArray<TransferIdentity>
   /** As `ChainEvent`'s `Finality` has it. */
   readonly finalized: bigint | null
@@ -50,50 +50,52 @@ export interface AccountReading {
 }
 
 export interface AccountPollState {
-  /** The point that was told last; null: none. */
+  /** The point that was emitted last; null: none. */
   readonly top: ChainPoint | null
-  /** Found and not told, by what tells a transfer from others. */
-  readonly found: ReadonlyMap<string, PlacedTransfer>
-  /** The transfers that were told lately: where each lies, and the second of the point it was told with. */
-  readonly told: ReadonlyMap<string, ToldTransfer>
+  /** Found and not emitted, by their identity. */
+  readonly waiting: ReadonlyMap<string, LocatedTransfer>
+  /** The transfers that were emitted lately: each one's block, and the second of the point it came with. */
+  readonly emissions: ReadonlyMap<string, EmittedTransfer>
   /** Null before the first event of it, which is sent however the network stands. */
   readonly condition: DriverCondition | null
 }
 
-export interface ToldTransfer {
+export interface EmittedTransfer {
   readonly at: BlockPoint
-  readonly toldAt: number
+  readonly emittedAt: number
 }
 
 /**
- * Seconds of the chain after which a transfer that is found again is told again: the follower may have taken it back
- * meanwhile, because other endpoints did not have it then. Telling it costs a look into the journal, so not each time.
+ * Seconds of the chain after which a transfer that is found again is emitted again: the follower may have taken it back
+ * meanwhile, because other endpoints did not have it then. Emitting it costs a look into the journal, so not each time.
  */
 export const repeatSeconds = 60
 
 export const initialState = (recent: ReadonlyArray<ChainPoint>): AccountPollState => ({
   top: recent[0] ?? null,
-  found: new Map(),
-  told: new Map(),
+  waiting: new Map(),
+  emissions: new Map(),
   condition: null
 })
 
 const keyOf = ({ index, matchKey, txHash }: TransferIdentity): string => `${txHash} ${index} ${matchKey}`
 
-const byPlace = (one: PlacedTransfer, other: PlacedTransfer): number =>
+const byPosition = (one: LocatedTransfer, other: LocatedTransfer): number =>
   one.at.height === other.at.height ? one.index - other.index : one.at.height < other.at.height ? -1 : 1
 
 /** What is known after a reading, with what it found and without what has left the chain. */
 const afterReading = (state: AccountPollState, { gone, transfers }: AccountReading): AccountPollState => {
   const goneKeys = new Set(gone.map(keyOf))
   const isGone = ([key]: readonly [string, unknown]) => goneKeys.has(key)
-  const found = new Map([...state.found].filter((each) => !isGone(each)))
-  const told = goneKeys.size === 0 ? state.told : new Map([...state.told].filter((each) => !isGone(each)))
+  const waiting = new Map([...state.waiting].filter((each) => !isGone(each)))
+  const emissions = goneKeys.size === 0
+    ? state.emissions
+    : new Map([...state.emissions].filter((each) => !isGone(each)))
   for (const transfer of transfers) {
     const key = keyOf(transfer)
-    if (told.get(key)?.at.hash !== transfer.at.hash) found.set(key, transfer)
+    if (emissions.get(key)?.at.hash !== transfer.at.hash) waiting.set(key, transfer)
   }
-  return { ...state, found, told }
+  return { ...state, waiting, emissions }
 }
 
 /** The forward to `point`, and the state after it. */
@@ -102,30 +104,30 @@ const goForward = (
   point: BlockPoint,
   { isBehind, seenUntil = point.time - 1 }: AccountReading
 ): readonly [AccountPollState, ChainEvent] => {
-  const due = [...state.found].filter(([, { at }]) => at.height <= point.height)
-  const kept = [...state.found].filter(([, { at }]) => at.height > point.height)
-  const toldBefore = [...state.told].filter(([, { toldAt }]) => toldAt > point.time - repeatSeconds)
+  const due = [...state.waiting].filter(([, { at }]) => at.height <= point.height)
+  const kept = [...state.waiting].filter(([, { at }]) => at.height > point.height)
+  const stillRecent = [...state.emissions].filter(([, { emittedAt }]) => emittedAt > point.time - repeatSeconds)
   const { hash, height, time } = point
   return [
     {
       ...state,
       top: { height, hash },
-      found: new Map(kept),
-      told: new Map([...toldBefore, ...due.map(([key, { at }]) => [key, { at, toldAt: point.time }] as const)])
+      waiting: new Map(kept),
+      emissions: new Map([...stillRecent, ...due.map(([key, { at }]) => [key, { at, emittedAt: point.time }] as const)])
     },
     {
       _tag: "Forward",
       point: { height, hash },
       time,
-      transfers: due.map(([, transfer]) => transfer).toSorted(byPlace),
+      transfers: due.map(([, transfer]) => transfer).toSorted(byPosition),
       isCatchingUp: isBehind,
-      // What is kept was not told: nobody may rely on its second.
+      // What is kept was not emitted: nobody may rely on its second.
       seenUntil: Math.min(seenUntil, ...kept.map(([, { at }]) => at.time - 1))
     }
   ]
 }
 
-/** What a reading tells, and the state after it. */
+/** What a reading emits, and the state after it. */
 export const onReading = (
   state: AccountPollState,
   reading: AccountReading,
@@ -151,7 +153,7 @@ export interface AccountPollOptions<Client extends NodeEndpoint> {
   readonly recent: ReadonlyArray<ChainPoint>
   readonly watch: WatchSet
   readonly readHead: ReadHead<Client>
-  /** `from`: the point that was told last, or before a restart; null: following begins at the head. */
+  /** `from`: the point that was emitted last, or before a restart; null: following begins at the head. */
   readonly read: (
     client: Client,
     head: EndpointHead,

@@ -30,13 +30,13 @@ export type BranchDecision = "follow" | "stay" | "wait"
 export const decideBranch = (
   votes: BranchVotes,
   undoneBlocks: number,
-  settledBlocks: number,
+  standardBlocks: number,
   waitedMillis: number
 ): BranchDecision => {
   const against = Math.max(votes.followed, votes.third)
   if (votes.other <= against) return "stay"
   if (votes.other > against + votes.missing) return "follow"
-  return undoneBlocks < settledBlocks && waitedMillis >= absenceMillis ? "follow" : "wait"
+  return undoneBlocks < standardBlocks && waitedMillis >= absenceMillis ? "follow" : "wait"
 }
 
 /**

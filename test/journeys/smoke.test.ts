@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
-import type { PlacedTransfer } from "../../runtime/Chains.ts"
+import type { LocatedTransfer } from "../../runtime/Chains.ts"
 import { findPlugin } from "../../runtime/config/Plugins.ts"
 import { baseUnits } from "../../schemas/Money.ts"
 import { networks } from "../../schemas/Network.ts"
@@ -96,7 +96,7 @@ describe("npm run smoke", () => {
 describe("what a trial has seen", () => {
   const goal = { standardBlocks: 2, finalBlocks: 4 }
   const point = (height: number) => ({ height: BigInt(height), hash: `h${height}` })
-  const transfer: PlacedTransfer = {
+  const transfer: LocatedTransfer = {
     txHash: "t",
     index: 0,
     kind: "direct",
@@ -106,7 +106,7 @@ describe("what a trial has seen", () => {
     from: null,
     at: { ...point(5), time: 50 }
   }
-  const forward = (height: number, transfers: ReadonlyArray<PlacedTransfer> = []) =>
+  const forward = (height: number, transfers: ReadonlyArray<LocatedTransfer> = []) =>
     ({ _tag: "Forward", point: point(height), time: height * 10, transfers, isCatchingUp: false }) as const
   const after = (...events: ReadonlyArray<Parameters<typeof step>[1]>): SightingState =>
     events.reduce((state, event) => step(state, event, goal, () => [])[0], initialState)

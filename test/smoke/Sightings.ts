@@ -2,11 +2,11 @@
  * What following a network has shown so far, as a state and the lines that tell of each change. Pure: the same events
  * that the service's follower gets.
  */
-import type { ChainEvent, ChainPoint, PlacedTransfer, TransferIdentity } from "../../runtime/Chains.ts"
+import type { ChainEvent, ChainPoint, LocatedTransfer, TransferIdentity } from "../../runtime/Chains.ts"
 
 /** A transfer that was seen, and how deep it is; `gone`: it left the chain again. */
 export interface Sighting {
-  readonly transfer: PlacedTransfer
+  readonly transfer: LocatedTransfer
   readonly status: "seen" | "deep" | "final" | "gone"
 }
 
@@ -41,7 +41,7 @@ export const initialState: SightingState = {
 const keyOf = ({ index, matchKey, txHash }: TransferIdentity) => `${txHash}:${index}:${matchKey}`
 
 /** Blocks from a transfer's own, which counts as 1, to the head; 0: the head has not come so far. */
-export const depthOf = ({ recent: [head] }: SightingState, { at }: PlacedTransfer): number =>
+export const depthOf = ({ recent: [head] }: SightingState, { at }: LocatedTransfer): number =>
   head === undefined || head.height < at.height ? 0 : Number(head.height - at.height) + 1
 
 const statusOf = (state: SightingState, { transfer }: Sighting, goal: DepthGoal): Sighting["status"] => {
@@ -62,12 +62,12 @@ const describe = (state: SightingState, { status, transfer }: Sighting): string 
     : `  ${transfer.txHash}: ${depthOf(state, transfer)} deep, ${statusWords[status]}`
 
 /** Places a transfer in the block it is told with where it does not name its own. */
-const placed = (event: Extract<ChainEvent, { _tag: "Forward" }>): ReadonlyArray<PlacedTransfer> =>
+const placed = (event: Extract<ChainEvent, { _tag: "Forward" }>): ReadonlyArray<LocatedTransfer> =>
   event.transfers.map((transfer) => ({ ...transfer, at: transfer.at ?? { ...event.point, time: event.time } }))
 
 const withGone = (
   state: SightingState,
-  isGone: (transfer: PlacedTransfer) => boolean
+  isGone: (transfer: LocatedTransfer) => boolean
 ): readonly [SightingState, ReadonlyArray<string>] => {
   const sightings = new Map(state.sightings)
   const lines: Array<string> = []
@@ -95,7 +95,7 @@ export const step = (
   state: SightingState,
   event: ChainEvent,
   goal: DepthGoal,
-  show: (transfer: PlacedTransfer) => ReadonlyArray<string>
+  show: (transfer: LocatedTransfer) => ReadonlyArray<string>
 ): readonly [SightingState, ReadonlyArray<string>] => {
   switch (event._tag) {
     case "Forward": {

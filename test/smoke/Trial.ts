@@ -5,8 +5,8 @@ import type {
   ChainDriver,
   DriverError,
   DriverErrorKind,
+  LocatedTransfer,
   ObservedTransfer,
-  PlacedTransfer,
   ReceiveTarget,
   WalletRef,
   WatchSet
@@ -180,7 +180,7 @@ const showTimes = ({ failures, millis }: CallTimes, looks: number) => {
 /** Words for a transfer that is seen for the first time. */
 const transferLines = (driver: ChainDriver, targets: ReadonlyArray<ReceiveTarget>) =>
 (
-  transfer: PlacedTransfer
+  transfer: LocatedTransfer
 ): ReadonlyArray<string> => {
   const { amount, at, from, index, matchKey, tokenAddress, txHash } = transfer
   const { coin, transactionUrl } = descriptorOf(driver.network)
@@ -202,7 +202,7 @@ const transferLines = (driver: ChainDriver, targets: ReadonlyArray<ReceiveTarget
 /** Reads a transfer again as reports and rescans do: by its transaction or its block. */
 const readAgain = Effect.fnUntraced(function*(
   driver: ChainDriver,
-  transfer: PlacedTransfer,
+  transfer: LocatedTransfer,
   state: SightingState,
   watch: WatchSet
 ) {
@@ -230,7 +230,7 @@ const followUntil = Effect.fnUntraced(function*(
   watch: WatchSet,
   state: MutableRef.MutableRef<SightingState>,
   goal: DepthGoal,
-  show: (transfer: PlacedTransfer) => ReadonlyArray<string>,
+  show: (transfer: LocatedTransfer) => ReadonlyArray<string>,
   isEnough: (state: SightingState) => boolean
 ) {
   const failures = MutableRef.make(0)

@@ -3,7 +3,7 @@
  * that skip numbers; what it tells is what the test has put into it.
  */
 import { Deferred, Effect, MutableRef, Option, Stream } from "effect"
-import type { ChainDriver, ChainEvent, PlacedTransfer, SharedWallet, WatchSet } from "../../runtime/Chains.ts"
+import type { ChainDriver, ChainEvent, LocatedTransfer, SharedWallet, WatchSet } from "../../runtime/Chains.ts"
 import { baseUnits } from "../../schemas/Money.ts"
 
 /** The wallet that all invoices are paid to, and the key of what names none of them. */
@@ -23,9 +23,9 @@ const slotsPerHead = 7n
 
 interface LedgerState {
   readonly slot: bigint
-  readonly transfers: ReadonlyArray<PlacedTransfer>
+  readonly transfers: ReadonlyArray<LocatedTransfer>
   /** Transactions that have left the chain and were not told of yet. */
-  readonly dropped: ReadonlyArray<PlacedTransfer>
+  readonly dropped: ReadonlyArray<LocatedTransfer>
   /** Told by `follow`, or found only by whoever reads again. */
   readonly hidden: ReadonlySet<string>
 }
@@ -37,7 +37,7 @@ export interface AccountLedger {
     amount: bigint,
     more?: { readonly txHash?: string; readonly isHidden?: boolean }
   ) => Effect.Effect<
-    PlacedTransfer
+    LocatedTransfer
   >
   readonly drop: (txHash: string) => Effect.Effect<void>
   readonly advance: Effect.Effect<void>
@@ -53,7 +53,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
   const update = (change: (before: LedgerState) => LedgerState) =>
     Effect.sync(() => void MutableRef.update(state, change))
   const now = () => Math.floor(Date.now() / 1000)
-  const isWatched = (watch: WatchSet) => ({ matchKey }: PlacedTransfer) => watch.has(matchKey)
+  const isWatched = (watch: WatchSet) => ({ matchKey }: LocatedTransfer) => watch.has(matchKey)
 
   const look = (watch: WatchSet, last: bigint): ReadonlyArray<ChainEvent> => {
     const { dropped, hidden, slot, transfers } = MutableRef.get(state)
@@ -120,7 +120,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     readToken: null,
     corroborate: null,
     findTransfers: null,
-    agreementAbove: null
+    agreementAboveUsdMillis: null
   }
   const ledger: AccountLedger = {
     driver,
@@ -129,7 +129,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     pay: (to, amount, { isHidden = false, txHash = `tx${++serial}` } = {}) =>
       Effect.gen(function*() {
         const height = MutableRef.get(state).slot + 1n
-        const transfer: PlacedTransfer = {
+        const transfer: LocatedTransfer = {
           txHash,
           index: 0,
           kind: "direct",

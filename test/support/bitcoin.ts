@@ -104,7 +104,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
     readToken: null,
     corroborate: corroborate(api),
     findTransfers: null,
-    agreementAbove: null
+    agreementAboveUsdMillis: null
   }
   return driver
 })

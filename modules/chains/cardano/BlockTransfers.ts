@@ -16,7 +16,7 @@ export type PaymentSources = Map<string, ReadonlyArray<string>>
 const rememberedSources = 1_000
 
 /** How a reading goes on where a server does not answer, or does not have what it showed a moment ago. */
-export interface Patience {
+export interface RetryState {
   /** It has been looked for in vain for long: what is missing is given up now. */
   readonly isExhausted: boolean
   /** What readings before this one found, so that a block whose reading broke off is not begun anew. */
@@ -42,7 +42,7 @@ const outputsOf = (
   api: Api,
   block: FullBlock,
   transaction: BlockTransaction,
-  { isExhausted }: Patience
+  { isExhausted }: RetryState
 ): Effect.Effect<TransactionOutputs | Missing | null, DriverError> =>
   transaction.outputs !== null
     ? Effect.succeed(transaction.outputs)
@@ -63,7 +63,7 @@ const outputsOf = (
 const sourcesOf = Effect.fnUntraced(function*(
   api: Api,
   outputs: TransactionOutputs,
-  { isExhausted, sources }: Patience
+  { isExhausted, sources }: RetryState
 ): Effect.fn.Return<ReadonlyArray<string> | Missing, DriverError> {
   const remembered = sources.get(outputs.txHash)
   if (remembered !== undefined) return remembered
@@ -87,14 +87,14 @@ export const transfersOfBlock = Effect.fnUntraced(function*(
   api: Api,
   block: FullBlock,
   isWatched: (address: string) => boolean,
-  patience: Patience
+  retry: RetryState
 ): Effect.fn.Return<ReadonlyArray<ObservedTransfer> | null, DriverError> {
   const transfers: Array<ObservedTransfer> = []
   for (const transaction of block.transactions) {
-    const outputs = yield* outputsOf(api, block, transaction, patience)
+    const outputs = yield* outputsOf(api, block, transaction, retry)
     if (outputs === missing) return null
     if (outputs === null || !paysWatched(outputs, isWatched)) continue
-    const sources = yield* sourcesOf(api, outputs, patience)
+    const sources = yield* sourcesOf(api, outputs, retry)
     if (sources === missing) return null
     transfers.push(...transfersOf(outputs, isWatched, sources))
   }

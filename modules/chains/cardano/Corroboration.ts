@@ -35,7 +35,7 @@ export interface BlockAnswers {
   readonly same: number
   /** Endpoints with another block in its place. */
   readonly other: number
-  /** Endpoints that should tell within a moment: they have no such block yet, or failed not long ago. */
+  /** Endpoints that should answer within a moment: they have no such block yet, or failed not long ago. */
   readonly pending: number
   /** Whether anybody has shown it whole just now. */
   readonly isRead: boolean
@@ -63,8 +63,8 @@ const readAgain = Effect.fnUntraced(function*(
   if (header === null) return { _tag: "Nothing" }
   if (header.hash !== point.hash) return { _tag: "Other" }
   const block = yield* readWhole(api, header)
-  const patience = { isExhausted: false, sources: new Map() }
-  const transfers = block === null ? null : yield* transfersOfBlock(api, block, isWatched, patience)
+  const retry = { isExhausted: false, sources: new Map() }
+  const transfers = block === null ? null : yield* transfersOfBlock(api, block, isWatched, retry)
   return block === null || transfers === null ? { _tag: "Nothing" } : { _tag: "Whole", block, transfers }
 })
 
@@ -78,14 +78,14 @@ export const makeCorroborate = (
   Effect.fnUntraced(function*(point: ChainPoint, watch, isThorough) {
     const isSingle = endpoints.endpoints.length === 1
     const reader = readers.get(point.hash)
-    const isEveryAsked = isThorough || isSingle || reader === undefined
+    const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<Answer & { readonly _tag: "Whole" }> = []
-    const counts = { own: isEveryAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
+    const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
     yield* watch.refresh
     for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
-      if (!isEveryAsked && place === reader) continue
-      const isAsked = isSingle || isWorthAsking(endpoints.pool(), place)
-      const answer: Answer = isAsked
+      if (!isReaderAsked && place === reader) continue
+      const canAsk = isSingle || isWorthAsking(endpoints.pool(), place)
+      const answer: Answer = canAsk
         ? yield* endpoints.attempt(endpoints.endpoints[place]!, (api) => readAgain(api, point, watch.has)).pipe(
           Effect.catch((error) =>
             Effect.as(Effect.logDebug("a block could not be read again", error.reason), { _tag: "Nothing" } as const)
@@ -94,7 +94,7 @@ export const makeCorroborate = (
         : { _tag: "Nothing" }
       if (answer._tag === "Whole") {
         readings.push(answer)
-        counts[isEveryAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
+        counts[isReaderAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
       } else if (answer._tag === "Other") counts.other += 1
       else if (isExpectedToAnswer(endpoints.pool(), place, yield* Clock.currentTimeMillis)) counts.pending += 1
       if (!isThorough && counts.same > 0 && counts.own + counts.same > counts.other) break

@@ -107,7 +107,7 @@ export const onCondition = (
   condition === state.condition ? [state, []] : [{ ...state, condition }, [{ _tag: "Condition", condition }]]
 
 /**
- * What a look tells. Without an endpoint on the followed branch nothing was seen: the condition alone says that some
+ * What a look emits. Without an endpoint on the followed branch nothing was seen: the condition alone says that some
  * endpoint answers. Cardano's nodes mark no height as final.
  */
 export const eventsOfLook = (

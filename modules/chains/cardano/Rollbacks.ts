@@ -23,9 +23,9 @@ const vote = Effect.fnUntraced(function*(context: FollowContext, api: Api, { has
 })
 
 const decide = (context: FollowContext, votes: BranchVotes, undoneBlocks: number) => {
-  const settledBlocks = requiredDepth("cardano", context.environment, "standard", 0n).blocks
+  const standardBlocks = requiredDepth("cardano", context.environment, "standard", 0n).blocks
   const waitedMillis = nowMillisOf(context) - stateOf(context).followedAtMillis
-  return decideBranch(votes, undoneBlocks, settledBlocks, waitedMillis)
+  return decideBranch(votes, undoneBlocks, standardBlocks, waitedMillis)
 }
 
 /** The newest point of the ring that the endpoint has; `behind` where it lacks one that lies below its head. */

@@ -84,7 +84,7 @@ export interface BlockAnswers {
   readonly branch: number
   /** Endpoints with another block in its place. */
   readonly other: number
-  /** Endpoints that should tell within a moment: they have no such block yet, or failed not long ago. */
+  /** Endpoints that should answer within a moment: they have no such block yet, or failed not long ago. */
   readonly pending: number
   /** Whether anybody has shown it whole just now. */
   readonly isRead: boolean
@@ -138,17 +138,17 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
     const isSingle = endpoints.length === 1
     const reader = readers.get(point.hash)
     // Where nobody knows whom a block was read from, one more has to show it than where it is known.
-    const isEveryAsked = isThorough || isSingle || reader === undefined
+    const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<EndpointReading> = []
-    const counts = { own: isEveryAsked ? 0 : 1, same: 0, branch: 0, other: 0, pending: 0 }
+    const counts = { own: isReaderAsked ? 0 : 1, same: 0, branch: 0, other: 0, pending: 0 }
     for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
-      if (!isEveryAsked && place === reader) continue
-      const isAsked = isSingle || isWorthAsking(pool(), place)
-      const answer = isAsked ? yield* readAgain(endpoints[place]!, point) : nothing
+      if (!isReaderAsked && place === reader) continue
+      const canAsk = isSingle || isWorthAsking(pool(), place)
+      const answer = canAsk ? yield* readAgain(endpoints[place]!, point) : nothing
       switch (answer._tag) {
         case "Whole":
           readings.push({ place, block: answer.block })
-          counts[isEveryAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
+          counts[isReaderAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
           break
         case "Branch":
           counts.branch += 1
@@ -164,12 +164,12 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
     const agreement = corroborationOf({ ...counts, isRead: readings.length > 0 })
     if (agreement === "Disagreed" || agreement === "Unavailable") return { _tag: agreement }
     yield* watch.refresh
-    const shownReadings = isThorough ? completeReadings(readings) : readings
-    if (isThorough) readers.set(point.hash, shownReadings[0]!.place)
+    const usedReadings = isThorough ? completeReadings(readings) : readings
+    if (isThorough) readers.set(point.hash, usedReadings[0]!.place)
     return {
       _tag: agreement,
-      time: shownReadings[0]!.block.time,
-      readings: shownReadings.map(({ block }) => transfersOf(block, watch.has)),
+      time: usedReadings[0]!.block.time,
+      readings: usedReadings.map(({ block }) => transfersOf(block, watch.has)),
       hasAllAnswers: readings.length === endpoints.length
     }
   })

@@ -70,8 +70,8 @@ const bytesOf = (name: string, value: string): Uint8Array => {
   return hexToBytes(significant.length % 2 === 0 ? significant : `0${significant}`)
 }
 
-/** The length mark of the recursive length prefix (Ethereum Yellow Paper, appendix B). */
-const lengthMark = (length: number, offset: number): Uint8Array => {
+/** The length of an item in the recursive length prefix (Ethereum Yellow Paper, appendix B). */
+const lengthPrefix = (length: number, offset: number): Uint8Array => {
   if (length < 56) return Uint8Array.of(offset + length)
   const size = length.toString(16)
   const bytes = hexToBytes(size.length % 2 === 0 ? size : `0${size}`)
@@ -79,11 +79,11 @@ const lengthMark = (length: number, offset: number): Uint8Array => {
 }
 
 const encodedItem = (item: Uint8Array): Uint8Array =>
-  item.length === 1 && item[0]! < 0x80 ? item : concatBytes(lengthMark(item.length, 0x80), item)
+  item.length === 1 && item[0]! < 0x80 ? item : concatBytes(lengthPrefix(item.length, 0x80), item)
 
 const hashOf = (header: RawHeader, fields: ReadonlyArray<string>): string => {
   const items = concatBytes(...fields.map((name) => encodedItem(bytesOf(name, header[name] as string))))
-  return `0x${bytesToHex(keccak_256(concatBytes(lengthMark(items.length, 0xc0), items)))}`
+  return `0x${bytesToHex(keccak_256(concatBytes(lengthPrefix(items.length, 0xc0), items)))}`
 }
 
 /**

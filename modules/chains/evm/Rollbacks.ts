@@ -39,9 +39,9 @@ const vote = Effect.fnUntraced(function*(
 
 const decide = (context: FollowContext, votes: BranchVotes, undoneBlocks: number) => {
   const { environment, network } = context
-  const settledBlocks = requiredDepth(network, environment, "standard", 0n).blocks
+  const standardBlocks = requiredDepth(network, environment, "standard", 0n).blocks
   const waitedMillis = nowMillisOf(context) - stateOf(context).followedAtMillis
-  return decideBranch(votes, undoneBlocks, settledBlocks, waitedMillis)
+  return decideBranch(votes, undoneBlocks, standardBlocks, waitedMillis)
 }
 
 /** The followed branch is kept: the endpoint counts as one on another. */

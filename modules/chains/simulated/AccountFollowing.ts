@@ -10,7 +10,7 @@ import {
   type ChainEvent,
   type ChainPoint,
   DriverError,
-  type PlacedTransfer,
+  type LocatedTransfer,
   type TransferIdentity,
   type WatchSet
 } from "../../../runtime/Chains.ts"
@@ -18,7 +18,7 @@ import type { Chain, ChainView } from "./Chain.ts"
 import { type ChainState, historySize, type SimulatedBlock, topOf } from "./ChainState.ts"
 import { accountKeyOf } from "./Wallets.ts"
 
-/** Blocks before a follower's point whose transfers are told again with every look, as a driver that polls does. */
+/** Blocks before a follower's point whose transfers are emitted again with every look, as a driver that polls does. */
 const overlapBlocks = 8
 
 /** How long a look waits for news: a driver that polls tells that nothing moved, too. */
@@ -35,9 +35,9 @@ export interface AccountChain {
 }
 
 interface Position {
-  /** Of the head that was told last; null: none was. */
+  /** Of the head that was emitted last; null: none was. */
   readonly height: bigint | null
-  /** Transfers that have left the chain, as far as they were told. */
+  /** Transfers that have left the chain, as far as they were emitted. */
   readonly lostCount: number
 }
 
@@ -53,7 +53,7 @@ const matchTransfers = <A extends TransferIdentity>(
     return key === undefined ? [] : [{ ...transfer, matchKey: key }]
   })
 
-const placedTransfers = (blocks: ReadonlyArray<SimulatedBlock>, watch: WatchSet): ReadonlyArray<PlacedTransfer> =>
+const placedTransfers = (blocks: ReadonlyArray<SimulatedBlock>, watch: WatchSet): ReadonlyArray<LocatedTransfer> =>
   blocks.flatMap(({ hash, height, time, transfers }) =>
     matchTransfers(transfers, watch).map((each) => ({ ...each, at: { height, hash, time } }))
   )
@@ -88,7 +88,7 @@ const forwardEvents = (
 /** Waits for news of the chain, no longer than between two looks. */
 const pause = ({ changed }: ChainView) => Effect.timeoutOption(Deferred.await(changed), pollDuration)
 
-/** What a follower at `position` is told next; the look after one that found nothing waits. */
+/** What is emitted to a follower at `position` next; the look after one that found nothing waits. */
 const look = Effect.fnUntraced(function*(
   accountChain: AccountChain,
   stored: ChainPoint | null,

@@ -18,7 +18,7 @@ const ringSize = 128
 interface Position {
   /** Newest first. */
   readonly ring: ReadonlyArray<ChainPoint>
-  /** Whether it was told that there is nothing new. */
+  /** Whether it was emitted that there is nothing new. */
   readonly isIdle: boolean
 }
 
@@ -36,7 +36,7 @@ const idleLook = (position: Position, { changed }: ChainView): Effect.Effect<Loo
     ? Effect.as(Deferred.await(changed), [[], position])
     : Effect.succeed([[{ _tag: "Finality", finalized: null }], { ...position, isIdle: true }])
 
-/** What a follower at `position` is told next; it waits where there is nothing. */
+/** What is emitted to a follower at `position` next; it waits where there is nothing. */
 const look = Effect.fnUntraced(function*(
   network: Network,
   chain: Chain,

@@ -37,7 +37,7 @@ export const indexLagSeconds = Number(indexLagSlots) * slotSeconds
  * Slots for which an account is listed from where it changed until its index shows the transaction that changed it: an
  * hour. Without it, an index further behind than {@link overlapSlots} would never be read for that transaction again.
  */
-export const indexPatienceSlots = 9_000n
+export const maximumIndexLagSlots = 9_000n
 
 interface AccountState {
   /** Its balance as text; null: there is no account. Undefined: it was not looked at yet. */
@@ -85,7 +85,7 @@ const isActive = ({ activeUntil, hasNews, listedTo }: AccountState, head: bigint
 
 /** Whether the transaction that changed its balance has not been listed yet. */
 const isUnexplained = ({ changedSlot, hasNews }: AccountState, head: bigint): boolean =>
-  changedSlot !== null && !hasNews && head < changedSlot + indexPatienceSlots
+  changedSlot !== null && !hasNews && head < changedSlot + maximumIndexLagSlots
 
 interface BookEntry {
   readonly key: string

@@ -5,7 +5,7 @@ import type {
   ChainPoint,
   Corroboration,
   DriverError,
-  PlacedTransfer,
+  LocatedTransfer,
   WatchSet
 } from "../../../runtime/Chains.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
@@ -41,7 +41,7 @@ export const makeReaders = (): TransactionReaders => {
  * have one; `Nothing` no answer, or it does not have them yet.
  */
 type Answer =
-  | { readonly _tag: "Whole"; readonly time: number; readonly transfers: ReadonlyArray<PlacedTransfer> }
+  | { readonly _tag: "Whole"; readonly time: number; readonly transfers: ReadonlyArray<LocatedTransfer> }
   | { readonly _tag: "Hidden" | "Nothing" | "Other" }
 
 /** How many endpoints came to what; `own`: where they were read; `pending`: those that should tell within a moment. */
@@ -125,16 +125,16 @@ export const makeCorroborate = (
     const places = new Set(txHashes.map((txHash) => readers.get(txHash)))
     const reader = places.size === 1 ? [...places][0] : undefined
     // After a restart it is not known which endpoint has shown them, and then one more has to.
-    const isEveryAsked = isThorough || isSingle || reader === undefined
+    const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<Extract<Answer, { readonly _tag: "Whole" }>> = []
-    const counts = { own: isEveryAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
+    const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
     for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
-      if (!isEveryAsked && place === reader) continue
-      const isAsked = isSingle || isWorthAsking(pool(), place)
-      const answer: Answer = isAsked ? yield* readAt(place, point, watch, txHashes) : { _tag: "Nothing" }
+      if (!isReaderAsked && place === reader) continue
+      const canAsk = isSingle || isWorthAsking(pool(), place)
+      const answer: Answer = canAsk ? yield* readAt(place, point, watch, txHashes) : { _tag: "Nothing" }
       if (answer._tag === "Whole") {
         readings.push(answer)
-        counts[isEveryAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
+        counts[isReaderAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
       } else if (answer._tag === "Other") counts.other += 1
       else if (answer._tag === "Nothing" && isExpectedToAnswer(pool(), place, yield* Clock.currentTimeMillis)) {
         counts.pending += 1

@@ -10,7 +10,7 @@
  *     v
  *   given up: an error for the operator; asked for again after longer and longer pauses --shown--> as above
  */
-import type { ChainEvent, ChainPoint, PlacedTransfer, TransferIdentity } from "../../../runtime/Chains.ts"
+import type { ChainEvent, ChainPoint, LocatedTransfer, TransferIdentity } from "../../../runtime/Chains.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import { indexLagSeconds, overlapSlots, slotSeconds } from "./AccountBook.ts"
 import type { ListedTransaction, SignatureStatus } from "./Node.ts"
@@ -81,7 +81,7 @@ export interface FollowState {
   readonly backlog: ReadonlyArray<ListedTransaction>
   readonly unread: UnreadTransactions
   /** Transfers that were read, and are emitted with the next head. */
-  readonly transfers: ReadonlyArray<PlacedTransfer>
+  readonly transfers: ReadonlyArray<LocatedTransfer>
   /** Transfers that have left the chain, and are emitted at the end of the look: the endpoint may fail before it. */
   readonly dropped: ReadonlyArray<TransferIdentity>
   readonly unfinal: ReadonlyMap<string, UnfinalTransaction>
@@ -174,7 +174,7 @@ export interface BatchEntry {
   readonly isConclusive: boolean
 }
 
-const identityOf = ({ index, matchKey, txHash }: PlacedTransfer): TransferIdentity => ({ txHash, index, matchKey })
+const identityOf = ({ index, matchKey, txHash }: LocatedTransfer): TransferIdentity => ({ txHash, index, matchKey })
 
 /** An unread transaction after one more try. */
 const afterRound = (

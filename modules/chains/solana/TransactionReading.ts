@@ -3,7 +3,7 @@
  * cannot be decoded is an answer about that transaction alone; an endpoint that does not answer says nothing about it.
  */
 import { Clock, Effect } from "effect"
-import type { BlockPoint, DriverError, DriverErrorKind, PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import type { BlockPoint, DriverError, DriverErrorKind, LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { isExpectedToAnswer, isPaused, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
@@ -16,7 +16,7 @@ export const concurrentCalls = 8
 /** A transaction that an endpoint has shown, and what in it came to watched wallets. */
 export interface TransactionReading {
   readonly at: BlockPoint
-  readonly transfers: ReadonlyArray<PlacedTransfer>
+  readonly transfers: ReadonlyArray<LocatedTransfer>
 }
 
 /** Reads a transaction; null: the endpoint does not have it. Failed ones have no transfers. */
@@ -103,9 +103,9 @@ export const askOthers = Effect.fnUntraced(function*(
   for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
     if (exceptPlaces.has(place)) continue
     const node = endpoints.endpoints[place]!
-    const isAsked = isWorthAsking(endpoints.pool(), place) &&
+    const canAsk = isWorthAsking(endpoints.pool(), place) &&
       !isPaused(endpoints.pool(), place, yield* Clock.currentTimeMillis)
-    const answer = isAsked
+    const answer = canAsk
       ? yield* askBeside(endpoints, node, signature, watch)
       : unanswered(place, `${node.name} was not asked: it has failed, or asked for fewer calls`)
     answers.push(answer)

@@ -4,7 +4,7 @@
  */
 import { base58 } from "@scure/base"
 import { Result, Schema } from "effect"
-import type { ObservedTransfer, PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import type { LocatedTransfer, ObservedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { memoPrograms } from "./Addresses.ts"
 import { codeInReference, codesInMemo, matchKeyOf } from "./PaymentCode.ts"
@@ -219,7 +219,7 @@ export const transfersOf = (
   transaction: ChainTransaction,
   time: number,
   watch: HasKey
-): ReadonlyArray<PlacedTransfer> => {
+): ReadonlyArray<LocatedTransfer> => {
   if (transaction.meta.err !== null) return []
   const keys = keysOf(transaction)
   const moves = tokenMovesOf(transaction)
@@ -229,7 +229,7 @@ export const transfersOf = (
   const height = BigInt(transaction.slot)
   const at = { height, hash: hashOfSlot(height), time }
   return wallets.flatMap((wallet) =>
-    receiptsOf(transaction, keys, moves, wallet).map(({ amount, ...receipt }): ObservedTransfer & PlacedTransfer => ({
+    receiptsOf(transaction, keys, moves, wallet).map(({ amount, ...receipt }): ObservedTransfer & LocatedTransfer => ({
       ...receipt,
       txHash: transaction.transaction.signatures[0],
       kind: "direct",

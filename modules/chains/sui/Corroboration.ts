@@ -3,7 +3,7 @@ import { Clock, Effect } from "effect"
 import type { ChainDriver, ChainPoint, Corroboration } from "../../../runtime/Chains.ts"
 import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
 import { isDigest } from "./Identifiers.ts"
-import { hasReached, type Ledger, readTransactions } from "./Ledger.ts"
+import { hasReached, readTransactions, type SuiChain } from "./Ledger.ts"
 import type { CheckpointedTransaction } from "./Messages.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { transfersOf } from "./Transfers.ts"
@@ -14,7 +14,7 @@ export interface EndpointAnswers {
   readonly hasOwn: boolean
   /** Others that have answered. */
   readonly others: number
-  /** Endpoints that should tell within a moment: they are behind, or failed not long ago. */
+  /** Endpoints that should answer within a moment: they are behind, or failed not long ago. */
   readonly pending: number
   /** Whether anybody has answered just now. */
   readonly isRead: boolean
@@ -30,34 +30,34 @@ export const corroborationOf = ({ isRead, others, pending }: EndpointAnswers): C
   return isRead ? "Alone" : "Unavailable"
 }
 
-/** Transactions as an endpoint has them; null: it cannot tell yet. */
-const readAgain = (ledger: Ledger, node: SuiNode, point: ChainPoint, digests: ReadonlyArray<string>) =>
-  ledger.endpoints.attempt(
+/** Transactions as an endpoint has them; null: it cannot answer yet. */
+const readAgain = (chain: SuiChain, node: SuiNode, point: ChainPoint, digests: ReadonlyArray<string>) =>
+  chain.endpoints.attempt(
     node,
     Effect.fnUntraced(function*(each) {
       const found = yield* readTransactions(each, digests)
-      if (found.includes("missing") && !(yield* hasReached(ledger, each, point))) return null
+      if (found.includes("missing") && !(yield* hasReached(chain, each, point))) return null
       return found.filter((transaction) => transaction !== "missing")
     })
   ).pipe(
     Effect.catch((error) => Effect.as(Effect.logDebug("transactions could not be read again", error.reason), null))
   )
 
-export const makeCorroborate = (ledger: Ledger): NonNullable<ChainDriver["corroborate"]> =>
+export const makeCorroborate = (chain: SuiChain): NonNullable<ChainDriver["corroborate"]> =>
   Effect.fnUntraced(function*(point, watch, isThorough, txHashes) {
-    const { endpoints: { endpoints, pool } } = ledger
+    const { endpoints: { endpoints, pool } } = chain
     const digests = txHashes.filter(isDigest)
-    const readerPlaces = new Set(digests.map(ledger.readerOf))
+    const readerPlaces = new Set(digests.map(chain.readerOf))
     const reader = readerPlaces.size === 1 ? [...readerPlaces][0] : undefined
     const isSingle = endpoints.length === 1
     // Where nobody knows whom the transactions were read from, one more has to show them than where it is known.
-    const isEveryAsked = isThorough || isSingle || reader === undefined
+    const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<ReadonlyArray<CheckpointedTransaction>> = []
-    const counts = { hasOwn: !isEveryAsked, others: 0, pending: 0 }
+    const counts = { hasOwn: !isReaderAsked, others: 0, pending: 0 }
     for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
-      if (!isEveryAsked && place === reader) continue
-      const isAsked = isSingle || isWorthAsking(pool(), place)
-      const found = isAsked ? yield* readAgain(ledger, endpoints[place]!, point, digests) : null
+      if (!isReaderAsked && place === reader) continue
+      const canAsk = isSingle || isWorthAsking(pool(), place)
+      const found = canAsk ? yield* readAgain(chain, endpoints[place]!, point, digests) : null
       if (found === null) {
         if (isExpectedToAnswer(pool(), place, yield* Clock.currentTimeMillis)) counts.pending += 1
         continue

@@ -1,9 +1,9 @@
 /** What was passed, read again: `ChainDriver.history`. */
 import { Effect } from "effect"
-import { type AccountHistory, DriverError, type PlacedTransfer } from "../../../runtime/Chains.ts"
+import { type AccountHistory, DriverError, type LocatedTransfer } from "../../../runtime/Chains.ts"
 import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import { isDigest } from "./Identifiers.ts"
-import type { Ledger } from "./Ledger.ts"
+import type { SuiChain } from "./Ledger.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { type CheckpointRange, scansOf, unfilteredSpan } from "./ScanPlan.ts"
 import { withoutRepeats } from "./Scans.ts"
@@ -11,17 +11,17 @@ import { transfersOf } from "./Transfers.ts"
 
 /** Every transfer of a range; an endpoint that has not indexed all of it is no help. */
 const readRange = (
-  ledger: Ledger,
+  chain: SuiChain,
   range: CheckpointRange,
   addresses: ReadonlyArray<string>,
   has: (key: string) => boolean
 ) =>
   readUnlessPruned(
-    ledger.endpoints,
+    chain.endpoints,
     `checkpoint ${range.from}`,
     Effect.fnUntraced(function*(node: SuiNode) {
-      yield* ledger.readHead(node)
-      const { covered, transfers } = yield* ledger.scan(node, scansOf(addresses, range), range, has)
+      yield* chain.readHead(node)
+      const { scannedTo: covered, transfers } = yield* chain.scan(node, scansOf(addresses, range), range, has)
       if (covered >= range.to) return transfers
       return yield* node.fail(
         "ListTransactions",
@@ -39,12 +39,12 @@ const partsOf = ({ from, to }: CheckpointRange): ReadonlyArray<CheckpointRange> 
     return { from: start, to: end < to ? end : to }
   })
 
-export const makeHistory = (ledger: Ledger): AccountHistory => ({
+export const makeHistory = (chain: SuiChain): AccountHistory => ({
   _tag: "AccountHistory",
   readTransaction: Effect.fnUntraced(function*(txHash, watch) {
     if (!isDigest(txHash)) return []
     const transaction = yield* findAtAny(
-      ledger.endpoints,
+      chain.endpoints,
       "the transaction",
       (node) =>
         Effect.map(node.transactions([txHash]), ([found]) => found === undefined || found === "missing" ? null : found)
@@ -53,7 +53,7 @@ export const makeHistory = (ledger: Ledger): AccountHistory => ({
     return transaction === null ? [] : transfersOf(transaction, watch.has)
   }),
   readTransfers: Effect.fnUntraced(function*(from, to, watch): Effect.fn.Return<
-    ReadonlyArray<PlacedTransfer>,
+    ReadonlyArray<LocatedTransfer>,
     DriverError
   > {
     if (to < from) return []
@@ -62,12 +62,12 @@ export const makeHistory = (ledger: Ledger): AccountHistory => ({
     if (addresses.length === 0) return []
     const range = { from, to }
     const parts = scansOf(addresses, range)[0]?.addresses === null ? partsOf(range) : [range]
-    const found = yield* Effect.forEach(parts, (part) => readRange(ledger, part, addresses, watch.has))
+    const found = yield* Effect.forEach(parts, (part) => readRange(chain, part, addresses, watch.has))
     return withoutRepeats(found.flat())
   }),
   timeOf: (height) =>
     findAtAny(
-      ledger.endpoints,
+      chain.endpoints,
       `checkpoint ${height}`,
       Effect.fnUntraced(function*(node: SuiNode) {
         const { height: newest, lowestHeight, time } = yield* node.serviceInfo

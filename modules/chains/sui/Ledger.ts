@@ -1,6 +1,6 @@
 /** The nodes of Sui as the parts of the driver share them: heads, what was read where, and what is read by digest. */
 import { Effect } from "effect"
-import type { ChainPoint, DriverError, PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { ChainPoint, DriverError, LocatedTransfer } from "../../../runtime/Chains.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { CheckpointedTransaction } from "./Messages.ts"
@@ -12,7 +12,7 @@ import { checkpointName } from "./Transfers.ts"
 /** Transactions whose reader is remembered: more than wait for their confirmation at any time. */
 const readersLimit = 8_192
 
-export interface Ledger {
+export interface SuiChain {
   readonly endpoints: Endpoints<SuiNode>
   /** An endpoint's newest checkpoint. It must be of the network that was configured, whatever was proven before. */
   readonly readHead: (node: SuiNode) => Effect.Effect<EndpointHead, DriverError>
@@ -25,7 +25,7 @@ export interface Ledger {
   ) => Effect.Effect<ScanResult, DriverError>
   /** Where a transaction was read first; another endpoint is asked before it counts. */
   readonly readerOf: (txHash: string) => number | undefined
-  readonly setReader: (transfers: ReadonlyArray<PlacedTransfer>, place: number) => void
+  readonly setReader: (transfers: ReadonlyArray<LocatedTransfer>, place: number) => void
 }
 
 /**
@@ -43,10 +43,10 @@ export const withoutForgotten = (
   return cut.find(({ from }) => from < oldest)?.from ?? cut
 }
 
-export const makeLedger = (endpoints: Endpoints<SuiNode>, chainId: string): Ledger => {
+export const makeSuiChain = (endpoints: Endpoints<SuiNode>, chainId: string): SuiChain => {
   const readers = new Map<string, number>()
   const oldest = new Map<number, bigint>()
-  const readHead: Ledger["readHead"] = Effect.fnUntraced(function*(node) {
+  const readHead: SuiChain["readHead"] = Effect.fnUntraced(function*(node) {
     const info = yield* node.serviceInfo
     if (info.chainId !== chainId) {
       return yield* node.fail("GetServiceInfo", `it is on the network ${info.chainId} now`, "contradiction")
@@ -90,5 +90,5 @@ export const readTransactions = (
   )
 
 /** Whether a node has executed everything up to a point, so that what it does not have is not there. */
-export const hasReached = ({ readHead }: Ledger, node: SuiNode, { height }: Pick<ChainPoint, "height">) =>
+export const hasReached = ({ readHead }: SuiChain, node: SuiNode, { height }: Pick<ChainPoint, "height">) =>
   Effect.map(readHead(node), (head) => head.height >= height)

@@ -53,7 +53,7 @@ export interface CheckpointedTransaction {
 /** Where a scan of transactions stopped, and why. */
 export interface ListedTransactions {
   readonly transactions: ReadonlyArray<CheckpointedTransaction>
-  /** Every match up to this checkpoint was told, by the node's own word; null: of no checkpoint whole. */
+  /** Every match up to this checkpoint was sent, by the node's own word; null: of no checkpoint whole. */
   readonly covered: bigint | null
   /** Where the scan goes on. */
   readonly cursor: Uint8Array
@@ -192,8 +192,8 @@ const readTransaction = (fields: Message): CheckpointedTransaction | null => {
 }
 
 /**
- * Reads the messages of `ListTransactionsResponse`. The node's mark of how far it looked must not go back, and the last
- * message says that it is the last: without it there may have been more.
+ * Reads the messages of `ListTransactionsResponse`. The node's watermark, of how far it looked, must not go back, and
+ * the last message says that it is the last: without it there may have been more.
  */
 export const readListed = (messages: ReadonlyArray<Uint8Array>): ListedTransactions | null => {
   const transactions: Array<CheckpointedTransaction> = []

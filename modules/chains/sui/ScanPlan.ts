@@ -40,8 +40,8 @@ export const overlap = 40n
  * spread over that hour in groups. Where the hour of a group ends follows from the height alone, so that a restart
  * leaves nothing out.
  */
-export const sweepPeriod = 14_400n
-export const sweepGroups = 60n
+export const closedScanPeriod = 14_400n
+export const closedScanGroups = 60n
 
 const sizeOf = ({ from, to }: CheckpointRange): number => Number(to - from + 1n)
 
@@ -63,27 +63,27 @@ export const scansOf = (addresses: ReadonlyArray<string>, range: CheckpointRange
   isFilterWorthwhile(addresses.length, range) ? inCalls(addresses, range) : [{ ...range, addresses: null }]
 
 /** The group of an account that is not open, by the last digits of its address. */
-const groupOf = (address: string): bigint => BigInt(Number.parseInt(address.slice(-6), 16)) % sweepGroups
+const groupOf = (address: string): bigint => BigInt(Number.parseInt(address.slice(-6), 16)) % closedScanGroups
 
 /** The newest end of a group's hour at or below a height; -1 before the first. */
-const sweptUntil = (height: bigint, group: bigint): bigint => {
-  const offset = group * (sweepPeriod / sweepGroups)
-  return height < offset ? -1n : height - (height - offset) % sweepPeriod
+const closedScanEnd = (height: bigint, group: bigint): bigint => {
+  const offset = group * (closedScanPeriod / closedScanGroups)
+  return height < offset ? -1n : height - (height - offset) % closedScanPeriod
 }
 
 /**
  * Accounts that are not open and whose hour ends in a range, each with where it began. Whatever was passed before the
  * range was looked at up to the end of an hour at least.
  */
-export const dueSweeps = (
+export const dueClosedScans = (
   addresses: ReadonlyArray<string>,
   { from, to }: CheckpointRange
 ): ReadonlyArray<Scan> => {
   const passed = from - 1n
   const groups = Map.groupBy(addresses, groupOf)
   return [...groups].flatMap(([group, members]) =>
-    sweptUntil(to, group) > passed
-      ? inCalls(members, { from: sweptUntil(passed, group) + 1n, to })
+    closedScanEnd(to, group) > passed
+      ? inCalls(members, { from: closedScanEnd(passed, group) + 1n, to })
       : []
   )
 }
@@ -108,11 +108,14 @@ export const planLook = (
   if (!isFilterWorthwhile(open.length, range)) {
     const whole = upTo(unfilteredSpan)
     // An hour that ends here may have begun in looks that asked for the open addresses alone.
-    return { range: whole, scans: [{ ...whole, addresses: null }, ...passed === null ? [] : dueSweeps(closed, whole)] }
+    return {
+      range: whole,
+      scans: [{ ...whole, addresses: null }, ...passed === null ? [] : dueClosedScans(closed, whole)]
+    }
   }
   const again = { from: from > overlap ? from - overlap : 0n, to: range.to }
   return {
     range,
-    scans: [...inCalls(open, passed === null ? range : again), ...passed === null ? [] : dueSweeps(closed, range)]
+    scans: [...inCalls(open, passed === null ? range : again), ...passed === null ? [] : dueClosedScans(closed, range)]
   }
 }

@@ -3,20 +3,20 @@ import type { ListedTransactions } from "./Messages.ts"
 import type { CheckpointRange } from "./ScanPlan.ts"
 
 /**
- * Transactions that may be told before the node's mark moves: those of two checkpoints, which hold 20,000 each at most
- * (`max_transactions_per_checkpoint` of Sui's protocol).
+ * Transactions that a node may send before its watermark moves: those of two checkpoints, which hold 20,000 each at
+ * most (`max_transactions_per_checkpoint` of Sui's protocol).
  */
 export const transactionsBetweenMarks = 40_000
 
-/** Pages without a transaction before its mark moves: a node may scan long for nothing, and not for ever. */
+/** Pages without a transaction before its watermark moves: a node may scan long for nothing, and not for ever. */
 export const emptyPagesBetweenMarks = 100
 
 export interface ScanState {
   readonly range: CheckpointRange
-  /** Every match up to this checkpoint was told; one below the range at first. */
-  readonly covered: bigint
+  /** Every match up to this checkpoint was sent; one below the range at first. */
+  readonly scannedTo: bigint
   readonly cursor: Uint8Array | null
-  /** Since `covered` moved: transactions that were told, and pages without any. */
+  /** Since `scannedTo` moved: transactions that were sent, and pages without any. */
   readonly transactions: number
   readonly emptyPages: number
   readonly isDone: boolean
@@ -24,7 +24,7 @@ export interface ScanState {
 
 export const startScan = (range: CheckpointRange): ScanState => ({
   range,
-  covered: range.from - 1n,
+  scannedTo: range.from - 1n,
   cursor: null,
   transactions: 0,
   emptyPages: 0,
@@ -34,23 +34,23 @@ export const startScan = (range: CheckpointRange): ScanState => ({
 const isSame = (one: Uint8Array | null, other: Uint8Array): boolean => one !== null && Buffer.compare(one, other) === 0
 
 /**
- * The scan after a page, or a sentence where the node contradicts itself. Only the node's own mark counts for how far
- * it looked: a page without matches, or the last of them, says nothing of the checkpoints behind it.
+ * The scan after a page, or a sentence where the node contradicts itself. Only the node's own watermark counts for how
+ * far it looked: a page without matches, or the last of them, says nothing of the checkpoints behind it.
  */
 export const stepScan = (state: ScanState, page: ListedTransactions): ScanState | string => {
   const { from, to } = state.range
   if (page.transactions.some(({ checkpoint }) => checkpoint < from || checkpoint > to)) {
     return "it listed a transaction of a checkpoint that was not asked for"
   }
-  if (page.covered !== null && page.covered < state.covered && state.cursor !== null) {
+  if (page.covered !== null && page.covered < state.scannedTo && state.cursor !== null) {
     return "its mark of how far it looked went back"
   }
-  const reached = page.covered === null || page.covered < state.covered ? state.covered : page.covered
+  const reached = page.covered === null || page.covered < state.scannedTo ? state.scannedTo : page.covered
   const covered = reached > to ? to : reached
-  const hasMoved = covered > state.covered
+  const hasMoved = covered > state.scannedTo
   const next: ScanState = {
     ...state,
-    covered,
+    scannedTo: covered,
     cursor: page.cursor,
     transactions: hasMoved ? 0 : state.transactions + page.transactions.length,
     emptyPages: hasMoved ? 0 : state.emptyPages + (page.transactions.length === 0 ? 1 : 0),

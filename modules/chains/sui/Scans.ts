@@ -1,6 +1,6 @@
 /** Lists what came to addresses over a range of checkpoints: page by page, in smaller parts where a node asks for that. */
 import { Effect } from "effect"
-import type { DriverError, DriverErrorKind, PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { DriverError, DriverErrorKind, LocatedTransfer } from "../../../runtime/Chains.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { filteredPageSize, type Scan, unfilteredPageSize } from "./ScanPlan.ts"
 import { startScan, stepScan } from "./ScanState.ts"
@@ -8,8 +8,8 @@ import { transfersOf } from "./Transfers.ts"
 
 /** What a scan found, and the checkpoint up to which that is everything. */
 export interface ScanResult {
-  readonly covered: bigint
-  readonly transfers: ReadonlyArray<PlacedTransfer>
+  readonly scannedTo: bigint
+  readonly transfers: ReadonlyArray<LocatedTransfer>
 }
 
 /** Calls to one node at a time. */
@@ -20,8 +20,8 @@ const passingKinds: ReadonlySet<DriverErrorKind | undefined> = new Set(["unanswe
 
 const lowest = (one: bigint, other: bigint): bigint => one < other ? one : other
 
-/** The transfers without those told twice, as an overlap or two filters tell them. */
-export const withoutRepeats = (transfers: ReadonlyArray<PlacedTransfer>): ReadonlyArray<PlacedTransfer> => [
+/** The transfers, each once: an overlap or two filters give the same one twice. */
+export const withoutRepeats = (transfers: ReadonlyArray<LocatedTransfer>): ReadonlyArray<LocatedTransfer> => [
   ...new Map(transfers.map((transfer) => [`${transfer.txHash}:${transfer.index}`, transfer])).values()
 ]
 
@@ -32,7 +32,7 @@ const listPages = Effect.fnUntraced(function*(
   limit: number,
   has: (matchKey: string) => boolean
 ): Effect.fn.Return<ScanResult, DriverError> {
-  const found: Array<PlacedTransfer> = []
+  const found: Array<LocatedTransfer> = []
   let state = startScan(scan)
   while (!state.isDone) {
     const page = yield* node.listTransactions(scan, scan.addresses, { limit, after: state.cursor }).pipe(
@@ -43,7 +43,7 @@ const listPages = Effect.fnUntraced(function*(
     found.push(...page.transactions.flatMap((transaction) => transfersOf(transaction, has)))
     state = next
   }
-  return { covered: state.covered, transfers: found }
+  return { scannedTo: state.scannedTo, transfers: found }
 })
 
 const halves = (addresses: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
@@ -68,11 +68,11 @@ const runScan = (
   })
 
 const joinResults = (to: bigint) => (results: ReadonlyArray<ScanResult>): ScanResult => ({
-  covered: results.reduce((least, { covered }) => lowest(least, covered), to),
+  scannedTo: results.reduce((least, { scannedTo: covered }) => lowest(least, covered), to),
   transfers: results.flatMap(({ transfers }) => transfers)
 })
 
-/** Runs all scans at one node. `to`: how far it is covered where there are none. */
+/** Runs all scans at one node. `to`: how far it is scanned where there are none. */
 export const runScans = (
   node: SuiNode,
   scans: ReadonlyArray<Scan>,

@@ -1,6 +1,6 @@
 /** The transfers to watched addresses that a transaction made. Pure. */
 import { baseUnits } from "../../../schemas/Money.ts"
-import type { PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { LocatedTransfer } from "../../../runtime/Chains.ts"
 import { nativeCoinType } from "./Identifiers.ts"
 import type { BalanceChange, CheckpointedTransaction } from "./Messages.ts"
 
@@ -26,12 +26,12 @@ const mergedChanges = (changes: ReadonlyArray<BalanceChange>): ReadonlyArray<Bal
 export const transfersOf = (
   transaction: CheckpointedTransaction,
   has: (matchKey: string) => boolean
-): ReadonlyArray<PlacedTransfer> => {
+): ReadonlyArray<LocatedTransfer> => {
   const { balanceChanges, checkpoint, digest, isSuccess, sender, time } = transaction
   if (!isSuccess || !balanceChanges.some(({ address }) => has(address))) return []
   const changes = mergedChanges(balanceChanges)
   const spenders = new Set(changes.filter(({ amount }) => amount < 0n).map(({ address }) => address))
-  return changes.flatMap(({ address, amount, coinType }, index): ReadonlyArray<PlacedTransfer> =>
+  return changes.flatMap(({ address, amount, coinType }, index): ReadonlyArray<LocatedTransfer> =>
     amount <= 0n || address === sender || spenders.has(address) || !has(address) ? [] : [{
       txHash: digest,
       index,

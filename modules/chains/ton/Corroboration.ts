@@ -5,7 +5,7 @@ import type {
   ChainPoint,
   Corroboration,
   DriverError,
-  PlacedTransfer,
+  LocatedTransfer,
   WatchSet
 } from "../../../runtime/Chains.ts"
 import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
@@ -43,11 +43,11 @@ export const makeEndpointsRead = (): EndpointsRead => {
  * Blocks of the masterchain after which an endpoint that does not show a transaction says that it is not there: a
  * minute and more, in which any of them shows what is final.
  */
-const patienceBlocks = 200n
+const maximumIndexLagBlocks = 200n
 
 /** What one endpoint has of transactions that lie in a block. */
 type Answer =
-  | { readonly _tag: "Whole"; readonly time: number; readonly transfers: ReadonlyArray<PlacedTransfer> }
+  | { readonly _tag: "Whole"; readonly time: number; readonly transfers: ReadonlyArray<LocatedTransfer> }
   | { readonly _tag: "Other" }
   | { readonly _tag: "Nothing" }
 
@@ -57,8 +57,8 @@ export const transfersOf = Effect.fnUntraced(function*(
   client: Toncenter,
   transactions: ReadonlyArray<Transaction>,
   watch: WatchSet
-): Effect.fn.Return<ReadonlyArray<PlacedTransfer>, DriverError> {
-  const found: Array<PlacedTransfer> = []
+): Effect.fn.Return<ReadonlyArray<LocatedTransfer>, DriverError> {
+  const found: Array<LocatedTransfer> = []
   for (const transaction of transactions) {
     const receiver = yield* findReceiver(reader, client, transaction.account, watch)
     const transfer = receiver === null ? null : transferOf(transaction, receiver, watch.has, reader.environment)
@@ -68,7 +68,7 @@ export const transfersOf = Effect.fnUntraced(function*(
 })
 
 /** Transactions that should lie in a block. */
-interface Asked {
+interface TransactionsInBlock {
   readonly point: ChainPoint
   readonly watch: WatchSet
   readonly txHashes: ReadonlyArray<string>
@@ -77,7 +77,7 @@ interface Asked {
 const readAnswer = Effect.fnUntraced(function*(
   reader: Reader,
   client: Toncenter,
-  { point, txHashes, watch }: Asked
+  { point, txHashes, watch }: TransactionsInBlock
 ): Effect.fn.Return<Answer, DriverError> {
   const transactions = yield* readByHashes(client, txHashes)
   if (transactions.some(({ block, height }) => block !== point.hash || height !== point.height)) {
@@ -85,7 +85,7 @@ const readAnswer = Effect.fnUntraced(function*(
   }
   if (transactions.length < new Set(txHashes).size) {
     const { last } = yield* readMasterchain(client)
-    return { _tag: last.height >= point.height + patienceBlocks ? "Other" : "Nothing" }
+    return { _tag: last.height >= point.height + maximumIndexLagBlocks ? "Other" : "Nothing" }
   }
   const transfers = yield* transfersOf(reader, client, transactions, watch)
   return { _tag: "Whole", time: transactions[0]?.time ?? 0, transfers }
@@ -99,7 +99,7 @@ export interface AnswerCounts {
   readonly same: number
   /** Endpoints that do not have them, or have them elsewhere. */
   readonly other: number
-  /** Endpoints that should tell within a moment. */
+  /** Endpoints that should answer within a moment. */
   readonly pending: number
   /** Whether anybody has shown them just now. */
   readonly isRead: boolean
@@ -121,9 +121,9 @@ export const makeCorroborate = (
   endpoints: Endpoints<Toncenter>,
   read: EndpointsRead
 ): NonNullable<ChainDriver["corroborate"]> => {
-  const readAgain = (client: Toncenter, asked: Asked): Effect.Effect<Answer> =>
+  const readAgain = (client: Toncenter, expected: TransactionsInBlock): Effect.Effect<Answer> =>
     Effect.catch(
-      endpoints.attempt(client, (each) => readAnswer(reader, each, asked)),
+      endpoints.attempt(client, (each) => readAnswer(reader, each, expected)),
       (error) => Effect.as(Effect.logDebug("transactions could not be read again", error.reason), nothing)
     )
   return Effect.fnUntraced(function*(point, watch, isThorough, txHashes) {
@@ -131,16 +131,16 @@ export const makeCorroborate = (
     const isSingle = endpoints.endpoints.length === 1
     const ownPlace = read.placeOf(point.hash)
     // Where nobody knows whom it was read from, one more has to show it than where it is known.
-    const isEveryAsked = isThorough || isSingle || ownPlace === null
+    const isReaderAsked = isThorough || isSingle || ownPlace === null
     const readings: Array<Extract<Answer, { readonly _tag: "Whole" }>> = []
-    const counts = { own: isEveryAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
+    const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
     for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
-      if (!isEveryAsked && place === ownPlace) continue
-      const isAsked = isSingle || isWorthAsking(endpoints.pool(), place)
-      const answer = isAsked ? yield* readAgain(endpoints.endpoints[place]!, { point, watch, txHashes }) : nothing
+      if (!isReaderAsked && place === ownPlace) continue
+      const canAsk = isSingle || isWorthAsking(endpoints.pool(), place)
+      const answer = canAsk ? yield* readAgain(endpoints.endpoints[place]!, { point, watch, txHashes }) : nothing
       if (answer._tag === "Whole") {
         readings.push(answer)
-        counts[isEveryAsked && counts.own === 0 && (ownPlace ?? place) === place ? "own" : "same"] += 1
+        counts[isReaderAsked && counts.own === 0 && (ownPlace ?? place) === place ? "own" : "same"] += 1
       } else if (answer._tag === "Other") {
         counts.other += 1
       } else if (isExpectedToAnswer(endpoints.pool(), place, yield* Clock.currentTimeMillis)) {

@@ -4,7 +4,7 @@ import {
   type ChainEvent,
   type ChainPoint,
   DriverError,
-  type PlacedTransfer,
+  type LocatedTransfer,
   type WatchSet
 } from "../../../runtime/Chains.ts"
 import { type AccountReading, pollAccounts } from "../../../runtime/nodes/AccountPoll.ts"
@@ -13,17 +13,17 @@ import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { EndpointsRead } from "./Corroboration.ts"
 import {
   beginAtHead,
+  beginFullPass,
   beginPass,
-  beginSweep,
   canContinue,
   type FollowState,
+  isFullPassDue,
+  isFullPassOverdue,
   isSinceBegin,
-  isSweepDue,
-  isSweepOverdue,
   nextBatch,
   onBatchRead,
   onCorrection,
-  onSweepBatchRead,
+  onFullPassBatchRead,
   onTarget,
   overlapSeconds,
   resumeAt,
@@ -45,7 +45,7 @@ interface FollowContext extends FollowOptions {
   /** Changed by looks only, one after the other; null: nothing was read yet. */
   readonly state: MutableRef.MutableRef<FollowState | null>
   /** What this look has read. */
-  readonly found: MutableRef.MutableRef<ReadonlyArray<PlacedTransfer>>
+  readonly found: MutableRef.MutableRef<ReadonlyArray<LocatedTransfer>>
 }
 
 /** Batches that one look reads at most before it tells that the chain answers. */
@@ -83,7 +83,7 @@ const stateOf = ({ state }: FollowContext): FollowState => MutableRef.get(state)
 const update = ({ state }: FollowContext, change: (state: FollowState) => FollowState) =>
   MutableRef.update(state, (before) => before === null ? null : change(before))
 
-const keepFound = (context: FollowContext, client: Toncenter, transfers: ReadonlyArray<PlacedTransfer>) => {
+const keepFound = (context: FollowContext, client: Toncenter, transfers: ReadonlyArray<LocatedTransfer>) => {
   const news = transfers.filter(({ at }) => isSinceBegin(stateOf(context), at.height))
   context.read.remember(news, client.place)
   MutableRef.update(context.found, (before) => [...before, ...news])
@@ -166,34 +166,34 @@ const advancePass = Effect.fnUntraced(function*(context: FollowContext, client: 
   return 0
 })
 
-/** Reads all accounts, a part in each look; answers whether more must be read before `target` is told. */
-const advanceSweep = Effect.fnUntraced(function*(
+/** Reads all accounts, a part in each look; answers whether more must be read before `target` is emitted. */
+const advanceFullPass = Effect.fnUntraced(function*(
   context: FollowContext,
   client: Toncenter,
   target: EndpointHead,
   budget: number
 ) {
-  if (!canContinue(stateOf(context).sweep, client.place)) {
-    if (!isSweepDue(stateOf(context), target)) return false
+  if (!canContinue(stateOf(context).fullPass, client.place)) {
+    if (!isFullPassDue(stateOf(context), target)) return false
     const batches = batchesOf(context.watch.accounts().map(({ isOpen, key }) => ({ isOpen, key })), accountsPerCall)
-    update(context, (state) => beginSweep(state, client.place, target, batches.length === 0 ? [[]] : batches))
+    update(context, (state) => beginFullPass(state, client.place, target, batches.length === 0 ? [[]] : batches))
   }
-  const { batches, from } = stateOf(context).sweep!
+  const { batches, from } = stateOf(context).fullPass!
   // Spread over half of the time there is.
   const share = Math.ceil(batches.length * context.pollMillis / 300_000)
-  for (let left = isSweepOverdue(stateOf(context), target) ? budget : Math.min(budget, share); left > 0; left--) {
-    const { sweep } = stateOf(context)
-    const owners = sweep === null ? null : nextBatch(sweep)
-    if (sweep === null || owners === null) break
-    const stretch = { from, until: sweep.target.time }
+  for (let left = isFullPassOverdue(stateOf(context), target) ? budget : Math.min(budget, share); left > 0; left--) {
+    const { fullPass } = stateOf(context)
+    const owners = fullPass === null ? null : nextBatch(fullPass)
+    if (fullPass === null || owners === null) break
+    const stretch = { from, until: fullPass.target.time }
     const transfers = owners.length === 0 ? [] : yield* readOwners(context, client, owners, stretch, context.watch)
     keepFound(context, client, transfers)
-    update(context, onSweepBatchRead)
+    update(context, onFullPassBatchRead)
   }
-  return isSweepOverdue(stateOf(context), target)
+  return isFullPassOverdue(stateOf(context), target)
 })
 
-/** Nothing can be told yet. */
+/** Nothing can be emitted yet. */
 const waiting = { upTo: null, seenUntil: 0, isBehind: false }
 
 /** Reads what is new at an endpoint with this head, or a part of it. */
@@ -213,13 +213,13 @@ const readNews = Effect.fnUntraced(function*(
   if (!(yield* ensurePass(context, client, head))) return { ...waiting, isBehind: true }
   const { target } = stateOf(context).pass!
   const left = yield* advancePass(context, client, batchesPerLook)
-  if (left === 0 || (yield* advanceSweep(context, client, target, left))) return { ...waiting, isBehind: true }
+  if (left === 0 || (yield* advanceFullPass(context, client, target, left))) return { ...waiting, isBehind: true }
   update(context, (state) => onTarget(state, target))
   return { upTo: { ...target }, seenUntil: target.time - overlapSeconds, isBehind: target.height < head.height }
 })
 
 /** How much was read of what a look needs. */
-const progressOf = (state: FollowState | null): string => `${state?.pass?.done} ${state?.sweep?.done}`
+const progressOf = (state: FollowState | null): string => `${state?.pass?.done} ${state?.fullPass?.done}`
 
 /** A call that fails after others came through leaves what was read, and the next look goes on there. */
 const readOrGoOn = Effect.fnUntraced(function*(
@@ -253,7 +253,7 @@ export const follow = (
       ...options,
       watch,
       state: MutableRef.make<FollowState | null>(null),
-      found: MutableRef.make<ReadonlyArray<PlacedTransfer>>([])
+      found: MutableRef.make<ReadonlyArray<LocatedTransfer>>([])
     }
     return pollAccounts({
       endpoints,

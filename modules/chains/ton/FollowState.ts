@@ -2,7 +2,7 @@
  * What following keeps between two looks, and how each step changes it. Pure.
  *
  * Open accounts are read in every look, from {@link overlapSeconds} before what was read. All accounts are read once in
- * {@link sweepSeconds}, from much longer before, which also finds what an API shows late. Both go on where they were
+ * {@link fullPassSeconds}, from much longer before, which also finds what an API shows late. Both go on where they were
  * when a call fails, for the same endpoint: with many accounts one of many calls may always fail.
  */
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
@@ -15,12 +15,12 @@ import type { Owner, Receivers } from "./Reader.ts"
 export const overlapSeconds = 30
 
 /** Seconds between two readings of all accounts, open or not. */
-export const sweepSeconds = 600
+export const fullPassSeconds = 600
 
 /** Seconds that such a reading goes back before the last one. */
-const sweepOverlapSeconds = 900
+const fullPassOverlapSeconds = 900
 
-/** Seconds read at once while catching up: what came in them is kept in memory until it is told. */
+/** Seconds read at once while catching up: what came in them is kept in memory until it is emitted. */
 export const stretchSeconds = 3_600
 
 /** Batches of something that are read up to a block, some of which are done. */
@@ -34,16 +34,16 @@ export interface Pass<Batch> {
 }
 
 export interface FollowState {
-  /** The block that was told last. */
+  /** The block that was emitted last. */
   readonly head: EndpointHead
-  /** Transfers up to this height are not told: following began there. Null: it went on from a cursor. */
+  /** Transfers up to this height are not emitted: following began there. Null: it went on from a cursor. */
   readonly floor: bigint | null
   /** Epoch seconds to which open accounts were read. */
   readonly readUntil: number
   /** Epoch seconds to which all accounts were read. */
-  readonly sweptUntil: number
+  readonly allReadUntil: number
   readonly pass: Pass<Receivers> | null
-  readonly sweep: Pass<ReadonlyArray<Owner>> | null
+  readonly fullPass: Pass<ReadonlyArray<Owner>> | null
 }
 
 /** Begins at a head, with nothing to read before it. */
@@ -51,16 +51,16 @@ export const beginAtHead = (head: EndpointHead): FollowState => ({
   head,
   floor: head.height,
   readUntil: head.time,
-  sweptUntil: head.time,
+  allReadUntil: head.time,
   pass: null,
-  sweep: null
+  fullPass: null
 })
 
-/** Goes on from a block that was told before: when all accounts were read last is not known. */
+/** Goes on from a block that was emitted before: when all accounts were read last is not known. */
 export const resumeAt = (cursor: EndpointHead): FollowState => ({
   ...beginAtHead(cursor),
   floor: null,
-  sweptUntil: cursor.time - 2 * sweepSeconds
+  allReadUntil: cursor.time - 2 * fullPassSeconds
 })
 
 /** The time up to which the next look reads; null: to the head. */
@@ -81,24 +81,24 @@ export const beginPass = (
 })
 
 /** Whether it is time to read all accounts. */
-export const isSweepDue = ({ sweptUntil }: FollowState, target: EndpointHead): boolean =>
-  target.time - sweptUntil >= sweepSeconds
+export const isFullPassDue = ({ allReadUntil }: FollowState, target: EndpointHead): boolean =>
+  target.time - allReadUntil >= fullPassSeconds
 
 /**
- * Whether all accounts must be read before `target` is told: after a restart it would not be known that they were not
- * (see {@link resumeAt}).
+ * Whether all accounts must be read before `target` is emitted: after a restart it would not be known that they were
+ * not (see {@link resumeAt}).
  */
-export const isSweepOverdue = ({ sweptUntil }: FollowState, target: EndpointHead): boolean =>
-  target.time - sweptUntil > 2 * sweepSeconds
+export const isFullPassOverdue = ({ allReadUntil }: FollowState, target: EndpointHead): boolean =>
+  target.time - allReadUntil > 2 * fullPassSeconds
 
-export const beginSweep = (
+export const beginFullPass = (
   state: FollowState,
   place: number,
   target: EndpointHead,
   batches: ReadonlyArray<ReadonlyArray<Owner>>
 ): FollowState => ({
   ...state,
-  sweep: { place, target, from: state.sweptUntil - sweepOverlapSeconds, batches, done: 0 }
+  fullPass: { place, target, from: state.allReadUntil - fullPassOverlapSeconds, batches, done: 0 }
 })
 
 const advance = <Batch>(pass: Pass<Batch>): Pass<Batch> => ({ ...pass, done: pass.done + 1 })
@@ -109,16 +109,16 @@ export const nextBatch = <Batch>({ batches, done }: Pass<Batch>): Batch | null =
 export const onBatchRead = (state: FollowState): FollowState =>
   state.pass === null ? state : { ...state, pass: advance(state.pass) }
 
-/** After the last batch every account was read up to the sweep's block. */
-export const onSweepBatchRead = (state: FollowState): FollowState => {
-  if (state.sweep === null) return state
-  const sweep = advance(state.sweep)
-  return nextBatch(sweep) === null
-    ? { ...state, sweep: null, sweptUntil: sweep.target.time }
-    : { ...state, sweep }
+/** After the last batch every account was read up to the block of the pass. */
+export const onFullPassBatchRead = (state: FollowState): FollowState => {
+  if (state.fullPass === null) return state
+  const fullPass = advance(state.fullPass)
+  return nextBatch(fullPass) === null
+    ? { ...state, fullPass: null, allReadUntil: fullPass.target.time }
+    : { ...state, fullPass: fullPass }
 }
 
-/** Open accounts were read up to a block, which is told. */
+/** Open accounts were read up to a block, which is emitted. */
 export const onTarget = (state: FollowState, target: EndpointHead): FollowState => ({
   ...state,
   head: target,
@@ -130,9 +130,9 @@ export const onTarget = (state: FollowState, target: EndpointHead): FollowState 
 export const onCorrection = (state: FollowState, since: number): FollowState => ({
   ...state,
   readUntil: Math.min(state.readUntil, since),
-  sweptUntil: Math.min(state.sweptUntil, since),
+  allReadUntil: Math.min(state.allReadUntil, since),
   pass: null,
-  sweep: null
+  fullPass: null
 })
 
 /** Whether a transfer is of the time since following began. */

@@ -1,6 +1,6 @@
 /** Reading again what was passed: one transaction, a stretch of blocks, the time of a block. */
 import { Effect } from "effect"
-import { type AccountHistory, DriverError, type PlacedTransfer } from "../../../runtime/Chains.ts"
+import { type AccountHistory, DriverError, type LocatedTransfer } from "../../../runtime/Chains.ts"
 import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { readHash } from "./Account.ts"
@@ -64,7 +64,7 @@ const readTransfers = (reader: Reader, endpoints: Endpoints<Toncenter>): Account
           return yield* new DriverError({ network: client.network, reason, kind: "pruned" })
         }
         const stretch = { from: start - shardLagSeconds, until: end }
-        const found: Array<PlacedTransfer> = []
+        const found: Array<LocatedTransfer> = []
         for (const batch of batchesOf(owners, accountsPerCall)) {
           found.push(...yield* readOwners(reader, client, batch, stretch, watch))
         }

@@ -76,7 +76,7 @@ export interface JettonWallets {
   readonly takeCorrection: () => number | null
 }
 
-/** What one endpoint told. */
+/** What one endpoint answered. */
 interface Answers {
   /** By owner and master: the account, and when it was named last in epoch milliseconds. */
   readonly wallets: Map<string, { readonly wallet: string; readonly checkedMillis: number }>

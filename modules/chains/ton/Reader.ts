@@ -1,6 +1,6 @@
 /** Reading what came to accounts: a wallet's own transactions and those of its jetton wallets, batch by batch. */
 import { Clock, Effect } from "effect"
-import type { DriverError, PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import type { DriverError, LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Jetton, jettonsOf, type JettonWallets } from "./JettonWallets.ts"
 import {
@@ -41,9 +41,9 @@ export const readBatch = Effect.fnUntraced(function*(
   receivers: Receivers,
   stretch: Stretch,
   watch: WatchSet
-): Effect.fn.Return<ReadonlyArray<PlacedTransfer>, DriverError> {
+): Effect.fn.Return<ReadonlyArray<LocatedTransfer>, DriverError> {
   const accounts = [...receivers.keys()]
-  const found: Array<PlacedTransfer> = []
+  const found: Array<LocatedTransfer> = []
   for (let from = stretch.from; from <= stretch.until;) {
     const { transactions, until } = yield* readTransactions(client, accounts, from, stretch.until)
     for (const transaction of transactions) {
@@ -119,7 +119,7 @@ export const readOwners = Effect.fnUntraced(function*(
   ], stretch.from)
   const nowMillis = yield* Clock.currentTimeMillis
   const receivers = receiversOf(reader, client.place, [...open, ...closed], jettons, nowMillis)
-  const found: Array<PlacedTransfer> = []
+  const found: Array<LocatedTransfer> = []
   for (const batch of batchesOf([...receivers], accountsPerCall)) {
     found.push(...yield* readBatch(reader, client, new Map(batch), stretch, watch))
   }

@@ -2,7 +2,7 @@
  * A transaction of an account, and the transfer that it is. TON's transactions have one incoming message each, so a
  * transfer is the only one of its transaction.
  */
-import type { PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import type { LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { walletAddressOfKey } from "./Account.ts"
@@ -103,7 +103,7 @@ export const transferOf = (
   { owner, token }: Receiver,
   has: WatchSet["has"],
   environment: Environment
-): PlacedTransfer | null => {
+): LocatedTransfer | null => {
   const { block, hasBounced, hash, height, message, time } = transaction
   if (message === null || message.isBounced || hasBounced) return null
   const arrival = token === null ? nativeArrival(transaction) : jettonArrival(transaction)

@@ -129,7 +129,7 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
       if (entry.status === "seen") yield* Metric.update(dustOverLimit, 1)
       return { commands: [], writes: [chains.markHandled(entry, depthOf(entry, invoice))] }
     }
-    const threshold = chains.driver(entry.network, entry.environment)?.agreementAbove ?? null
+    const threshold = chains.driver(entry.network, entry.environment)?.agreementAboveUsdMillis ?? null
     const agreement = needsAgreement(threshold, invoice.amount, valueOf(arrival ?? previous!))
     const writes = [chains.markHandled(entry, { ...depthOf(entry, invoice), agreement })]
     const observeCommands: ReadonlyArray<Command> = [

@@ -14,13 +14,13 @@ export interface RingPoint extends ChainPoint {
 /** Where a follower stands: its newest points, newest first. */
 export interface Cursor {
   readonly recent: ReadonlyArray<RingPoint>
-  /** The network's own mark as it was last told; null: its node knows none. */
+  /** The network's own finality mark as its node last gave it; null: its node knows none. */
   readonly finalized: bigint | null
   /** Epoch seconds of the chain's last answer. */
   readonly answeredAt: number
   /** As `NetworkCoverage.seenUntil`, for the points of this row. */
   readonly seenUntil: number | null
-  /** Of the chain's nodes when the row was stored; silence is told by `answeredAt`. */
+  /** Of the chain's nodes when the row was stored; `answeredAt` shows silence. */
   readonly condition: Exclude<NetworkCondition, "silent">
   /** Epoch seconds the row was stored. */
   readonly storedAt: number

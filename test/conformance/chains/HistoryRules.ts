@@ -1,7 +1,7 @@
 /** What a driver reads a second time: blocks by height, transactions and ranges by account. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ChainPoint, PlacedTransfer } from "../../../runtime/Chains.ts"
+import type { ChainPoint, LocatedTransfer } from "../../../runtime/Chains.ts"
 import { blockHistoryOf } from "../../support/Drivers.ts"
 import { accountHistoryOf, followUntil, inOrder, isByAccount, watchOf, withoutHeight } from "./Journal.ts"
 import type { DefineRule } from "./Rule.ts"
@@ -39,7 +39,7 @@ export const historyRules = (rule: DefineRule): void => {
       )
       assert.deepStrictEqual(toOthers, [])
       const range = (from: bigint, to: bigint) =>
-        Effect.map(readTransfers(from, to, watch), (all: ReadonlyArray<PlacedTransfer>) =>
+        Effect.map(readTransfers(from, to, watch), (all: ReadonlyArray<LocatedTransfer>) =>
           inOrder(all.filter(({ matchKey }) => matchKey === target.matchKey)))
       const ofTarget = inOrder(
         [...journal.transfers.values()].map(withoutHeight).filter(({ matchKey }) =>

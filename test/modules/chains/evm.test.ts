@@ -256,7 +256,10 @@ describe("evm driver", () => {
       assert.notInclude(refused, "secret-key")
       assert.include(yield* failureOf(on(["http://127.0.0.1:9"], { agreementAboveUsd: 5 })), "needs two endpoints")
       const thresholds = [yield* on(["http://127.0.0.1:9"]), yield* on(["http://127.0.0.1:9", "http://127.0.0.1:10"])]
-      assert.deepStrictEqual(thresholds.map(({ agreementAbove }) => agreementAbove), [null, 1_000_000n as never])
+      assert.deepStrictEqual(thresholds.map(({ agreementAboveUsdMillis }) => agreementAboveUsdMillis), [
+        null,
+        1_000_000n as never
+      ])
     }).pipe(Effect.scoped))
 
   it.live("refuses a node of another chain, and goes on past an endpoint that does not answer", () =>

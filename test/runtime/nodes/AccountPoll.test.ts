@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, MutableRef, Redacted, Schema, Stream } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { ChainEvent, PlacedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import type { ChainEvent, LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import {
   type AccountPollState,
   type AccountReading,
@@ -22,7 +22,7 @@ import { baseUnits } from "../../../schemas/Money.ts"
 
 const point = (height: number) => ({ height: BigInt(height), hash: `h${height}`, time: height * 10 })
 
-const transfer = (id: number, height: number): PlacedTransfer => ({
+const transfer = (id: number, height: number): LocatedTransfer => ({
   txHash: `t${id}`,
   index: 0,
   kind: "direct",
@@ -33,7 +33,7 @@ const transfer = (id: number, height: number): PlacedTransfer => ({
   at: point(height)
 })
 
-const reading = (upTo: number | null, transfers: ReadonlyArray<PlacedTransfer> = []): AccountReading => ({
+const reading = (upTo: number | null, transfers: ReadonlyArray<LocatedTransfer> = []): AccountReading => ({
   upTo: upTo === null ? null : point(upTo),
   transfers,
   gone: [],
@@ -75,7 +75,7 @@ describe("what readings of accounts tell", () => {
     Steps
   ], ([steps]) => {
     let head = 100
-    const found = new Map<string, PlacedTransfer>()
+    const found = new Map<string, LocatedTransfer>()
     const readings = steps.map(({ moved, shown }) => {
       head += moved ?? 0
       const transfers = shown.map(({ id, offset }) => transfer(id, head + offset))
@@ -83,7 +83,7 @@ describe("what readings of accounts tell", () => {
       return reading(moved === null ? null : head, transfers)
     })
     // Every transfer is shown in one place only, as a chain without reorganisations does.
-    const placed = new Map<string, PlacedTransfer>()
+    const placed = new Map<string, LocatedTransfer>()
     for (const each of found.values()) if (!placed.has(each.txHash)) placed.set(each.txHash, each)
     const consistent = readings.map((each) => ({
       ...each,
@@ -101,7 +101,7 @@ describe("what readings of accounts tell", () => {
       [...placed.keys()].toSorted()
     )
     for (const { each, forward } of told) assert.isTrue(each.at!.height <= forward.point.height)
-    assert.strictEqual(state.found.size, 0)
+    assert.strictEqual(state.waiting.size, 0)
   })
 
   it("vouches for no second of a transfer that it keeps", () => {

@@ -1,6 +1,6 @@
 /** Goal: an account that has changed is asked until its node shows why, however far the node's index is behind. */
 import { assert, describe, it } from "@effect/vitest"
-import { indexPatienceSlots, makeAccountBook, overlapSlots } from "../../../../modules/chains/solana/AccountBook.ts"
+import { makeAccountBook, maximumIndexLagSlots, overlapSlots } from "../../../../modules/chains/solana/AccountBook.ts"
 
 const wallet = "wallet"
 
@@ -37,7 +37,7 @@ describe("accounts of Solana to be asked", () => {
 
   it("are given up after an hour, and swept as any other", () => {
     const book = changedBook()
-    const end = 1_000n + indexPatienceSlots
+    const end = 1_000n + maximumIndexLagSlots
     listNothing(book, 1_000n, end + 10n)
     assert.deepStrictEqual(book.due([wallet], end + 10n).accounts, [])
     assert.isAtLeast(Number(book.due([wallet], end + 100n).accounts[0]!.from), Number(end - overlapSlots))

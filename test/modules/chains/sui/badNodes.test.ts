@@ -370,7 +370,7 @@ describe("sui driver", () => {
         wallet,
         startIndex: 0
       })
-      assert.strictEqual(BigInt(two.agreementAbove!), 50_000n)
+      assert.strictEqual(BigInt(two.agreementAboveUsdMillis!), 50_000n)
       assert.deepInclude(two.wallet, { _tag: "IndexedWallet", size: 1, startIndex: 0 })
     }).pipe(Effect.scoped))
 })

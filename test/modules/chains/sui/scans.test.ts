@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { withoutForgotten } from "../../../../modules/chains/sui/Ledger.ts"
 import type { ListedTransactions } from "../../../../modules/chains/sui/Messages.ts"
-import { dueSweeps, planLook, scansOf, sweepPeriod } from "../../../../modules/chains/sui/ScanPlan.ts"
+import { closedScanPeriod, dueClosedScans, planLook, scansOf } from "../../../../modules/chains/sui/ScanPlan.ts"
 import { emptyPagesBetweenMarks, startScan, stepScan } from "../../../../modules/chains/sui/ScanState.ts"
 import { suiAddress } from "../../../support/SuiRig.ts"
 
@@ -27,7 +27,7 @@ describe("sui scans", () => {
     let passed = start
     for (const step of steps) {
       const range = { from: passed + 1n, to: passed + BigInt(step) }
-      for (const { addresses, from, to } of dueSweeps(closed, range)) {
+      for (const { addresses, from, to } of dueClosedScans(closed, range)) {
         for (const address of addresses!) {
           assert.isTrue(from <= asked.get(address)! + 1n, "no gap")
           asked.set(address, to)
@@ -35,7 +35,7 @@ describe("sui scans", () => {
       }
       passed = range.to
       for (const until of asked.values()) {
-        assert.isTrue(passed - until < sweepPeriod, "no address waits longer than an hour")
+        assert.isTrue(passed - until < closedScanPeriod, "no address waits longer than an hour")
       }
     }
   })
@@ -80,7 +80,7 @@ describe("sui scans", () => {
     for (const [from, to] of covered.toSorted(([one], [other]) => Number(one - other))) {
       if (from <= until + 1n && to > until) until = to
     }
-    assert.isTrue(passed - until < sweepPeriod, "no checkpoint waits longer than an hour")
+    assert.isTrue(passed - until < closedScanPeriod, "no checkpoint waits longer than an hour")
   })
 
   it("downloads everything where that takes fewer calls, and asks by address where the range is long", () => {
@@ -115,10 +115,10 @@ describe("sui scans", () => {
     )
 
   it("only the node's mark says how far a scan looked, and never further than was asked for", () => {
-    assert.deepInclude(after(page(15n, { hasMore: false })), { covered: 15n, isDone: true })
-    assert.deepInclude(after(page(null, { hasMore: false })), { covered: 9n, isDone: true })
-    assert.deepInclude(after(page(99n)), { covered: 20n, isDone: true })
-    assert.deepInclude(after(page(12n), page(14n)), { covered: 14n, isDone: false })
+    assert.deepInclude(after(page(15n, { hasMore: false })), { scannedTo: 15n, isDone: true })
+    assert.deepInclude(after(page(null, { hasMore: false })), { scannedTo: 9n, isDone: true })
+    assert.deepInclude(after(page(99n)), { scannedTo: 20n, isDone: true })
+    assert.deepInclude(after(page(12n), page(14n)), { scannedTo: 14n, isDone: false })
   })
 
   it("a mark that goes back, a cursor that stays, and pages that get nowhere are contradictions", () => {

@@ -9,7 +9,7 @@ import { FetchHttpClient, type HttpClient } from "effect/http"
 import { makeDriver } from "../../../../modules/chains/ton.ts"
 import { decideWallet } from "../../../../modules/chains/ton/JettonAnswers.ts"
 import { agreedWordMillis, singleWordMillis } from "../../../../modules/chains/ton/JettonWallets.ts"
-import type { PlacedTransfer } from "../../../../runtime/Chains.ts"
+import type { LocatedTransfer } from "../../../../runtime/Chains.ts"
 import { watching } from "../../../support/Drivers.ts"
 import { sharedWalletKey, tonOptions, walletsOf } from "../../../support/ton/Driver.ts"
 import { type TonEndpoint, TonRig } from "../../../support/TonRig.ts"
@@ -49,8 +49,8 @@ const town = Effect.fnUntraced(function*(endpointCount: number) {
   const tellUntil = (count: number) =>
     follow.pipe(
       Stream.scan(
-        (): ReadonlyArray<PlacedTransfer> => [],
-        (all, event) => event._tag === "Forward" ? [...all, ...event.transfers as ReadonlyArray<PlacedTransfer>] : all
+        (): ReadonlyArray<LocatedTransfer> => [],
+        (all, event) => event._tag === "Forward" ? [...all, ...event.transfers as ReadonlyArray<LocatedTransfer>] : all
       ),
       Stream.filter((all) => all.length >= count),
       Stream.runHead,

@@ -12,7 +12,7 @@ import type {
   ChainDriver,
   ChainEvent,
   ChainPoint,
-  PlacedTransfer,
+  LocatedTransfer,
   SharedWallet,
   WatchSet
 } from "../../../../runtime/Chains.ts"
@@ -78,8 +78,8 @@ const payInvoice = ({ rig, shared, wallet }: Town, invoice: number, value = toNa
 /** Follows from the start until `count` transfers were told. */
 const tellUntil = ({ driver, start, watch }: Town, count: number) =>
   driver.follow([start], watch).pipe(
-    Stream.scan((): ReadonlyArray<PlacedTransfer> => [], (all, event) =>
-      event._tag === "Forward" ? [...all, ...event.transfers as ReadonlyArray<PlacedTransfer>] : all),
+    Stream.scan((): ReadonlyArray<LocatedTransfer> => [], (all, event) =>
+      event._tag === "Forward" ? [...all, ...event.transfers as ReadonlyArray<LocatedTransfer>] : all),
     Stream.filter((all) =>
       new Set(all.map(({ txHash }) => txHash)).size >= count
     ),
