@@ -1,5 +1,5 @@
 /** One EVM block: what is asked of a node, whether the answers belong together, and the transfers in it. */
-import { Effect, Schema } from "effect"
+import { Effect, Schema, SchemaTransformation } from "effect"
 import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer } from "../../../runtime/Chains.ts"
@@ -11,9 +11,11 @@ import { type Endpoint, Quantity } from "./JsonRpc.ts"
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 const Hex = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]*$/i))
-const headerFields = { number: Quantity, hash: Hex, parentHash: Hex, timestamp: Quantity }
+/** What is compared and stored has one spelling: a node may write its digits in upper case. */
+const Hash = Hex.pipe(Schema.decode(SchemaTransformation.toLowerCase()))
+const headerFields = { number: Quantity, hash: Hash, parentHash: Hash, timestamp: Quantity }
 const Header = Schema.Struct(headerFields)
-const Transaction = Schema.Struct({ hash: Hex, from: Hex, to: Schema.NullOr(Hex), value: Quantity })
+const Transaction = Schema.Struct({ hash: Hash, from: Hex, to: Schema.NullOr(Hex), value: Quantity })
 const Block = Schema.Struct({
   ...headerFields,
   logsBloom: Schema.optionalKey(Hex),
@@ -24,21 +26,21 @@ const HashedBlock = Schema.Struct({
   ...Object.fromEntries(hashedFields.map((name) => [name, Schema.optionalKey(Schema.Unknown)])),
   ...Block.fields
 })
-const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hex), data: Hex, logIndex: Quantity })
+const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hash), data: Hex, logIndex: Quantity })
 const Receipt = Schema.Struct({
-  transactionHash: Hex,
+  transactionHash: Hash,
   transactionIndex: Quantity,
-  blockHash: Hex,
+  blockHash: Hash,
   status: Schema.optionalKey(Quantity),
   logs: Schema.Array(Log)
 })
 const FoundLog = Schema.Struct({
   address: Hex,
-  topics: Schema.Array(Hex),
+  topics: Schema.Array(Hash),
   data: Hex,
   blockNumber: Quantity,
-  blockHash: Hex,
-  transactionHash: Hex
+  blockHash: Hash,
+  transactionHash: Hash
 })
 
 export interface BlockHeader extends ChainPoint {

@@ -115,6 +115,25 @@ describe("evm driver", () => {
       assert.include(yield* failureOf(search), "rpc 2")
     }).pipe(Effect.scoped))
 
+  it.live("knows a transaction again however a node spells hashes and topics", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const endpoint = yield* nodeProxy(node.url)
+      const driver = yield* driverOn(endpoint)
+      const start = yield* pointOf(node, "latest")
+      const hash = yield* node.token("mint", [receiver("a"), 7n])
+      const head = yield* pointOf(node, "latest")
+      const shout = (text: string) => `0x${text.slice(2).toUpperCase()}`
+      endpoint.set(async (call, ask) => {
+        const text = JSON.stringify(await ask(call) ?? null)
+        return JSON.parse(text.replace(/"0x[0-9a-f]{64}"/g, (quoted) => `"${shout(quoted.slice(1, -1))}"`))
+      })
+      const found = yield* transfersSince(driver, start, head.height, receiver("a"))
+      assert.deepStrictEqual(found.map(({ amount, index, txHash }) => [txHash, index, BigInt(amount)]), [[hash, 1, 7n]])
+      const { point } = yield* blockHistoryOf(driver).readBlock(head.height, head, watch(receiver("a")))
+      assert.deepStrictEqual(point, head)
+    }).pipe(Effect.scoped))
+
   it.live("keys a log by its place in its own receipt, wherever the block puts it", () =>
     Effect.gen(function*() {
       const node = yield* anvil()
