@@ -132,7 +132,17 @@ const make = Effect.gen(function*() {
       }
     })
 
-  const awaitLease = (name: string, holder: string, ttlMillis: number, record: LeaseRecord): Effect.Effect<Fence> =>
+  /**
+   * Only its pauses are interrupted, by `restore`: a lease that the database gave out while its asker was interrupted
+   * would be held by nobody until its end.
+   */
+  const awaitLease = (
+    name: string,
+    holder: string,
+    ttlMillis: number,
+    record: LeaseRecord,
+    restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  ): Effect.Effect<Fence> =>
     Effect.gen(function*() {
       let observation: LeaseObservation | undefined
       while (true) {
@@ -157,7 +167,7 @@ const make = Effect.gen(function*() {
           observation = observationAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
           if (before !== undefined && before !== observation) record.renewedAtMillis = observation.sinceMillis
         }
-        yield* Effect.sleep(ttlMillis / renewalsPerTerm)
+        yield* restore(Effect.sleep(ttlMillis / renewalsPerTerm))
       }
     })
 
@@ -171,7 +181,7 @@ const make = Effect.gen(function*() {
       const record: LeaseRecord = { name, ttlMillis, isHeldHere: false, renewedAtMillis: yield* monotonicMillis }
       records.set(holder, record)
       const term = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(awaitLease(name, holder, ttlMillis, record)), (fence) =>
+        Effect.flatMap(awaitLease(name, holder, ttlMillis, record, restore), (fence) =>
           restore(
             Effect.raceFirst(
               Effect.map(Effect.exit(work(fence)), (exit): Exit.Exit<A, E> | undefined => exit),

@@ -10,6 +10,9 @@ export interface Bench {
   /** How long the `chaos` section goes on, but for the calm at its end. */
   readonly minutes: number
   readonly seed: number
+  /** Histories of each family that the `histories` section tries, and the one family it keeps to. */
+  readonly histories: number
+  readonly family: string | undefined
   /** Another working copy of the project to compare with in the same run, its dependencies installed. */
   readonly before: string | undefined
   readonly progress: (line: string) => void

@@ -1,7 +1,8 @@
 /**
- * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--before path] [--json file]`: every
- * figure with its goal, both sides measured in the same run. `--before` is another working copy of the project, its
- * dependencies installed, that `create` and `page` are compared with. Names: create, events, event_list, http, expiry,
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--histories n] [--family name]
+ * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
+ * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family` keeps
+ * `histories` to one of the names in `test/support/TestedChains.ts`. Names: create, events, event_list, http, expiry,
  * list, looks, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
  * commerce, crash, delivery, chaos, flood, histories; none means all.
  */
@@ -73,6 +74,8 @@ const { positionals, values } = parseArgs({
     kills: { type: "string", default: "50" },
     minutes: { type: "string", default: "10" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
+    histories: { type: "string", default: "300" },
+    family: { type: "string" },
     before: { type: "string" },
     json: { type: "string" }
   }
@@ -92,6 +95,8 @@ const main = Effect.gen(function*() {
     kills: Number(values.kills),
     minutes: Number(values.minutes),
     seed: Number(values.seed),
+    histories: Number(values.histories),
+    family: values.family,
     before: values.before === undefined ? undefined : resolve(values.before),
     progress: (line) => console.log(line)
   }

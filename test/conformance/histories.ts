@@ -1,8 +1,9 @@
 /**
  * Goal: whatever happens on a chain and to the processes that follow it, the journal ends up as the chain is: each
  * payment once, and none that is not there.
- * Method: a seeded random history of payments, reorganisations, dropped transactions, failing nodes, restarts and a
- * second instance, against the real journal and PostgreSQL; a model keeps what is on the chain.
+ * Method: a seeded random history of payments, reorganisations, dropped transactions, failing nodes, restarts, a second
+ * instance and instances that lose their database, against the real journal and PostgreSQL; a model keeps what is on
+ * the chain.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
@@ -12,6 +13,7 @@ import { familyOf } from "../../schemas/Network.ts"
 import { tokenAddress } from "../../schemas/Token.ts"
 import { token, usdcListing } from "../fixtures/tokens.ts"
 import { connect, type TestDatabase } from "../support/Database.ts"
+import { type DatabaseProxy, makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import {
   eventually,
   follow,
@@ -64,6 +66,7 @@ type Step =
   | "calm"
   | "restart"
   | "second"
+  | "isolate"
   | "wait"
 
 /** How often each step comes, for what the chain can do. */
@@ -75,10 +78,11 @@ const stepsOf = (rig: TestedChain): ReadonlyArray<readonly [Step, number]> => [
   ["drop", rig.rollback === null ? 0 : 2],
   ["reinclude", rig.rollback === null ? 0 : 1],
   ["dropTransaction", rig.dropTransaction === null ? 0 : 1],
-  ["disturb", rig.disturbances === undefined ? 0 : 2],
-  ["calm", rig.disturbances === undefined ? 0 : 1],
+  ["disturb", rig.disturbances.length === 0 ? 0 : 2],
+  ["calm", 1],
   ["restart", 1],
   ["second", 1],
+  ["isolate", 1],
   ["wait", 3]
 ]
 
@@ -124,18 +128,28 @@ const clear = Effect.gen(function*() {
     wallet_owners, target_balances, chain_repairs`
 })
 
-/** The catalogue: the rig's token, as the chain spells it. */
-const tokensOf = ({ driver: { environment, network }, token: address }: TestedChain) =>
-  address === null
-    ? []
-    : [token(1, { ...usdcListing, network, environment, address: tokenAddress(network, address) ?? address })]
+const expireLeases = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE leases SET until = '-infinity'`)
 
-/** An instance that follows, and how to end it. */
+/** A token as the chain spells it. */
+const spellingOf = ({ driver: { network } }: TestedChain, address: string | null): string | null =>
+  address === null ? null : tokenAddress(network, address) ?? address
+
+/** The catalogue: the rig's token. */
+const tokensOf = (rig: TestedChain) => {
+  const { environment, network } = rig.driver
+  return rig.token === null
+    ? []
+    : [token(1, { ...usdcListing, network, environment, address: spellingOf(rig, rig.token)! })]
+}
+
+/** An instance that follows, its line to the database, and how to end it. */
 const startInstance = Effect.fnUntraced(function*(rig: TestedChain, database: TestDatabase) {
   const scope = yield* Scope.make()
-  const services = yield* Layer.build(instance(database, tokensOf(rig))).pipe(Scope.provide(scope))
+  const line = yield* Scope.provide(makeDatabaseProxy(database), scope)
+  const near: TestDatabase = { ...database, host: "127.0.0.1", port: Number(new URL(line.url).port), url: line.url }
+  const services = yield* Layer.build(instance(near, tokensOf(rig))).pipe(Scope.provide(scope))
   yield* Effect.andThen(follow([rig.driver]), markHandled).pipe(Effect.provideContext(services), Scope.provide(scope))
-  return { services, stop: Scope.close(scope, Exit.void) }
+  return { services, line, stop: Scope.close(scope, Exit.void) }
 })
 
 /** What came before the first block that was followed is no part of a history. */
@@ -153,6 +167,8 @@ type RunningInstance = Effect.Success<ReturnType<typeof startInstance>>
 interface HistoryState {
   readonly blocks: Blocks
   readonly instances: ReadonlyArray<RunningInstance>
+  /** Those that still follow the chain and reach the database no more, as one whose process stands still. */
+  readonly isolated: ReadonlyArray<RunningInstance>
 }
 
 const onFirst = <A, E>({ instances }: HistoryState, work: Effect.Effect<A, E, InstanceServices>) =>
@@ -187,7 +203,7 @@ const pay = Effect.fnUntraced(function*(
   const amount = BigInt(1 + Math.floor(random() * 9)) * rig.unit
   const target: AllocatedTarget = yield* onFirst(state, allocateTo(rig, invoice))
   const { txHash } = yield* rig.pay(target, tokenAddress, amount)
-  return append(state, { txHash, invoice, tokenAddress, amount })
+  return append(state, { txHash, invoice, tokenAddress: spellingOf(rig, tokenAddress), amount })
 })
 
 const payWithoutMemo = Effect.fnUntraced(function*(rig: TestedChain, state: HistoryState, random: () => number) {
@@ -221,9 +237,33 @@ const reinclude = Effect.fnUntraced(function*(rig: TestedChain, state: HistorySt
   return replaceNewest(state, 1, newest)
 })
 
+const setLines = (instances: ReadonlyArray<RunningInstance>, way: Parameters<DatabaseProxy["set"]>[0]) =>
+  Effect.forEach(instances, ({ line }) => line.set(way), { discard: true })
+
+/** Those who are away from the database come back, and know nothing of what the others have done since. */
+const reconnect = (state: HistoryState) =>
+  Effect.as(setLines(state.isolated, "through"), {
+    ...state,
+    instances: [...state.instances, ...state.isolated],
+    isolated: []
+  })
+
+const stopAll = (state: HistoryState) =>
+  Effect.flatMap(reconnect(state), ({ instances }) => Effect.forEach(instances, ({ stop }) => stop, { discard: true }))
+
 const restart = Effect.fnUntraced(function*(rig: TestedChain, state: HistoryState, database: TestDatabase) {
-  yield* Effect.forEach(state.instances, ({ stop }) => stop, { discard: true })
-  return { ...state, instances: [yield* startInstance(rig, database)] }
+  yield* stopAll(state)
+  return { ...state, instances: [yield* startInstance(rig, database)], isolated: [] }
+})
+
+/** The instances lose the database for longer than their leases last, and another one goes on in their place. */
+const isolate = Effect.fnUntraced(function*(rig: TestedChain, state: HistoryState, database: TestDatabase) {
+  if (state.isolated.length > 0) return state
+  yield* setLines(state.instances, "cut")
+  // What was on its way to the database is done there.
+  yield* Effect.sleep(10)
+  yield* expireLeases.pipe(Effect.provide(connect(database)))
+  return { ...state, isolated: state.instances, instances: [yield* startInstance(rig, database)] }
 })
 
 const addSecond = Effect.fnUntraced(function*(rig: TestedChain, state: HistoryState, database: TestDatabase) {
@@ -238,7 +278,7 @@ const take = (
   random: () => number,
   database: TestDatabase
 ): Effect.Effect<HistoryState, unknown> => {
-  const disturbances = rig.disturbances ?? []
+  const { disturbances } = rig
   switch (step) {
     case "pay":
       return pay(rig, state, random, null)
@@ -259,11 +299,13 @@ const take = (
     case "disturb":
       return Effect.as(disturbances[Math.floor(random() * disturbances.length)]!.begin, state)
     case "calm":
-      return Effect.as(Effect.forEach(disturbances, ({ end }) => end), state)
+      return Effect.andThen(Effect.forEach(disturbances, ({ end }) => end), reconnect(state))
     case "restart":
       return restart(rig, state, database)
     case "second":
       return addSecond(rig, state, database)
+    case "isolate":
+      return isolate(rig, state, database)
     case "wait":
       return Effect.as(Effect.sleep(Math.floor(random() * 60)), state)
   }
@@ -302,7 +344,7 @@ export const runHistory = (
   Effect.gen(function*() {
     const random = randomOf(seed)
     yield* clear.pipe(Effect.provide(connect(database)))
-    let state: HistoryState = { blocks: [], instances: [yield* startInstance(rig, database)] }
+    let state: HistoryState = { blocks: [], instances: [yield* startInstance(rig, database)], isolated: [] }
     yield* onFirst(state, firstHead(rig))
     const taken: Array<Step> = []
     const run = Effect.gen(function*() {
@@ -311,11 +353,12 @@ export const runHistory = (
         taken.push(step)
         state = yield* take(rig, state, step, random, database)
       }
-      yield* Effect.forEach(rig.disturbances ?? [], ({ end }) => end, { discard: true })
+      yield* Effect.forEach(rig.disturbances, ({ end }) => end, { discard: true })
+      state = yield* reconnect(state)
       yield* compare(rig, state)
     })
     yield* run.pipe(
       Effect.tapCause(() => Effect.logError("a history went wrong", { seed, taken: taken.join(" ") })),
-      Effect.ensuring(Effect.suspend(() => Effect.forEach(state.instances, ({ stop }) => stop, { discard: true })))
+      Effect.ensuring(Effect.suspend(() => stopAll(state)))
     )
   }).pipe(Effect.orDie)

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import type { Fence } from "../../runtime/Commit.ts"
 import { layer, Leases } from "../../runtime/Leases.ts"
 import { connect, freshDatabase, type TestDatabase } from "../support/Database.ts"
+import { withLatency } from "./chains/ChainsInstance.ts"
 
 const ttlMillis = 60_000
 const third = TestClock.adjust(ttlMillis / 3)
@@ -143,5 +144,18 @@ describe("a lease", () => {
       assert.isFalse(yield* free)
       yield* Fiber.interrupt(held)
       assert.isTrue(yield* free)
+    }))
+
+  it.live("that the database gave out to an asker who is interrupted meanwhile is given up too", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { sql } = yield* instance(database)
+      const { leases } = yield* instance(yield* withLatency(database, 100))
+      const asker = yield* Effect.forkChild(leases.hold("work", ttlMillis, () => Effect.never))
+      const rows = sql<{ free: boolean }>`select until < now() as free from leases`
+      // The row is there before the answer has come.
+      while ((yield* rows).length === 0) yield* Effect.sleep(1)
+      yield* Fiber.interrupt(asker)
+      assert.deepStrictEqual(yield* rows, [{ free: true }])
     }))
 })

@@ -3,9 +3,11 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import { makeDriver } from "../../modules/chains/evm.ts"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
+import { disturbancesOf, everySecond } from "../conformance/chains/Disturbances.ts"
 import type { TestedChain } from "../conformance/chains.ts"
 import { anvil, usdc } from "./Anvil.ts"
 import { evmTarget } from "./Drivers.ts"
+import { behind, type NodeFault, nodeProxy, withLogs } from "./NodeProxy.ts"
 
 /** Milliseconds between looks for a new block. */
 export const pollMillis = 20
@@ -13,7 +15,7 @@ export const pollMillis = 20
 /** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
 export const driverOn = (
   node: { readonly url: string },
-  more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}
+  more: { readonly chainId?: number; readonly startIndex?: number; readonly urls?: ReadonlyArray<string> } = {}
 ) =>
   Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
     Effect.provide(
@@ -23,14 +25,40 @@ export const driverOn = (
         rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
         xpub: Redacted.make(devnetXpub),
         pollMillis,
-        ...(more.chainId === undefined ? {} : { chainId: more.chainId })
+        ...(more.chainId === undefined ? {} : { chainId: more.chainId }),
+        ...(more.startIndex === undefined ? {} : { startIndex: more.startIndex })
       }),
       client
     ))
 
+/** The first addresses of the wallet are the node's own accounts, and what those send to themselves pays nobody. */
+const startIndex = 10
+
+/** Blocks that a node is behind. */
+const lagBlocks = 2
+
+const faults = {
+  lag: () => behind(() => lagBlocks),
+  turns: () => {
+    const isSecond = everySecond()
+    return behind(() => isSecond() ? lagBlocks : 0)
+  },
+  duplicates: () => withLogs((logs) => logs.flatMap((log) => [log, log])),
+  holes: () => withLogs(() => []),
+  cut: () => "cut",
+  errors: () => {
+    const isSecond = everySecond()
+    return async (call, ask) => {
+      if (isSecond()) throw new Error("limit exceeded")
+      return ask(call)
+    }
+  }
+} satisfies Record<string, () => NodeFault>
+
 export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
   const node = yield* anvil("base")
-  const driver = yield* Effect.orDie(driverOn(node))
+  const proxy = yield* nodeProxy(node.url)
+  const driver = yield* Effect.orDie(driverOn(proxy, { startIndex }))
   let last = ""
   const remember = (txHash: string) =>
     Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
@@ -56,6 +84,7 @@ export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect
         Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
     },
     dropTransaction: null,
+    disturbances: disturbancesOf<NodeFault>((fault) => proxy.set(fault ?? "through"), faults),
     shared: null,
     payWithFee: null,
     payInVain: ({ matchKey: to }, amount) =>

@@ -79,12 +79,26 @@ export const nodeProxy = (nodeUrl: string): Effect.Effect<NodeProxy, never, Scop
   })
 
 /** Shows no block above `height`, and that one as the newest, whatever the chain does. */
-export const frozenAt = (height: bigint): NodeFault => async (call, ask) => {
-  if (call.method !== "eth_getBlockByNumber") return ask(call)
+export const frozenAt = (height: bigint): NodeFault => async (call, ask) =>
+  call.method === "eth_getBlockByNumber" ? cappedAnswer(height, call, ask) : ask(call)
+
+const cappedAnswer = async (
+  height: bigint,
+  call: NodeCall,
+  ask: (call: NodeCall) => Promise<any>
+): Promise<unknown> => {
   const [at, full] = call.params
   const hex = `0x${height.toString(16)}`
   if (at === "latest") return ask({ method: call.method, params: [hex, full] })
   return at.startsWith("0x") && BigInt(at) > height ? null : ask(call)
+}
+
+/** Shows so many blocks less than there are, asked for each call. */
+export const behind = (blocksOf: () => number): NodeAnswers => async (call, ask) => {
+  const blocks = blocksOf()
+  if (blocks === 0 || call.method !== "eth_getBlockByNumber") return ask(call)
+  const head = BigInt(await ask({ method: "eth_blockNumber", params: [] }))
+  return cappedAnswer(head > BigInt(blocks) ? head - BigInt(blocks) : 0n, call, ask)
 }
 
 /** Answers `eth_getBlockReceipts` as `edit` changes each receipt that has logs, and all log searches with nothing. */

@@ -1,10 +1,11 @@
 /** The networks of the chains inside the process, as rigs of the conformance suite. */
-import { Effect, type Scope } from "effect"
+import { Effect, type Scope, Stream } from "effect"
 import { make } from "../../modules/chains/simulated.ts"
 import { traitsOf } from "../../modules/chains/simulated/Families.ts"
-import type { ChainDriver, ReceiveTarget } from "../../runtime/Chains.ts"
+import { type ChainDriver, type ChainEvent, DriverError, type ReceiveTarget } from "../../runtime/Chains.ts"
 import { baseUnits } from "../../schemas/Money.ts"
 import { familyOf } from "../../schemas/Network.ts"
+import { type Disturbance, disturbancesOf } from "../conformance/chains/Disturbances.ts"
 import type { TestedChain } from "../conformance/chains.ts"
 import { evmTarget } from "./Drivers.ts"
 
@@ -34,6 +35,67 @@ export const targetOf = ({ network, wallet }: ChainDriver, invoice: number): Rec
     ? wallet!.targetOf(invoiceOf(invoice))
     : wallet!.derive(invoice)
 
+type Transfers = Extract<ChainEvent, { readonly _tag: "Forward" }>["transfers"]
+
+/** How long events are held back where the chain lags, at a time. */
+const lagPause = "5 millis"
+
+/** Each transfer once, as one event tells of it. */
+const distinct = (transfers: Transfers): Transfers => [
+  ...new Map(transfers.map((each) => [`${each.txHash} ${each.index} ${each.matchKey}`, each])).values()
+]
+
+/** Its driver as one on a node that goes wrong: a simulated chain has no node. */
+const onFaultyNode = (driver: ChainDriver) => {
+  const { network } = driver
+  const isByAccount = driver.history._tag === "AccountHistory"
+  let fault: Disturbance["name"] | null = null
+  /** What is told again: all that the index did not show at first, and what was shown last. */
+  let late: Transfers = []
+  let last: Transfers = []
+
+  const change = (event: ChainEvent): ChainEvent => {
+    if (event._tag === "Gone") {
+      const isOnChain = ({ txHash }: { readonly txHash: string }) =>
+        event.transfers.every((gone) => gone.txHash !== txHash)
+      late = late.filter(isOnChain)
+      last = last.filter(isOnChain)
+    }
+    if (event._tag !== "Forward" || !isByAccount) return event
+    const isHiding = fault === "index_lag" || fault === "holes"
+    const hidden = isHiding ? event.transfers.filter((_, place) => fault === "index_lag" || place % 2 === 0) : []
+    const shown = event.transfers.filter((each) => !hidden.includes(each))
+    const again = isHiding ? [] : fault === "duplicates" ? [...late, ...last] : late
+    late = distinct([...late, ...hidden])
+    last = shown
+    return { ...event, transfers: distinct([...shown, ...again]) }
+  }
+
+  const pass = (event: ChainEvent): Effect.Effect<ChainEvent, DriverError> => {
+    if (fault === "lag") return Effect.andThen(Effect.sleep(lagPause), Effect.suspend(() => pass(event)))
+    if (fault !== "cut") return Effect.sync(() => change(event))
+    // The connection is made anew, and holds.
+    fault = null
+    return new DriverError({ network, reason: "the connection has ended" })
+  }
+
+  const set = (name: Disturbance["name"] | null) => {
+    fault = name
+  }
+  const faults = {
+    lag: () => "lag",
+    cut: () => "cut",
+    ...isByAccount ? { index_lag: () => "index_lag", holes: () => "holes", duplicates: () => "duplicates" } : {}
+  } satisfies Partial<Record<Disturbance["name"], () => Disturbance["name"]>>
+  return {
+    driver: {
+      ...driver,
+      follow: (...given: Parameters<ChainDriver["follow"]>) => Stream.mapEffect(driver.follow(...given), pass)
+    },
+    disturbances: disturbancesOf<Disturbance["name"]>(set, faults)
+  }
+}
+
 /** `indexLagBlocks`: as in the options of the plugin. */
 export const simulatedChain = (
   network: TriedNetwork,
@@ -41,7 +103,7 @@ export const simulatedChain = (
 ): Effect.Effect<TestedChain, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { drivers, service } = yield* make({ networks: [network], blockMillis: 3_600_000, indexLagBlocks })
-    const driver = drivers[0]!
+    const { disturbances, driver } = onFaultyNode(drivers[0]!)
     const { wallet } = driver
     const token = tokens[network]
     const { hasDrops, hasRollbacks } = traitsOf(network)
@@ -69,6 +131,7 @@ export const simulatedChain = (
         : null,
       dropTransaction: hasDrops ? (txHash) => service.drop(network, [txHash]) : null,
       droppableBlocks,
+      disturbances,
       shared: wallet?._tag === "SharedWallet"
         ? {
           accountKey: wallet.accountKey,

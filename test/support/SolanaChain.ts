@@ -4,10 +4,11 @@ import { Effect, Layer, Redacted, Schedule, Scope } from "effect"
 import { makeDriver, type SolanaOptions } from "../../modules/chains/solana.ts"
 import { referenceOf, sharedTargetOf } from "../../modules/chains/solana/PaymentCode.ts"
 import type { ReceiveTarget } from "../../runtime/Chains.ts"
+import { disturbancesOf, everySecond } from "../conformance/chains/Disturbances.ts"
 import type { TestedChain } from "../conformance/chains.ts"
 import { SolanaLedger } from "./SolanaLedger.ts"
 import { newAddress, openBank, type Payment, usdc } from "./SolanaPayments.ts"
-import { type SolanaNode, solanaNode } from "./SolanaRig.ts"
+import { type RigFault, type SolanaNode, solanaNode } from "./SolanaRig.ts"
 
 /** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
 export const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>, more: Partial<SolanaOptions> = {}) =>
@@ -26,7 +27,7 @@ export const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>,
 /** A chain with a funded bank, nodes in front of it, and a driver that follows one wallet there. */
 export const openSolana = (more: Partial<SolanaOptions> = {}, count = 1) =>
   Effect.gen(function*() {
-    const ledger = new SolanaLedger()
+    const ledger = new SolanaLedger(() => Date.now() / 1000)
     const bank = yield* openBank(ledger)
     const nodes = yield* Effect.forEach(Array.from({ length: count }), () => solanaNode(ledger))
     const wallet = yield* newAddress
@@ -55,8 +56,33 @@ export const openSolana = (more: Partial<SolanaOptions> = {}, count = 1) =>
 /** What the suite pays is enough for an account to exist. */
 export const unit = 1_000_000n
 
+/** Slots that a node, and its index, are behind. */
+const lagSlots = 5
+const indexLagSlots = 40
+
+interface Fault {
+  readonly fault?: RigFault
+  readonly indexLag?: number
+}
+
+const answersTo = (wanted: string, edit: (answer: any) => unknown): Fault => ({
+  fault: ({ method }, answer) => method === wanted ? { result: edit(answer()) } : undefined
+})
+
+const faults = {
+  lag: () => answersTo("getSlot", (slot) => slot - lagSlots),
+  index_lag: () => ({ indexLag: indexLagSlots }),
+  duplicates: () => answersTo("getSignaturesForAddress", (list) => list?.flatMap((each: unknown) => [each, each])),
+  holes: () => answersTo("getTransaction", () => null),
+  cut: () => ({ fault: () => "cut" }),
+  errors: () => {
+    const isSecond = everySecond()
+    return { fault: () => isSecond() ? { status: 503, body: "Service unavailable" } : undefined }
+  }
+} satisfies Record<string, () => Fault>
+
 export const conformanceOn = Effect.fnUntraced(function*(
-  { bank, driver, ledger, pay, target, wallet }: Effect.Success<ReturnType<typeof openSolana>>
+  { bank, driver, ledger, node, pay, target, wallet }: Effect.Success<ReturnType<typeof openSolana>>
 ) {
   const scope = yield* Scope.Scope
   const rig: TestedChain = {
@@ -74,6 +100,10 @@ export const conformanceOn = Effect.fnUntraced(function*(
         ledger.advance(40)
         yield* Effect.forkIn(Effect.repeat(Effect.sync(() => ledger.advance()), Schedule.spaced(20)), scope)
       }),
+    disturbances: disturbancesOf<Fault>((fault) => {
+      node.set(fault?.fault ?? null)
+      ledger.indexLag = fault?.indexLag ?? 0
+    }, faults),
     shared: {
       accountKey: wallet,
       payWithoutMemo: (token, amount) => pay({ address: wallet, matchKey: wallet, memo: null }, token, amount)

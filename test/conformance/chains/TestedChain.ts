@@ -1,6 +1,7 @@
 /** What a driver's test gives the conformance suite: a chain to make things happen on. */
 import type { Effect } from "effect"
 import type { ChainDriver, ReceiveTarget } from "../../../runtime/Chains.ts"
+import type { Disturbance } from "./Disturbances.ts"
 
 /** A transaction that was mined. */
 export interface MinedTransaction {
@@ -42,8 +43,8 @@ export interface TestedChain {
     | null
   /** Newest blocks whose transactions `dropTransaction` can drop: 1 where it is not said. */
   readonly droppableBlocks?: number
-  /** Ways in which its node may misbehave for a while without harm: it lags, cuts answers, tells things twice. */
-  readonly disturbances?: ReadonlyArray<{ readonly begin: Effect.Effect<void>; readonly end: Effect.Effect<void> }>
+  /** Ways in which its node may misbehave for a while without harm. */
+  readonly disturbances: ReadonlyArray<Disturbance>
   /** A payment that fails on the chain: the transaction is there and has moved nothing. */
   readonly payInVain: ((to: ReceiveTarget, amount: bigint) => Effect.Effect<MinedTransaction>) | null
 }

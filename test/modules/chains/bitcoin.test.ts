@@ -75,6 +75,7 @@ chainConformance(
       mine: node.mine,
       rollback: { drop: node.drop, reinclude: node.reinclude },
       dropTransaction: null,
+      disturbances: [],
       shared: null,
       payWithFee: null,
       payInVain: null

@@ -35,6 +35,8 @@ export interface Blockfrost {
   /** With the base path, as options hold it. */
   readonly url: string
   readonly set: (fault: BlockfrostFault) => void
+  /** Blocks that it is behind, asked for each call. */
+  readonly lag: (blocksOf: () => number) => void
   /** Answers from another chain from now on. */
   readonly lead: (ledger: Ledger) => void
   /** Calls so far by kind: their paths with `:name` in place of hashes and heights. */
@@ -47,14 +49,23 @@ const basePath = "/api/v0"
 /** Preprod's network magic. */
 export const networkMagic = 1
 
-const refusal = (status: number, error: string, message: string): BlockfrostAnswer => ({
+export const refusal = (status: number, error: string, message: string): BlockfrostAnswer => ({
   status,
   body: { status_code: status, error, message }
 })
 const absent = refusal(404, "Not Found", "The requested component has not been found.")
 const right = (body: unknown): BlockfrostAnswer => ({ status: 200, body })
 
-const blockObject = (ledger: Ledger, block: RigBlock) => ({
+/** What an API shows of a chain. */
+type ShownChain = Pick<Ledger, "blocks" | "tip">
+
+/** Without its newest blocks. */
+const chainBelow = (ledger: Ledger, lagBlocks: number): ShownChain => {
+  const blocks = ledger.blocks.slice(0, Math.max(1, ledger.blocks.length - lagBlocks))
+  return { blocks, tip: blocks.at(-1)! }
+}
+
+const blockObject = (ledger: ShownChain, block: RigBlock) => ({
   time: block.time,
   height: block.height,
   hash: block.hash,
@@ -84,7 +95,7 @@ const amountOf = ({ assets, lovelace }: RigOutput) => [
   )
 ]
 
-const utxosObject = (ledger: Ledger, transaction: RigTransaction) => ({
+const utxosObject = (ledger: ShownChain, transaction: RigTransaction) => ({
   hash: transaction.txHash,
   inputs: transaction.inputs.map((input) => {
     const spent = findTransaction(ledger, input.txHash)?.transaction.outputs[input.index]
@@ -112,7 +123,7 @@ const utxosObject = (ledger: Ledger, transaction: RigTransaction) => ({
   }))
 })
 
-const findTransaction = (ledger: Ledger, txHash: string) => {
+const findTransaction = (ledger: ShownChain, txHash: string) => {
   for (const block of ledger.blocks) {
     const transaction = block.transactions.find((each) => each.txHash === txHash)
     if (transaction !== undefined) return { block, transaction }
@@ -120,7 +131,7 @@ const findTransaction = (ledger: Ledger, txHash: string) => {
   return undefined
 }
 
-const findBlock = (ledger: Ledger, name: string): RigBlock | undefined =>
+const findBlock = (ledger: ShownChain, name: string): RigBlock | undefined =>
   name === "latest"
     ? ledger.tip
     : /^\d{1,9}$/.test(name)
@@ -137,7 +148,7 @@ const pageOf = (query: URLSearchParams, all: ReadonlyArray<unknown>): Blockfrost
   return right(all.slice((page - 1) * count, page * count))
 }
 
-const answerOf = (ledger: Ledger, { headers, path, query }: BlockfrostCall): BlockfrostAnswer => {
+const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall): BlockfrostAnswer => {
   if (headers["project_id"] !== projectId) {
     return refusal(403, "Forbidden", "Invalid project token.")
   }
@@ -187,6 +198,7 @@ export const blockfrost = (chain: Ledger): Effect.Effect<Blockfrost, never, Scop
   Effect.gen(function*() {
     let ledger = chain
     let fault: BlockfrostFault = "right"
+    let lagOf = () => 0
     let calls: Record<string, number> = {}
 
     const respond = (request: IncomingMessage, response: ServerResponse) => {
@@ -196,7 +208,8 @@ export const blockfrost = (chain: Ledger): Effect.Effect<Blockfrost, never, Scop
       calls[kind] = (calls[kind] ?? 0) + 1
       const call = { path, query: url.searchParams, headers: request.headers }
       if (fault === "held") return
-      const honest = () => url.pathname.startsWith(`${basePath}/`) ? answerOf(ledger, call) : absent
+      const honest = () =>
+        url.pathname.startsWith(`${basePath}/`) ? answerOf(chainBelow(ledger, lagOf()), call) : absent
       const { body, headers = {}, status } = typeof fault === "function" ? fault(call, honest) : honest()
       const text = typeof body === "string" ? body : JSON.stringify(body)
       response.writeHead(status, {
@@ -224,6 +237,9 @@ export const blockfrost = (chain: Ledger): Effect.Effect<Blockfrost, never, Scop
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${basePath}`,
       set: (next) => {
         fault = next
+      },
+      lag: (next) => {
+        lagOf = next
       },
       lead: (next) => {
         ledger = next
