@@ -25,9 +25,13 @@ export const driverOn = (ledger: SolanaLedger, nodes: ReadonlyArray<SolanaNode>,
     ))
 
 /** A chain with a funded bank, nodes in front of it, and a driver that follows one wallet there. */
-export const openSolana = (more: Partial<SolanaOptions> = {}, count = 1) =>
+export const openSolana = (
+  more: Partial<SolanaOptions> = {},
+  count = 1,
+  now: ConstructorParameters<typeof SolanaLedger>[0] = null
+) =>
   Effect.gen(function*() {
-    const ledger = new SolanaLedger(() => Date.now() / 1000)
+    const ledger = new SolanaLedger(now)
     const bank = yield* openBank(ledger)
     const nodes = yield* Effect.forEach(Array.from({ length: count }), () => solanaNode(ledger))
     const wallet = yield* newAddress
@@ -119,4 +123,8 @@ export const conformanceOn = Effect.fnUntraced(function*(
   return rig
 })
 
-export const solanaChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.flatMap(openSolana(), conformanceOn)
+/** Its blocks have the time of their making, as those of a chain have on which invoices are paid. */
+export const solanaChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.flatMap(
+  openSolana({}, 1, () => Date.now() / 1000),
+  conformanceOn
+)

@@ -80,7 +80,8 @@ const answer = (ledger: Ledger, state: NodeState, call: NodeCall, response: Serv
     response.end("<html>no</html>")
     return 0
   }
-  const head = ledger.head.height - BigInt(lag.head)
+  const behind = ledger.head.height - BigInt(lag.head)
+  const head = behind < ledger.firstHeight ? ledger.firstHeight : behind
   const honest = () => answerOf(ledger, call, { head, tip: head - BigInt(lag.index), lowest, limits })
   return send(response, typeof fault === "function" ? fault(call, honest) : honest(), fault === "cut")
 }
