@@ -102,86 +102,143 @@ export interface EndpointsOptions<Client extends NodeEndpoint> {
 /** Failures after which an endpoint is none the worse: it answered, and does not have what was asked for. */
 const isAbsence = ({ kind }: DriverError): boolean => kind === "pruned" || kind === "not_found"
 
+/** What the parts of a network's endpoints share. */
+interface EndpointsContext<Client extends NodeEndpoint> extends EndpointsOptions<Client> {
+  readonly http: HttpClient.HttpClient
+  readonly clock: Clock.Clock
+  readonly pool: MutableRef.MutableRef<EndpointPool>
+}
+
+const nowMillisOf = ({ clock }: { readonly clock: Clock.Clock }): number => clock.currentTimeMillisUnsafe()
+
+const observeIn = ({ pool }: { readonly pool: MutableRef.MutableRef<EndpointPool> }, observation: Observation): void =>
+  void MutableRef.update(pool, (before) => step(before, observation))
+
+const nameOf = ({ addresses, label = "rpc" }: Pick<EndpointsOptions<never>, "addresses" | "label">, place: number) =>
+  `${label} ${place + 1} of ${addresses.length}`
+
 /** Fails where an address cannot be used; no message names more of it than its place in the list. */
-export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(options: EndpointsOptions<Client>) {
-  const { addresses, environment, label = "rpc", network } = options
-  const http = yield* HttpClient.HttpClient
-  const clock = yield* Clock.Clock
-  const nameOf = (place: number) => `${label} ${place + 1} of ${addresses.length}`
-  for (const [place, { url }] of addresses.entries()) {
-    const refusal = (environment === "mainnet" ? plainHttpRefusal : urlRefusal)(Redacted.value(url))
-    if (refusal !== null) return yield* new DriverError({ network, reason: `${nameOf(place)}: ${refusal}` })
+const checkAddresses = Effect.fnUntraced(function*(
+  options: Pick<EndpointsOptions<never>, "addresses" | "environment" | "label" | "network">
+) {
+  const refusalOf = options.environment === "mainnet" ? plainHttpRefusal : urlRefusal
+  for (const [place, { url }] of options.addresses.entries()) {
+    const refusal = refusalOf(Redacted.value(url))
+    if (refusal === null) continue
+    return yield* new DriverError({ network: options.network, reason: `${nameOf(options, place)}: ${refusal}` })
   }
-  yield* endpointGaugesFromZero({ network, environment })
-  const pool = MutableRef.make(emptyPool(addresses.length, options.limits, clock.currentTimeMillisUnsafe()))
-  const observe = (observation: Observation) => void MutableRef.update(pool, (before) => step(before, observation))
+})
 
-  const nodes = addresses.map((address, place) => {
-    const name = nameOf(place)
-    const isProven = MutableRef.make(false)
-    const fail: Connection["fail"] = (subject, reason, kind) =>
-      new DriverError({ network, reason: `${name}, ${subject}: ${reason}`, ...(kind === undefined ? {} : { kind }) })
-    const onPause = (until: number) => observe({ _tag: "Paused", place, until })
-    const sendUnproven: Connection["send"] = (request) =>
+/** How calls are sent to an endpoint, whatever chain it is on. */
+const connectionOf = <Client extends NodeEndpoint>(
+  context: EndpointsContext<Client>,
+  place: number
+): Connection => {
+  const { addresses, http, network, pool } = context
+  const name = nameOf(context, place)
+  const fail: Connection["fail"] = (subject, reason, kind) =>
+    new DriverError({ network, reason: `${name}, ${subject}: ${reason}`, ...(kind === undefined ? {} : { kind }) })
+  const onPause = (until: number) => observeIn(context, { _tag: "Paused", place, until })
+  return {
+    network,
+    place,
+    name,
+    fail,
+    send: (request) =>
       Effect.suspend(() =>
-        isPaused(MutableRef.get(pool), place, clock.currentTimeMillisUnsafe())
+        isPaused(MutableRef.get(pool), place, nowMillisOf(context))
           ? Effect.fail(fail(request.subject, "left alone for a moment, as it asked", "rate_limited"))
-          : exchange(http, { network, name, address, onPause }, request)
+          : exchange(http, { network, name, address: addresses[place]!, onPause }, request)
       )
-    const proof = options.prove(options.client({ network, place, name, fail, send: sendUnproven })).pipe(
-      Effect.tap((refusal) => Effect.sync(() => MutableRef.set(isProven, refusal === null))),
-      Effect.map((refusal) => refusal === null ? null : new DriverError({ network, reason: `${name} ${refusal}` }))
-    )
-    const proveOnce = Effect.suspend(() =>
-      MutableRef.get(isProven)
-        ? Effect.void
-        : Effect.flatMap(proof, (refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
-    )
-    const send: Connection["send"] = (request) => Effect.andThen(proveOnce, sendUnproven(request))
-    return { client: options.client({ network, place, name, fail, send }), proof }
-  })
-  const endpoints = nodes.map(({ client }) => client)
+  }
+}
 
-  const verify = Effect.forEach(nodes, ({ proof }) =>
+/** An endpoint's client, which asks for its chain before its first call; and that question alone. */
+const provenClient = <Client extends NodeEndpoint>(context: EndpointsContext<Client>, place: number) => {
+  const { client, network, prove } = context
+  const connection = connectionOf(context, place)
+  const isProven = MutableRef.make(false)
+  const proof = prove(client(connection)).pipe(
+    Effect.tap((refusal) => Effect.sync(() => MutableRef.set(isProven, refusal === null))),
+    Effect.map((refusal) =>
+      refusal === null ? null : new DriverError({ network, reason: `${connection.name} ${refusal}` })
+    )
+  )
+  const proveOnce = Effect.suspend(() =>
+    MutableRef.get(isProven)
+      ? Effect.void
+      : Effect.flatMap(proof, (refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
+  )
+  return {
+    client: client({ ...connection, send: (request) => Effect.andThen(proveOnce, connection.send(request)) }),
+    proof
+  }
+}
+
+/** See {@link Endpoints.verify}. */
+const verifyAll = (
+  nodes: ReadonlyArray<{ readonly proof: Effect.Effect<DriverError | null, DriverError> }>
+): Effect.Effect<void, DriverError> =>
+  Effect.forEach(nodes, ({ proof }) =>
     proof.pipe(
       Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)),
       Effect.flatMap((refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
     ), { discard: true, concurrency: "unbounded" })
 
-  const attempt: Endpoints<Client>["attempt"] = (endpoint, work) => {
-    const { place } = endpoint
-    return work(endpoint).pipe(
-      Effect.tap(() => Effect.sync(() => observe({ _tag: "Answered", place, at: clock.currentTimeMillisUnsafe() }))),
-      Effect.tapError((error) =>
-        Effect.sync(() => {
-          const at = clock.currentTimeMillisUnsafe()
-          observe(
-            isAbsence(error)
-              ? { _tag: "Answered", place, at }
-              : { _tag: "Failed", isTimeout: error.kind === "timeout", place, at }
-          )
-        })
-      )
-    )
+/** See {@link Endpoints.attempt}. */
+const attemptIn = <Client extends NodeEndpoint>(context: EndpointsContext<Client>): Endpoints<Client>["attempt"] =>
+(
+  endpoint,
+  work
+) => {
+  const { place } = endpoint
+  const onError = (error: DriverError): Observation => {
+    const at = nowMillisOf(context)
+    return isAbsence(error)
+      ? { _tag: "Answered", place, at }
+      : { _tag: "Failed", isTimeout: error.kind === "timeout", place, at }
   }
+  return work(endpoint).pipe(
+    Effect.tap(() => Effect.sync(() => observeIn(context, { _tag: "Answered", place, at: nowMillisOf(context) }))),
+    Effect.tapError((error) => Effect.sync(() => observeIn(context, onError(error))))
+  )
+}
 
-  const withFailover: Endpoints<Client>["withFailover"] = Effect.fnUntraced(function*(work) {
-    let last = new DriverError({ network, reason: "no endpoint" })
-    for (const place of placesByPreference(MutableRef.get(pool), clock.currentTimeMillisUnsafe())) {
+/** See {@link Endpoints.withFailover}. */
+const failoverIn = <Client extends NodeEndpoint>(
+  context: EndpointsContext<Client>,
+  endpoints: ReadonlyArray<Client>
+): Endpoints<Client>["withFailover"] => {
+  const attempt = attemptIn(context)
+  return Effect.fnUntraced(function*(work) {
+    let last = new DriverError({ network: context.network, reason: "no endpoint" })
+    for (const place of placesByPreference(MutableRef.get(context.pool), nowMillisOf(context))) {
       const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
       if (outcome._tag === "Success") return outcome.success
       last = outcome.failure
     }
     return yield* last
   })
+}
 
+/** Fails where an address cannot be used. */
+export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(options: EndpointsOptions<Client>) {
+  const { addresses, environment, limits, network } = options
+  const http = yield* HttpClient.HttpClient
+  const clock = yield* Clock.Clock
+  yield* checkAddresses(options)
+  yield* endpointGaugesFromZero({ network, environment })
+  const pool = MutableRef.make(emptyPool(addresses.length, limits, clock.currentTimeMillisUnsafe()))
+  const context: EndpointsContext<Client> = { ...options, http, clock, pool }
+  const nodes = addresses.map((_, place) => provenClient(context, place))
+  const endpoints = nodes.map(({ client }) => client)
   const made: Endpoints<Client> = {
     endpoints,
     pool: () => MutableRef.get(pool),
-    observe,
-    attempt,
-    withFailover,
-    verify
+    observe: (observation) => observeIn(context, observation),
+    attempt: attemptIn(context),
+    withFailover: failoverIn(context, endpoints),
+    verify: verifyAll(nodes)
   }
   return made
 })

@@ -2,7 +2,7 @@
  * JSON-RPC 2.0 over HTTP POST, as a client of one endpoint: results are decoded by a schema, and a node's error is a
  * {@link DriverError} of the kind the driver gives it. See `Endpoints.ts` for how a driver uses it.
  */
-import { Effect, Schema } from "effect"
+import { Effect, MutableRef, Schema } from "effect"
 import type { DriverError, DriverErrorKind } from "../Chains.ts"
 import type { Connection, NodeEndpoint } from "./Endpoints.ts"
 import { type CallLimits, kindOfStatus, smallCall } from "./NodeHttp.ts"
@@ -16,6 +16,7 @@ const JsonRpcError = Schema.Struct({
 export type JsonRpcError = typeof JsonRpcError.Type
 
 const JsonRpcAnswer = Schema.Struct({
+  id: Schema.optionalKey(Schema.Unknown),
   result: Schema.optionalKey(Schema.Unknown),
   error: Schema.optionalKey(JsonRpcError)
 })
@@ -48,6 +49,13 @@ export interface JsonRpcOptions {
   readonly isExact?: boolean
 }
 
+/**
+ * Whether an answer belongs to a call. An error without an id is to a call that the node could not read (JSON-RPC 2.0,
+ * "Response object").
+ */
+const isAnswerTo = (id: number, answer: JsonRpcAnswer): boolean =>
+  String(answer.id) === String(id) || (answer.error !== undefined && (answer.id ?? null) === null)
+
 const decodeAnswer = Schema.decodeUnknownEffect(JsonRpcAnswer)
 
 /** The client of one endpoint. */
@@ -55,19 +63,26 @@ export const jsonRpcClient = (connection: Connection, options: JsonRpcOptions = 
   const { fail, name, network, place } = connection
   const { isExact = false, kindOf = () => "refused", limitsOf = () => smallCall } = options
 
+  const lastId = MutableRef.make(0)
+
   const ask: JsonRpcClient["ask"] = Effect.fnUntraced(function*(method, params) {
+    const id = MutableRef.incrementAndGet(lastId)
     const { bytes, status } = yield* connection.send({
       subject: method,
       method: "POST",
-      body: { content: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }), type: "application/json" },
+      body: { content: JSON.stringify({ jsonrpc: "2.0", id, method, params }), type: "application/json" },
       limits: limitsOf(method, params)
     })
-    // A node may give its own error with any status: the body says more, where it is JSON-RPC.
+    // A node may give its own error with any status, but a result with success alone: a cache or a proxy may have sent
+    // another.
     const kind = kindOfStatus(status)
     const notJsonRpc = () =>
       kind === null ? fail(method, "not JSON-RPC", "unanswered") : fail(method, `HTTP status ${status}`, kind)
     const json = yield* Effect.mapError(Effect.fromResult(parseJson(bytes.toString("utf8"), isExact)), notJsonRpc)
-    return yield* Effect.mapError(decodeAnswer(json), notJsonRpc)
+    const answer = yield* Effect.mapError(decodeAnswer(json), notJsonRpc)
+    if (answer.error === undefined && kind !== null) return yield* notJsonRpc()
+    if (!isAnswerTo(id, answer)) return yield* fail(method, "its answer is to another call", "contradiction")
+    return answer
   })
 
   const resultOf: JsonRpcClient["resultOf"] = Effect.fnUntraced(function*(method, { error, result = null }, codec) {

@@ -93,6 +93,20 @@ const requestOf = ({ headers = {}, url }: EndpointAddress, request: NodeRequest)
     : HttpClientRequest.bodyUint8Array(outgoing, body.content, body.type)
 }
 
+/** How far causes are followed: an error of the client, of its agent, of the system. */
+const causeDepth = 5
+
+/** What the system calls a failure of a connection, in brackets: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+const codeOf = (error: unknown): string => {
+  let cause = error
+  for (let depth = 0; depth < causeDepth && typeof cause === "object" && cause !== null; depth++) {
+    const code = "code" in cause ? cause.code : undefined
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,60}$/.test(code)) return ` (${code})`
+    cause = "reason" in cause ? cause.reason : "cause" in cause ? cause.cause : null
+  }
+  return ""
+}
+
 /** What sends one call, and what it tells of a node that asks for a pause. */
 export interface Exchange {
   readonly network: Network
@@ -128,7 +142,7 @@ export const exchange = Effect.fnUntraced(function*(
           return fail(`no answer in ${timeoutMillis / 1000} s`, "timeout")
         default:
           // Its own message holds the URL.
-          return fail("it cannot be reached, or ended the connection", "unanswered")
+          return fail(`it cannot be reached, or ended the connection${codeOf(error)}`, "unanswered")
       }
     })
   )

@@ -46,12 +46,12 @@ export const nodeProxy = (nodeUrl: string): Effect.Effect<NodeProxy, never, Scop
           const chunks: Array<Buffer> = []
           request.on("data", (chunk: Buffer) => chunks.push(chunk))
           request.on("end", () => {
-            const call: NodeCall = JSON.parse(Buffer.concat(chunks).toString("utf8"))
+            const call: NodeCall & { readonly id: unknown } = JSON.parse(Buffer.concat(chunks).toString("utf8"))
             calls.push(call.method)
             if (fault === "held") return
             if (fault === "cut") return void request.socket.destroy()
             const answer = fault === "through" ? ask(call) : fault(call, ask)
-            const send = (body: object) => response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }))
+            const send = (body: object) => response.end(JSON.stringify({ jsonrpc: "2.0", id: call.id, ...body }))
             answer.then(
               (result) => send({ result: result ?? null }),
               (error: unknown) => send({ error: { code: -32_000, message: String(error) } })

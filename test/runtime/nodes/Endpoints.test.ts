@@ -62,8 +62,8 @@ const json =
 
 /** A JSON-RPC node: results by method. */
 const rpcNode = (results: Readonly<Record<string, unknown>>): Answer => (request, body, response) => {
-  const { method } = JSON.parse(body) as { method: string }
-  json({ jsonrpc: "2.0", id: 1, result: results[method] })(request, body, response)
+  const { id, method } = JSON.parse(body) as { id: number; method: string }
+  json({ jsonrpc: "2.0", id, result: results[method] })(request, body, response)
 }
 
 const limits = { lagMillis: 30_000, standstillMillis: null }
@@ -141,7 +141,7 @@ describe("answers of a node", () => {
       one.answer = (request, body, response) =>
         body.includes("genesis")
           ? rpcNode({ genesis: "ours" })(request, body, response)
-          : void response.end(`{"result":18446744073709551615}`)
+          : void response.end(`{"id":${JSON.parse(body).id},"result":18446744073709551615}`)
       assert.strictEqual(yield* ask(), 18446744073709551615n)
       const kinds: ReadonlyArray<readonly [Answer, DriverError["kind"]]> = [
         [json({ error: { code: -32_005, message: "limit exceeded" } }), "too_large"],
@@ -149,7 +149,7 @@ describe("answers of a node", () => {
         [json("gateway", 502), "unavailable"],
         [json("forbidden", 403), "refused"],
         [json("hello"), "unanswered"],
-        [json({ result: "a text" }), "contradiction"],
+        [rpcNode({ balance: "a text" }), "contradiction"],
         [(_, __, response) => void response.destroy(), "unanswered"],
         [json({ result: "x".repeat(2 ** 20) }), "too_large"]
       ]
