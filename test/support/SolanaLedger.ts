@@ -7,6 +7,7 @@ import {
   type Address,
   address,
   getAddressDecoder,
+  getAddressEncoder,
   getBase58Decoder,
   getCompiledTransactionMessageDecoder,
   getSignatureFromTransaction,
@@ -26,6 +27,7 @@ const tokenPrograms: ReadonlySet<string> = new Set([
   "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
   "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
 ])
+const lookupTableKeysAt = 56
 const clockSysvar = "SysvarC1ock11111111111111111111111111111111"
 const systemProgram = "11111111111111111111111111111111"
 
@@ -53,7 +55,9 @@ export interface LedgerTransaction {
   readonly signature: string
   readonly slot: number
   readonly error: object | null
+  /** Those of the message, then those of lookup tables: {@link loaded}. */
   readonly keys: ReadonlyArray<string>
+  readonly loaded: { readonly writable: ReadonlyArray<string>; readonly readonly: ReadonlyArray<string> }
   readonly signers: number
   readonly before: ReadonlyArray<Balance>
   readonly after: ReadonlyArray<Balance>
@@ -143,11 +147,33 @@ export class SolanaLedger {
     return this.account(mint)?.data[44] ?? 0
   }
 
+  /** Puts a lookup table there with these keys: an account whose keys begin at byte 56 (`AddressLookupTable`). */
+  placeLookupTable(key: string, keys: ReadonlyArray<string>): void {
+    const data = new Uint8Array(lookupTableKeysAt + 32 * keys.length)
+    const view = new DataView(data.buffer)
+    view.setUint32(0, 1, true)
+    view.setBigUint64(4, 2n ** 64n - 1n, true)
+    for (const [place, each] of keys.entries()) {
+      data.set(getAddressEncoder().encode(address(each)), lookupTableKeysAt + 32 * place)
+    }
+    this.place(key, "AddressLookupTab1e1111111111111111111111111", data)
+  }
+
+  private keysOfTable(key: Address, places: ReadonlyArray<number>): ReadonlyArray<Address> {
+    const { data } = this.account(key)!
+    return places.map((place) => readKey.decode(data.subarray(lookupTableKeysAt + 32 * place)))
+  }
+
   /** Executes a transaction as it comes from a wallet, in a slot of its own. Answers its signature. */
   execute(wire: Uint8Array): string {
     const transaction: Transaction = getTransactionDecoder().decode(wire)
     const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
-    const keys = message.staticAccounts
+    const lookups = "addressTableLookups" in message ? message.addressTableLookups ?? [] : []
+    const loaded = {
+      writable: lookups.flatMap((each) => this.keysOfTable(each.lookupTableAddress, each.writableIndexes)),
+      readonly: lookups.flatMap((each) => this.keysOfTable(each.lookupTableAddress, each.readonlyIndexes))
+    }
+    const keys = [...message.staticAccounts, ...loaded.writable, ...loaded.readonly]
     const balances = () => keys.map((key) => this.balanceOf(key))
     const before = balances()
     const result = this.svm.sendTransaction(transaction)
@@ -161,6 +187,7 @@ export class SolanaLedger {
       slot: this.slot,
       error: isFailed ? { InstructionError: [0, { Custom: 1 }] } : null,
       keys,
+      loaded,
       signers: message.header.numSignerAccounts,
       before,
       after,

@@ -4,6 +4,7 @@ import {
   address,
   appendTransactionMessageInstructions,
   blockhash,
+  compressTransactionMessageUsingAddressLookupTables,
   createTransactionMessage,
   generateKeyPairSigner,
   getAddressEncoder,
@@ -96,8 +97,12 @@ export const openBank = (ledger: SolanaLedger) =>
 
     const programOf = (mint: string) => mint === feeMint.address ? token2022Program : TOKEN_PROGRAM_ADDRESS
 
-    /** Signs, sends, and answers the signature. */
-    const send = (instructions: ReadonlyArray<Instruction>, signer: KeyPairSigner = payer) =>
+    /** Signs, sends, and answers the signature. `tables`: lookup tables, and the keys in each. */
+    const send = (
+      instructions: ReadonlyArray<Instruction>,
+      signer: KeyPairSigner = payer,
+      tables: Readonly<Record<string, ReadonlyArray<string>>> = {}
+    ) =>
       promised(async () => {
         const message = pipe(
           createTransactionMessage({ version: 0 }),
@@ -107,7 +112,8 @@ export const openBank = (ledger: SolanaLedger) =>
               { blockhash: blockhash(ledger.svm.latestBlockhash()), lastValidBlockHeight: 2n ** 60n },
               each
             ),
-          (each) => appendTransactionMessageInstructions(instructions, each)
+          (each) => appendTransactionMessageInstructions(instructions, each),
+          (each) => compressTransactionMessageUsingAddressLookupTables(each, tables as never)
         )
         return ledger.execute(Uint8Array.from(
           getTransactionEncoder().encode(

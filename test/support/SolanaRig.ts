@@ -69,7 +69,7 @@ const shownTransaction = (ledger: SolanaLedger, found: LedgerTransaction) => ({
   transaction: {
     signatures: [found.signature],
     message: {
-      accountKeys: found.keys,
+      accountKeys: found.keys.slice(0, found.keys.length - found.loaded.writable.length - found.loaded.readonly.length),
       header: { numRequiredSignatures: found.signers, numReadonlySignedAccounts: 0, numReadonlyUnsignedAccounts: 0 },
       instructions: found.instructions,
       recentBlockhash: ledger.genesisHash
@@ -83,7 +83,7 @@ const shownTransaction = (ledger: SolanaLedger, found: LedgerTransaction) => ({
     preTokenBalances: tokenBalances(ledger, found.before),
     postTokenBalances: tokenBalances(ledger, found.after),
     innerInstructions: found.inner,
-    loadedAddresses: { writable: [], readonly: [] },
+    loadedAddresses: found.loaded,
     logMessages: []
   }
 })

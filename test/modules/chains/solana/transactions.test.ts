@@ -7,49 +7,15 @@ import { getTransferSolInstruction } from "@solana-program/system"
 import { getApproveInstruction, getCloseAccountInstruction, getTransferCheckedInstruction } from "@solana-program/token"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { referenceOf, sharedTargetOf } from "../../../../modules/chains/solana/PaymentCode.ts"
+import { sharedTargetOf } from "../../../../modules/chains/solana/PaymentCode.ts"
 import { ChainTransaction, transfersOf } from "../../../../modules/chains/solana/Transactions.ts"
-import { SolanaLedger } from "../../../support/SolanaLedger.ts"
-import { memoInstruction, newAddress, openBank, usdc } from "../../../support/SolanaPayments.ts"
-import { solanaNode } from "../../../support/SolanaRig.ts"
-
-const opened = Effect.gen(function*() {
-  const ledger = new SolanaLedger()
-  const bank = yield* openBank(ledger)
-  const node = yield* solanaNode(ledger)
-  const wallet = yield* newAddress
-  const target = (id: string) => sharedTargetOf(wallet, id)
-  const reference = (id: string) => referenceOf(wallet, target(id).memo!)
-  const keys = new Set([wallet, ...["a", "b"].map((id) => target(id).matchKey)])
-  /** What a transaction brought: of the coin or token, how much, to which key. */
-  const read = (signature: string, more: ReadonlyArray<string> = []) =>
-    Effect.promise(async () => {
-      ledger.advance()
-      const response = await fetch(node.url, {
-        method: "POST",
-        body: JSON.stringify({
-          jsonrpc: "2.0",
-          id: 1,
-          method: "getTransaction",
-          params: [signature, { commitment: "confirmed", encoding: "json", maxSupportedTransactionVersion: 0 }]
-        })
-      })
-      const { result }: any = await response.json()
-      const transaction = Schema.decodeUnknownSync(ChainTransaction)(result)
-      return transfersOf(transaction, transaction.blockTime!, { has: (key) => keys.has(key) || more.includes(key) })
-    })
-  const facts = (signature: string, more?: ReadonlyArray<string>) =>
-    Effect.map(
-      read(signature, more),
-      (all) => all.map(({ amount, matchKey, tokenAddress }) => [tokenAddress, BigInt(amount), matchKey])
-    )
-  return { ledger, bank, wallet, target, reference, read, facts }
-})
+import { memoInstruction, newAddress, usdc } from "../../../support/SolanaPayments.ts"
+import { openReader } from "../../../support/SolanaReader.ts"
 
 describe("a solana transaction", () => {
   it.effect("pays the invoice whose reference it names, in the coin and in tokens, also the first of a token", () =>
     Effect.gen(function*() {
-      const { bank, facts, read, reference, target, wallet } = yield* opened
+      const { bank, facts, read, reference, target, wallet } = yield* openReader
       const coin = yield* bank.pay({ to: wallet, token: null, amount: 500_000_000n, references: [reference("a")] })
       assert.deepStrictEqual(yield* facts(coin), [[null, 500_000_000n, target("a").matchKey]])
       const token = yield* bank.pay({ to: wallet, token: usdc, amount: 12_340_000n, references: [reference("b")] })
@@ -61,7 +27,7 @@ describe("a solana transaction", () => {
 
   it.effect("pays the invoice whose memo it carries, as it was typed; without either it names none", () =>
     Effect.gen(function*() {
-      const { bank, facts, target, wallet } = yield* opened
+      const { bank, facts, target, wallet } = yield* openReader
       const typed = target("a").memo!.toLowerCase().replace(/(.{4})(?=.)/g, "$1 ")
       const memo = yield* bank.pay({ to: wallet, token: usdc, amount: 7n, memo: typed })
       assert.deepStrictEqual(yield* facts(memo), [[usdc, 7n, target("a").matchKey]])
@@ -81,7 +47,7 @@ describe("a solana transaction", () => {
 
   it.effect("reference and memo of one invoice are one payment; of two invoices they name neither", () =>
     Effect.gen(function*() {
-      const { bank, facts, reference, target, wallet } = yield* opened
+      const { bank, facts, reference, target, wallet } = yield* openReader
       const both = { to: wallet, token: usdc, amount: 9n, references: [reference("a")] }
       assert.deepStrictEqual(yield* facts(yield* bank.pay({ ...both, memo: target("a").memo! })), [[
         usdc,
@@ -93,7 +59,7 @@ describe("a solana transaction", () => {
 
   it.effect("trap 13: of a token that keeps a fee, what arrived is credited", () =>
     Effect.gen(function*() {
-      const { bank, facts, reference, target, wallet } = yield* opened
+      const { bank, facts, reference, target, wallet } = yield* openReader
       const paid = yield* bank.pay({
         to: wallet,
         token: bank.feeToken,
@@ -105,7 +71,7 @@ describe("a solana transaction", () => {
 
   it.effect("trap 14: one that failed, or that only names a reference, credits nothing", () =>
     Effect.gen(function*() {
-      const { bank, facts, ledger, reference, wallet } = yield* opened
+      const { bank, facts, ledger, reference, wallet } = yield* openReader
       const failed = yield* bank.pay({ to: wallet, token: usdc, amount: 10n ** 18n, references: [reference("a")] })
       assert.isNotNull(ledger.transactions.at(-1)!.error)
       assert.deepStrictEqual(yield* facts(failed), [])
@@ -127,7 +93,7 @@ describe("a solana transaction", () => {
 
   it.effect("adds up several transfers of one token, and tells tokens and wallets apart by stable indices", () =>
     Effect.gen(function*() {
-      const { bank, facts, read, reference, target, wallet } = yield* opened
+      const { bank, facts, read, reference, target, wallet } = yield* openReader
       const pool = yield* newAddress
       const references = [reference("a")]
       const paid = yield* bank.pay(
@@ -149,7 +115,7 @@ describe("a solana transaction", () => {
 
   it.effect("in which the wallet itself acts credits nothing: sending on, closing an account, exchanging", () =>
     Effect.gen(function*() {
-      const { bank, facts, ledger } = yield* opened
+      const { bank, facts, ledger } = yield* openReader
       const owner = yield* Effect.promise(() => generateKeyPairSigner())
       ledger.fund(owner.address, 10_000_000_000n)
       const own = [owner.address as string]
@@ -191,7 +157,7 @@ describe("a solana transaction", () => {
 
   it.effect("is read with keys of lookup tables, inner instructions, and balances without an owner", () =>
     Effect.gen(function*() {
-      const { target, wallet } = yield* opened
+      const { target, wallet } = yield* openReader
       const memo = memoInstruction(target("a").memo!)
       const payer = yield* newAddress
       const account = yield* newAddress
