@@ -648,6 +648,8 @@ export class Chains extends Context.Service<Chains, {
     environment: Environment,
     invoices: ReadonlyArray<{ readonly id: string; readonly merchantId: number }>
   ) => Effect.Effect<ReadonlyMap<string, InvoiceCoverage>>
+  /** An entry of the journal by its id; null: there is none. */
+  readonly journalEntry: (id: string) => Effect.Effect<JournalEntry | null>
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**

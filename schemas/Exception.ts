@@ -11,10 +11,10 @@ export type ExceptionStatus = typeof ExceptionStatus.Type
 
 /**
  * What a person can decide (modules/docs/reference/exceptions.md#actions). `accept`: the money counts, or what is
- * missing is let go; `credit`: the merchant keeps the money and no invoice changes; `ignore`: nothing follows. More may
- * be added.
+ * missing is let go; `credit`: the merchant keeps the money and no invoice changes; `assign`: it counts for an invoice that
+ * the person names; `ignore`: nothing follows. More may be added.
  */
-export const ExceptionAction = Schema.Literals(["accept", "credit", "ignore"])
+export const ExceptionAction = Schema.Literals(["accept", "credit", "assign", "ignore"])
 export type ExceptionAction = typeof ExceptionAction.Type
 
 /** Characters of a note, at most: it is for people. */
@@ -27,6 +27,8 @@ export interface ExceptionResolution {
   readonly note: string
   /** The credential that decided, as `Principal.credential` names it. */
   readonly actor: string
+  /** The invoice that the money was assigned to; null otherwise. */
+  readonly invoiceId: string | null
 }
 
 /** The example of the documentation. */

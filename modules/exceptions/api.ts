@@ -26,6 +26,9 @@ export const ExceptionDecision = Schema.Struct({
     description:
       `Why, for people: at most ${maximumNote} characters. Needed to \`ignore\` reorged, settlement_failed and ` +
       "expiry_unseen"
+  }),
+  invoice_id: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
+    description: "For `assign`, and only there: your invoice that the money counts for"
   })
 }).annotate({ identifier: "ExceptionDecision", examples: [{ action: "accept", note: "Agreed by phone" }] })
 
@@ -95,6 +98,9 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
       "SCOPE_MISMATCH",
       "EXCEPTION_NOT_FOUND",
       "EXCEPTION_ALREADY_RESOLVED",
+      "INVOICE_NOT_FOUND",
+      "INVOICE_NOT_PAYABLE",
+      "INVALID_TRANSITION",
       "VALIDATION_ERROR",
       ...environmentErrors
     )

@@ -9,7 +9,8 @@ import type { Exception } from "../../schemas/Exception.ts"
 import { ExceptionId, isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { type ExceptionDecision, type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { Payments } from "../payments/plugin.ts"
 import { ExceptionsApi, pageLimits } from "./api.ts"
 import { exceptionObject, refusalOf } from "./rules.ts"
 import { ExceptionsRpc } from "./rpc.ts"
@@ -36,11 +37,36 @@ const findVisible = Effect.fnUntraced(function*(id: string, requested: Environme
   return found?.environment === environment ? found : yield* publicError("EXCEPTION_NOT_FOUND")
 })
 
+/** Decides on an exception, with the invoice that the money is assigned to where it is. */
+const makeDecide = Effect.gen(function*() {
+  const invoices = yield* Invoices
+  const payments = yield* Payments
+  return Effect.fnUntraced(function*(
+    merchantId: number,
+    id: string,
+    { cause, reply, resolution }: Omit<ExceptionDecision, "check">
+  ) {
+    const decision: ExceptionDecision = { resolution, cause, reply, check: (record) => refusalOf(record, resolution) }
+    const { action, invoiceId } = resolution
+    if (action !== "assign" || invoiceId === null) return yield* invoices.resolveException(merchantId, id, decision)
+    if (!isUuid(invoiceId)) return yield* publicError("INVOICE_NOT_FOUND")
+    const found = yield* invoices.findException(merchantId, id)
+    if (found === null) return yield* publicError("EXCEPTION_NOT_FOUND")
+    return yield* invoices.assignException(merchantId, id, {
+      merchantId: merchantId === systemMerchant ? null : merchantId,
+      environment: found.environment,
+      invoiceId,
+      commands: payments.assignmentOf
+    }, decision)
+  })
+})
+
 export const handlers = Operations.group(
   ExceptionsApi,
   "exceptions",
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
+    const decide = yield* makeDecide
     const find = (id: string, environment?: Environment) =>
       Effect.provideService(findVisible(id, environment), Invoices, invoices)
 
@@ -87,12 +113,15 @@ export const handlers = Operations.group(
           const principal = yield* requireMerchantScope
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
-          const resolution = { action: payload.action, note: payload.note ?? "", actor: principal.credential }
           const text = (record: ExceptionRecord) => wrappedJson(exceptionObject(record))
-          const resolved = yield* invoices.resolveException(principal.merchantId, exception.id, {
-            resolution,
+          const resolved = yield* decide(principal.merchantId, exception.id, {
+            resolution: {
+              action: payload.action,
+              note: payload.note ?? "",
+              actor: principal.credential,
+              invoiceId: payload.invoice_id?.toLowerCase() ?? null
+            },
             cause: { requestId, idempotencyKey: idempotency.key },
-            check: (record) => refusalOf(record, resolution.action, resolution.note),
             reply: (record) => idempotency.reply(200, text(record))
           }).pipe(dieOnReplay)
           return jsonText(text(resolved))
@@ -106,6 +135,7 @@ export const rpcHandlers = Rpc.handlers(
   ExceptionsRpc,
   Effect.gen(function*() {
     const invoices = yield* Invoices
+    const decide = yield* makeDecide
     const wire = (record: ExceptionRecord) => exceptionObject(record) as typeof Exception.Type
 
     return ExceptionsRpc.of({
@@ -130,11 +160,10 @@ export const rpcHandlers = Rpc.handlers(
         const found = yield* invoices.findException(merchant_id ?? systemMerchant, exception_id)
         return found === null ? yield* publicError("EXCEPTION_NOT_FOUND") : wire(found)
       }),
-      "exceptions.resolve": ({ action, actor, exception_id, merchant_id, note = "" }) =>
-        invoices.resolveException(merchant_id ?? systemMerchant, exception_id, {
-          resolution: { action, note, actor: `service:${actor}` },
+      "exceptions.resolve": ({ action, actor, exception_id, invoice_id, merchant_id, note = "" }) =>
+        decide(merchant_id ?? systemMerchant, exception_id, {
+          resolution: { action, note, actor: `service:${actor}`, invoiceId: invoice_id ?? null },
           cause: noCause,
-          check: (record) => refusalOf(record, action, note),
           reply: () => undefined
         }).pipe(
           Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { PublicError } from "../../schemas/Errors.ts"
 import { Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
-import { ExceptionId, MerchantId } from "../../schemas/Ids.ts"
+import { ExceptionId, InvoiceId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { ExceptionType } from "../../schemas/Payment.ts"
 import { pageLimits } from "./api.ts"
@@ -39,7 +39,8 @@ export class ExceptionsRpc extends RpcGroup.make(
   }),
   /**
    * A decision, once. Errors: `EXCEPTION_NOT_FOUND`, `EXCEPTION_ALREADY_RESOLVED`, `VALIDATION_ERROR` for an action that
-   * is not in `allowed_actions`, or without the note that it needs.
+   * is not in `allowed_actions`, or without the note or the invoice that it needs; for `assign` also
+   * `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `INVALID_TRANSITION`.
    */
   Rpc.make("exceptions.resolve", {
     payload: {
@@ -47,6 +48,8 @@ export class ExceptionsRpc extends RpcGroup.make(
       exception_id: ExceptionId,
       action: ExceptionAction,
       note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumNote))),
+      /** For `assign`: the invoice that the money counts for; of any merchant where the exception is the operator's. */
+      invoice_id: Schema.optionalKey(InvoiceId),
       actor: ActorName
     },
     success: Exception,

@@ -1,14 +1,13 @@
 /** Exceptions on the wire, and why a decision on one is refused. Pure. */
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Exception, ExceptionAction } from "../../schemas/Exception.ts"
+import type { Exception, ExceptionResolution } from "../../schemas/Exception.ts"
 import { formatUnits, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/plugin.ts"
 
 /** Why the action cannot be decided; null where it can. */
 export const refusalOf = (
   { exception, ...subject }: ExceptionRecord,
-  action: ExceptionAction,
-  note: string
+  { action, invoiceId, note }: Pick<ExceptionResolution, "action" | "invoiceId" | "note">
 ): PublicError | null => {
   if (exception.status === "resolved") return publicError("EXCEPTION_ALREADY_RESOLVED")
   const allowed = allowedActions(exception, subject)
@@ -17,6 +16,14 @@ export const refusalOf = (
       message: `action: this exception allows ${allowed.join(", ")}`,
       param: "action",
       details: { allowed_actions: [...allowed] }
+    })
+  }
+  if ((action === "assign") !== (invoiceId !== null)) {
+    return publicError("VALIDATION_ERROR", {
+      message: action === "assign"
+        ? "invoice_id: name the invoice that the money counts for"
+        : "invoice_id: only `assign` takes an invoice",
+      param: "invoice_id"
     })
   }
   return requiresNote(exception.type, action) && note.trim() === ""
@@ -75,7 +82,7 @@ export const exceptionObject = (record: ExceptionRecord): typeof Exception.Encod
       note: exception.resolution.note,
       actor: exception.resolution.actor,
       refund_id: null,
-      invoice_id: null,
+      invoice_id: exception.resolution.invoiceId,
       at: exception.resolvedAt!
     },
     created_at: exception.createdAt,

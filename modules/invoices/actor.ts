@@ -25,7 +25,12 @@ import {
   type NewInvoice,
   noExtraWrites
 } from "./actor/Drafts.ts"
-import { type ExceptionDecision, resolveException } from "./actor/ExceptionDecisions.ts"
+import {
+  assignException,
+  type Assignment,
+  type ExceptionDecision,
+  resolveException
+} from "./actor/ExceptionDecisions.ts"
 import { expiryBatch, makeExpiry } from "./actor/Expiry.ts"
 import { InvoiceHooks } from "./actor/Hooks.ts"
 import { series } from "./actor/Metrics.ts"
@@ -34,7 +39,7 @@ import { recordUnmatched } from "./actor/UnmatchedPayments.ts"
 
 export { type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
 export { type ExtraWrites, type InvoiceDraft, type NewInvoice } from "./actor/Drafts.ts"
-export { type ExceptionDecision } from "./actor/ExceptionDecisions.ts"
+export { type Assignment, type ExceptionDecision } from "./actor/ExceptionDecisions.ts"
 export { expiryBatch } from "./actor/Expiry.ts"
 export { type HookInput, type HookResult, type InvoiceFact, type InvoiceHook, InvoiceHooks } from "./actor/Hooks.ts"
 export { exceptionMetrics } from "./actor/Metrics.ts"
@@ -95,6 +100,16 @@ export class Invoices extends Context.Service<Invoices, {
     decision: ExceptionDecision
   ) => Effect.Effect<ExceptionRecord, PublicError | IdempotentReplay>
   /**
+   * Gives money that pays no invoice to one, in a change of that invoice. Errors: `EXCEPTION_NOT_FOUND`, what `check`
+   * and `commands` say, `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `SERVICE_UNAVAILABLE`.
+   */
+  readonly assignException: (
+    merchantId: number,
+    id: string,
+    assignment: Assignment,
+    decision: ExceptionDecision
+  ) => Effect.Effect<ExceptionRecord, PublicError | IdempotentReplay>
+  /**
    * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call
    * changes nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
    */
@@ -128,6 +143,8 @@ export class Invoices extends Context.Service<Invoices, {
         findException: repo.findException,
         listExceptions: repo.listExceptions,
         resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
+        assignException: (merchantId, id, assignment, decision) =>
+          assignException(changes, merchantId, id, assignment, decision),
         recordUnmatched: (payment, writes) => recordUnmatched({ commit, repo }, payment, writes),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,

@@ -106,7 +106,7 @@ export const decide = (
 const apply = (state: Aggregate, command: Command, now: number): Step | Refusal => {
   switch (command._tag) {
     case "Observe":
-      return observe(state, command.transfer, now)
+      return observe(state, command, now)
     case "Value":
       return value(state, command, now)
     case "NameToken":

@@ -13,8 +13,10 @@ import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
 export {
+  type Assignment,
   type ChangePlan,
   type ChangeResult,
+  type ExceptionDecision,
   type ExtraWrites,
   type HookInput,
   type HookResult,

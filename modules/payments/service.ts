@@ -3,13 +3,15 @@ import { Context, Effect, Layer } from "effect"
 import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { requiredDepth } from "../../schemas/Network.ts"
-import { type Aggregate, type Command, Invoices } from "../invoices/plugin.ts"
+import { type Aggregate, type Command, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
+import { type AssignmentContext, assignmentOf, changeAssignedInvoice } from "./service/Assignments.ts"
 import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/Credit.ts"
 import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/Routes.ts"
 import { makeNameToken } from "./service/TokenNames.ts"
@@ -42,6 +44,14 @@ export class Payments extends Context.Service<Payments, {
    */
   readonly recordUnmatched: (entry: JournalEntry) => Effect.Effect<void, PublicError>
   /**
+   * The commands that give the money of an exception without an invoice to this invoice: for a change of it. Errors:
+   * `INVALID_TRANSITION` where its transfer is not on its chain any more.
+   */
+  readonly assignmentOf: (
+    current: Aggregate,
+    record: ExceptionRecord
+  ) => Effect.Effect<ReadonlyArray<Command>, PublicError>
+  /**
    * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
    * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
    */
@@ -65,11 +75,18 @@ export class Payments extends Context.Service<Payments, {
       const price = yield* makePricing
       const credit = yield* makeCredit(price)
       const nameToken = yield* makeNameToken(invoices)
+      const assignments: AssignmentContext = { catalog, chains, clock: routes.clock, invoices }
+      const prices = yield* Prices
       const recordUnmatched = Effect.fnUntraced(function*(entry: JournalEntry) {
         const { environment, matchKey, network } = entry
+        if (yield* changeAssignedInvoice(assignments, entry)) return
+        const token = catalog.find(network, environment, entry.tokenAddress)
+        const spot = token === undefined
+          ? null
+          : yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
         const receiver = yield* chains.walletReceiver(network, environment, matchKey)
         const type = receiver?.isAccount === true ? "missing_memo" : "unmatched_payment"
-        yield* invoices.recordUnmatched(unmatchedPayment(entry, type, catalog), [
+        yield* invoices.recordUnmatched(unmatchedPayment(entry, type, token, spot), [
           chains.markHandled(entry, requiredDepth(network, environment, "final", 0n))
         ])
       })
@@ -87,6 +104,7 @@ export class Payments extends Context.Service<Payments, {
         currentRoute: (current) => currentRoute(routes, current),
         credit,
         recordUnmatched,
+        assignmentOf: assignmentOf(assignments),
         retry: (paymentId) => retryPricing({ catalog, invoices, price }, paymentId)
       })
     })

@@ -107,6 +107,7 @@ const make = Effect.gen(function*() {
     isReceiveAddress: isReceiveAddress(journal),
     walletReceiver: walletReceiver(journal),
     coverage: coverage(journal),
+    journalEntry: (id) => Effect.map(journal.repo.entriesById([id]), ([entry]) => entry ?? null),
     transfers: journal.repo.transfersOfInvoice,
     onTransfer: onTransfer(journal),
     markHandled: (entry, requiredDepth) =>

@@ -1,11 +1,21 @@
 /** Decisions of people on exceptions: with the invoice that the exception is of, or alone where its money pays none. */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, MutableRef } from "effect"
 import { type CommitCause, decideAnew, type ReplyWrite } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
-import { type Aggregate, paymentOf } from "../machine.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { type Aggregate, type Command, paymentOf } from "../machine.ts"
 import { type ExceptionRecord, unmatchedResolution } from "../repo.ts"
 import { type ChangeContext, changeInvoice } from "./Changes.ts"
+
+/** What an assignment changes of the invoice that gets the money, and of what else. */
+export interface Assignment {
+  /** Null: the operator's, who may name any merchant's invoice. */
+  readonly merchantId: number | null
+  readonly environment: Environment
+  readonly invoiceId: string
+  readonly commands: (current: Aggregate, record: ExceptionRecord) => Effect.Effect<ReadonlyArray<Command>, PublicError>
+}
 
 /** A decision, and the caller who makes it. */
 export interface ExceptionDecision {
@@ -38,6 +48,59 @@ export const resolveException = Effect.fnUntraced(function*(
   return recordOf(aggregate, id)
 })
 
+/** `Invoices.assignException`. */
+export const assignException = Effect.fnUntraced(function*(
+  context: ChangeContext,
+  merchantId: number,
+  id: string,
+  assignment: Assignment,
+  { cause, check, reply, resolution }: ExceptionDecision
+) {
+  const resolved = MutableRef.make<ExceptionRecord | null>(null)
+  yield* changeInvoice(
+    context,
+    assignment.invoiceId,
+    cause,
+    Effect.fnUntraced(function*(current) {
+      const record = yield* context.repo.findException(merchantId, id)
+      if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
+      const refusal = check(record) ?? invoiceRefusal(current, assignment)
+      if (refusal !== null) return yield* refusal
+      const next = yield* resolvedNow(record, resolution)
+      MutableRef.set(resolved, next)
+      return {
+        commands: yield* assignment.commands(current, record),
+        writes: [unmatchedResolution(record, next.exception)],
+        reply: () => reply(next)
+      }
+    })
+  )
+  return MutableRef.get(resolved)!
+})
+
+/** Why an invoice takes no money by assignment: another merchant's is as unknown as none. */
+const invoiceRefusal = ({ invoice }: Aggregate, { environment, merchantId }: Assignment): PublicError | null => {
+  const isOther = invoice.environment !== environment || (merchantId !== null && invoice.merchantId !== merchantId)
+  if (isOther) return publicError("INVOICE_NOT_FOUND")
+  return invoice.type === "commerce" || invoice.status === "canceled"
+    ? publicError("INVOICE_NOT_PAYABLE", {
+      message: "Money is assigned to no canceled invoice and to none of an order: name another one, or credit it"
+    })
+    : null
+}
+
+const resolvedNow = (record: ExceptionRecord, resolution: ExceptionResolution) =>
+  Effect.map(Clock.currentTimeMillis, (millis): ExceptionRecord => ({
+    ...record,
+    exception: {
+      ...record.exception,
+      version: record.exception.version + 1,
+      status: "resolved",
+      resolvedAt: Math.floor(millis / 1000),
+      resolution
+    }
+  }))
+
 const recordOf = ({ exceptions, invoice, payments }: Aggregate, exceptionId: string): ExceptionRecord => {
   const exception = exceptions.find(({ id }) => id === exceptionId) as ExceptionRecord["exception"]
   return {
@@ -60,20 +123,12 @@ const resolveUnmatched = Effect.fnUntraced(
     if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
     const refusal = check(record)
     if (refusal !== null) return yield* refusal
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    const exception = {
-      ...record.exception,
-      version: record.exception.version + 1,
-      status: "resolved" as const,
-      resolvedAt: now,
-      resolution
-    }
-    const resolved: ExceptionRecord = { ...record, exception }
+    const resolved = yield* resolvedNow(record, resolution)
     yield* commit.append({
       merchantId,
       environment: record.environment,
       cause,
-      writes: [unmatchedResolution(record, exception)],
+      writes: [unmatchedResolution(record, resolved.exception)],
       events: [],
       reply: reply(resolved)
     })

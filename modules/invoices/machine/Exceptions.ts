@@ -129,19 +129,26 @@ export interface ExceptionSubject {
   readonly payment: Pick<PaymentState, "status" | "amount" | "metadata" | "units" | "tokenDecimals"> | null
 }
 
+/** Whether money that pays no invoice can be given to one: its transfer is known, and what it was worth. */
+const isAssignable = ({ evidence, paymentId, type }: ExceptionState): boolean =>
+  (type === "missing_memo" || type === "unmatched_payment") && paymentId === null &&
+  typeof evidence.transfer_id === "string" && typeof evidence.exchange_rate === "string"
+
 /**
  * The decisions that an exception allows now (modules/docs/reference/exceptions.md#actions); none once it is resolved.
  * Money that left its chain again can only be ignored.
  */
 export const allowedActions = (
-  { status, type }: Pick<ExceptionState, "status" | "type">,
+  exception: ExceptionState,
   subject: ExceptionSubject
 ): ReadonlyArray<ExceptionAction> => {
+  const { status, type } = exception
   if (status === "resolved") return []
   const isGone = subject.payment?.status === "reverted"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
     ...(creditable.has(type) && !isGone ? ["credit"] as const : []),
+    ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
   ]
 }

@@ -21,11 +21,16 @@ import { paymentObject } from "./Wire.ts"
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
 export const dustThreshold = usdMillis(1n)
 
-export const observe = (state: Aggregate, transfer: IncomingTransfer, now: number): Step => {
+export const observe = (
+  state: Aggregate,
+  { isAssigned = false, transfer }: Extract<Command, { _tag: "Observe" }>,
+  now: number
+): Step => {
   const previous = paymentOf(state, transfer.id)
   if (previous !== undefined && previous.status !== "reverted") return noChange(state)
   const isSameTransfer = previous !== undefined && previous.units === transfer.units && previous.metadata.quote !== null
-  const reason = isSameTransfer && wasAccepted(state, transfer.id) ? null : rejectionReason(state, transfer)
+  const counts = isAssigned || (isSameTransfer && wasAccepted(state, transfer.id))
+  const reason = counts ? null : rejectionReason(state, transfer)
   const status = reason === null ? "pending" : "rejected"
   const isAfterEnd = transfer.seenAt > state.invoice.expiresAt
   const metadata = { ...transfer.metadata, exception: reason, ...(isAfterEnd ? { late_at: transfer.seenAt } : {}) }

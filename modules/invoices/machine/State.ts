@@ -170,8 +170,11 @@ export type IncomingTransfer = Omit<
 >
 
 export type Command =
-  /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
-  | { readonly _tag: "Observe"; readonly transfer: IncomingTransfer }
+  /**
+   * A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. `isAssigned`: a person
+   * gave it to this invoice, so it counts whatever the rules say.
+   */
+  | { readonly _tag: "Observe"; readonly transfer: IncomingTransfer; readonly isAssigned?: boolean }
   /** It could be priced only now; also one that came too late, whose refund is as much as it is worth. */
   | {
     readonly _tag: "Value"

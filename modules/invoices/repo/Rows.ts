@@ -1,7 +1,7 @@
 /** Rows of invoices, payments and exceptions: written for the commit, and read back. */
 import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
-import { usdMillis } from "../../../schemas/Money.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { UnmatchedPaymentType } from "../../../schemas/Payment.ts"
 import type {
@@ -235,6 +235,8 @@ export interface UnmatchedPayment {
   readonly merchantId: number
   readonly environment: Environment
   readonly isOpen: boolean
+  /** usd_millis it was worth when it was recorded; 0 where nobody knew. */
+  readonly amount: UsdMillis
   readonly evidence: ExceptionDraft["evidence"]
 }
 
@@ -255,7 +257,7 @@ export const unmatchedWrite = (
       type: payment.type,
       status: payment.isOpen ? "open" : "resolved",
       paymentId: null,
-      amount: usdMillis(0n),
+      amount: payment.amount,
       evidence: payment.evidence,
       createdAt: current?.createdAt ?? now,
       resolvedAt: payment.isOpen ? null : now,

@@ -3,7 +3,7 @@ import { Effect, Metric } from "effect"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { Prices } from "../../../runtime/Prices.ts"
+import { Prices, type Spot } from "../../../runtime/Prices.ts"
 import { initializeSeries } from "../../../runtime/Telemetry.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
@@ -158,6 +158,9 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
   })
 })
 
+/** The exception that a transfer without an invoice opens: the same one however often it is seen. */
+export const exceptionIdOf = ({ id }: Pick<JournalEntry, "id">): string => `exc_${uuidOf(`unmatched:${id}`)}`
+
 /**
  * The exception of a transfer that pays no invoice. It opens at final depth only, because a person acts on it and an
  * earlier transfer may still be reverted.
@@ -165,23 +168,29 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
 export const unmatchedPayment = (
   entry: JournalEntry,
   type: UnmatchedPaymentType,
-  catalog: TokenCatalog["Service"]
+  token: Token | undefined,
+  spot: Spot | null
 ) => {
-  const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
+  const worth = token === undefined ? null : valuation([], baseUnits(entry.amount), spot, token.decimals)
   return {
-    id: `exc_${uuidOf(`unmatched:${entry.id}`)}`,
+    id: exceptionIdOf(entry),
     type,
     merchantId: entry.merchantId,
     environment: entry.environment,
     isOpen: entry.status === "confirmed",
+    amount: worth?.amount ?? usdMillis(0n),
     evidence: {
+      transfer_id: entry.id,
       network: entry.network,
       tx_hash: entry.txHash,
       address: readAddress(entry.network, entry.environment, entry.matchKey) ?? entry.matchKey,
       token: entry.tokenAddress,
       token_symbol: token?.symbol ?? null,
       token_amount: token === undefined ? entry.amount.toString() : formatUnits(entry.amount, token.decimals),
-      token_amount_unit: token === undefined ? "base_units" : "token"
+      token_amount_unit: token === undefined ? "base_units" : "token",
+      exchange_rate: worth?.quote.exchange_rate ?? null,
+      rate_source: worth?.quote.rate_source ?? null,
+      priced_at: worth?.quote.priced_at ?? null
     }
   }
 }

@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import { Exception } from "../../../schemas/Exception.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
@@ -50,6 +51,7 @@ const unmatched = Effect.fnUntraced(function*(merchantId: number, isOpen = true)
     merchantId,
     environment: "devnet",
     isOpen,
+    amount: usdMillis(12_500n),
     evidence: {
       network: "base",
       tx_hash: "0xab",

@@ -119,7 +119,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           status: "open"
         })
         assert.isNull(next)
-        assert.deepInclude(open, { type: "unmatched_payment", invoice_id: null, allowed_actions: ["credit", "ignore"] })
+        assert.deepInclude(open, {
+          type: "unmatched_payment",
+          invoice_id: null,
+          allowed_actions: ["credit", "assign", "ignore"]
+        })
         const ask = { exception_id: open!.id, action: "credit", actor: "back-office" } as const
         const foreign = yield* Effect.flip(operator["exceptions.resolve"]({ ...ask, merchant_id: player.id as never }))
         assert.propertyVal(foreign, "code", "EXCEPTION_NOT_FOUND")
@@ -139,5 +143,28 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       )
       const invoice = (yield* Context.get(services, Invoices).find(invoiceId))!
       assert.deepStrictEqual([invoice.payments, invoice.exceptions], [[], []])
+    }))
+
+  it.effect("to money without an invoice ends well once the operator has found out whose it is", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const invoiceId = yield* newInvoice(player)
+      yield* simulate(player, invoiceId, { action: "unmatched" })
+      const { internalUrl } = yield* DevnetService
+      yield* Effect.gen(function*() {
+        const operator = yield* RpcClient.make(ExceptionsRpc)
+        const { exceptions: [open] } = yield* operator["exceptions.list"]({ environment: "devnet", status: "open" })
+        const resolved = yield* operator["exceptions.resolve"]({
+          exception_id: open!.id,
+          action: "assign",
+          invoice_id: invoiceId as never,
+          actor: "back-office"
+        })
+        assert.deepInclude(resolved.resolution, { action: "assign", invoice_id: invoiceId })
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(rpcToken) }))
+      )
+      assert.include(yield* call(player, `/api/v1/invoices/${invoiceId}`), { status: "paid", amount_paid: 50_000 })
     }))
 })

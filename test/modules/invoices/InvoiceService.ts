@@ -91,7 +91,9 @@ const quotes = Layer.mock(Prices, {
 /** What the fakes hold of the code under test. */
 const held = {
   onTransfer: null as ((entry: JournalEntry) => Effect.Effect<void, unknown>) | null,
-  due: new Map<string, DueSource>()
+  due: new Map<string, DueSource>(),
+  /** The journal as it was handed over last, by id. */
+  entries: new Map<string, JournalEntry>()
 }
 
 const targetOf = (invoiceId: string, refusedTokens: ReadonlyArray<number> = []): AllocatedTarget => ({
@@ -133,6 +135,7 @@ const givenChains = Layer.mock(Chains, {
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
   walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false }),
   reconcile: () => Effect.void,
+  journalEntry: (id) => Effect.sync(() => held.entries.get(id) ?? null),
   onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
   markHandled: (entry, requiredDepth) => transferWrite({ ...entry, handledStatus: entry.status, requiredDepth })
 })
@@ -360,7 +363,11 @@ export const transferTo = Effect.fnUntraced(function*(
 })
 
 /** The journal hands a transfer over for the first time. */
-export const handOverTransfer = (entry: JournalEntry) => Effect.suspend(() => held.onTransfer!(entry))
+export const handOverTransfer = (entry: JournalEntry) =>
+  Effect.suspend(() => {
+    held.entries.set(entry.id, entry)
+    return held.onTransfer!(entry)
+  })
 
 /** A transfer reaches the invoice now, see {@link transferTo}. */
 export const receiveTransfer = (...sent: Parameters<typeof transferTo>) =>

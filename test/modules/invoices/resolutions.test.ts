@@ -102,7 +102,7 @@ const come = (...transfers: ReadonlyArray<IncomingTransfer>) => transfers.flatMa
 const resolve = ({ id }: Pick<ExceptionState, "id">, action: ExceptionAction): Command => ({
   _tag: "Resolve",
   exceptionId: id!,
-  resolution: { action, note: "", actor: "key_1" }
+  resolution: { action, note: "", actor: "key_1", invoiceId: null }
 })
 
 const exceptionOf = (state: Aggregate, type: string): ExceptionState => {
