@@ -160,7 +160,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           invoice_id: invoiceId as never,
           actor: "back-office"
         })
-        assert.deepInclude(resolved.resolution, { action: "assign", invoice_id: invoiceId })
+        assert.deepInclude(resolved.resolution, { action: "assign", invoice_id: invoiceId as never })
       }).pipe(
         Effect.scoped,
         Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(rpcToken) }))
