@@ -22,7 +22,7 @@ export interface BranchVotes {
 export type BranchDecision = "follow" | "stay" | "wait"
 
 /**
- * `undoneBlocks`: how many blocks the other branch undoes. `settledBlocks`: the depth at which payments are confirmed;
+ * `undoneBlocks`: how many blocks the other branch undoes. `standardBlocks`: the depth at which payments are confirmed;
  * as deep as that, other endpoints have to speak, however long they are silent: a reorganisation of that depth is far
  * less likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered; only after an
  * absence (`absenceMillis`) does a branch win whose opponents are silent.
