@@ -34,8 +34,8 @@ export const devnetBlockDelaySeconds = 5
 
 /**
  * The same once all was read that a look found, which began at `since` (epoch milliseconds) or later. A test node that
- * mines on demand has no block to tell, so on devnet the look is enough; where money is real only a block is, because a
- * node that stands still answers too.
+ * mines on demand has no new block to show, so on devnet the look is enough; where money is real only a block is,
+ * because a node that stands still answers too.
  */
 export const seenUntilAfterPoll = (environment: Environment, seenUntil: number | null, since: number): number | null =>
   environment === "devnet"
@@ -46,7 +46,7 @@ export const seenUntilAfterPoll = (environment: Environment, seenUntil: number |
 export const searchHoldSeconds = 120
 
 /** How far the search is: `stuckSeconds` is how long it has not moved although there was something to search. */
-export interface SearchProgress {
+export interface SearchPosition {
   /** Newest block that was searched; null: none, the search begins with the oldest point of the ring. */
   readonly searchedHeight: bigint | null
   readonly stuckSeconds: number
@@ -55,13 +55,13 @@ export interface SearchProgress {
 /**
  * The same where blocks are searched again for what an endpoint left out: no further than the newest block that was
  * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first. A search
- * that is below the whole ring, as after an outage, has seen nothing that can be told in seconds. One that is stuck
+ * that is below the whole ring, as after an outage, has seen nothing that can be said in seconds. One that is stuck
  * holds no more than {@link searchHoldSeconds}.
  */
 export const seenUntilAfterSearch = (
   environment: Environment,
   seenUntil: number | null,
-  { searchedHeight, stuckSeconds }: SearchProgress,
+  { searchedHeight, stuckSeconds }: SearchPosition,
   ring: ReadonlyArray<RingPoint>
 ): number | null => {
   const oldest = ring.at(-1)

@@ -171,17 +171,22 @@ export const pollAccounts = <Client extends NodeEndpoint>(
   Stream.unwrap(Effect.gen(function*() {
     const { endpoints, environment, pollMillis, read, readHead, recent, watch } = options
     const state = MutableRef.make(initialState(recent))
-    const servingPlace = MutableRef.make<number | null>(null)
+    const servingEndpoint = MutableRef.make<number | null>(null)
     const isWaiting = MutableRef.make(false)
     const watchMillis = Math.max(shortestWatchMillis, pollMillis)
-    const watching = Effect.suspend(() => watchOthers(endpoints, environment, MutableRef.get(servingPlace), readHead))
+    const watching = Effect.suspend(() =>
+      watchOthers(endpoints, environment, MutableRef.get(servingEndpoint), readHead)
+    )
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
 
     const poll = Effect.gen(function*() {
       if (MutableRef.get(isWaiting)) yield* Effect.sleep(pollMillis)
-      const { condition, place, result } = yield* look(endpoints, readHead, (client, head) =>
-        Effect.andThen(watch.refresh, read(client, head, MutableRef.get(state).top)))
-      MutableRef.set(servingPlace, place)
+      const { condition, place, result } = yield* look(
+        endpoints,
+        readHead,
+        (client, head) => Effect.andThen(watch.refresh, read(client, head, MutableRef.get(state).top))
+      )
+      MutableRef.set(servingEndpoint, place)
       MutableRef.set(isWaiting, !result.isBehind)
       const [next, events] = onReading(MutableRef.get(state), result, condition)
       MutableRef.set(state, next)

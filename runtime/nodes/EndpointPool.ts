@@ -11,7 +11,7 @@ export interface EndpointHead {
   readonly time: number
 }
 
-/** One endpoint, by its place in the configuration. */
+/** What is known of one endpoint. */
 export interface EndpointState {
   /** The head it showed last; null before the first. */
   readonly head: EndpointHead | null
@@ -45,7 +45,7 @@ export interface EndpointPool {
   /** How long a head may stand still; null: for ever, as chains do that make a block only for a transaction. */
   readonly standstillMillis: number | null
   /**
-   * How old a head may be by its own time; null: any age. It tells a chain that stood still before this process
+   * How old a head may be by its own time; null: any age. It shows a chain that stood still before this process
    * started, for chains whose blocks come at a steady pace.
    */
   readonly headAgeMillis: number | null
@@ -60,6 +60,9 @@ export type PoolLimits =
   & Pick<EndpointPool, "lagMillis" | "standstillMillis">
   & Partial<Pick<EndpointPool, "absenceMillis" | "headAgeMillis">>
 
+/**
+ * What a call or a look has shown of an endpoint. `place`: its place in the list of the config, from 0, the best first.
+ */
 export type Observation =
   | { readonly _tag: "Head"; readonly place: number; readonly head: EndpointHead; readonly at: number }
   | { readonly _tag: "Answered"; readonly place: number; readonly at: number }
@@ -67,12 +70,13 @@ export type Observation =
   | { readonly _tag: "Failed"; readonly place: number; readonly isTimeout: boolean; readonly at: number }
   /** It asked to be left alone until then. */
   | { readonly _tag: "Paused"; readonly place: number; readonly until: number }
+  /** Its head lies below everything that was followed. */
   | { readonly _tag: "Below"; readonly place: number; readonly at: number }
   | { readonly _tag: "Branch"; readonly place: number; readonly branch: "followed" | "other"; readonly at: number }
 
 /** Failed calls in a row after which an endpoint rests. One alone only sends that one call to the next endpoint. */
 export const failuresToRest = 3
-/** Good answers in a row after which it has its place again. */
+/** Good answers in a row after which it rests no more. */
 export const answersToReturn = 3
 /** Heads remembered to tell movement from going round: more nodes than a balancer is likely to have. */
 const recentHeadsLimit = 16
@@ -215,7 +219,7 @@ const rankOf = (pool: EndpointPool, place: number, now: number): number => {
  * Places in the order they are asked: as configured, but after all others those that stand still, then those on another
  * branch, then those that rest, then those that asked to be left alone.
  */
-export const placesByPreference = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
+export const endpointsByPreference = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
   pool.endpoints.map((_, place) => place)
     .sort((one, other) => rankOf(pool, one, now) - rankOf(pool, other, now) || one - other)
 
@@ -228,11 +232,11 @@ export const branchCounts = (pool: EndpointPool, now: number) => ({
 })
 
 /**
- * How the network stands after a look that the endpoint at `servingPlace` answered (null: no endpoint on the followed
- * branch did). Of more than two endpoints the branch with more of them is believed.
+ * How the network stands after a look that the endpoint at `servingEndpoint` answered (null: no endpoint on the
+ * followed branch did). Of more than two endpoints the branch with more of them is believed.
  */
-export const conditionOf = (pool: EndpointPool, servingPlace: number | null, now: number) => {
+export const conditionOf = (pool: EndpointPool, servingEndpoint: number | null, now: number) => {
   const { followed, other } = branchCounts(pool, now)
   if (other > 0 && other >= followed) return "disagreement" as const
-  return servingPlace !== null && isFrozen(pool, servingPlace, now) ? "frozen" as const : "ok" as const
+  return servingEndpoint !== null && isFrozen(pool, servingEndpoint, now) ? "frozen" as const : "ok" as const
 }

@@ -33,9 +33,9 @@ import { endpointGaugesFromZero } from "./EndpointGauges.ts"
 import {
   emptyPool,
   type EndpointPool,
+  endpointsByPreference,
   isPaused,
   type Observation,
-  placesByPreference,
   type PoolLimits,
   step
 } from "./EndpointPool.ts"
@@ -212,7 +212,7 @@ const failoverIn = <Client extends NodeEndpoint>(
   const attempt = attemptIn(context)
   return Effect.fnUntraced(function*(work) {
     let last = new DriverError({ network: context.network, reason: "no endpoint" })
-    for (const place of placesByPreference(MutableRef.get(context.pool), nowMillisOf(context))) {
+    for (const place of endpointsByPreference(MutableRef.get(context.pool), nowMillisOf(context))) {
       const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
       if (outcome._tag === "Success") return outcome.success
       last = outcome.failure

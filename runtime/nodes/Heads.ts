@@ -10,9 +10,9 @@ import { updateEndpointGauges } from "./EndpointGauges.ts"
 import {
   conditionOf,
   type EndpointHead,
+  endpointsByPreference,
   isFrozen,
   isPaused,
-  placesByPreference,
   type PoolLimits
 } from "./EndpointPool.ts"
 import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
@@ -86,17 +86,17 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
         return { place, head, result, condition }
       })
     )
-  const places = placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)
-  let frozenPlace: number | null = null
+  const places = endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)
+  let frozenEndpoint: number | null = null
   let last = new DriverError({ network: endpoints.endpoints[0]!.network, reason: "no endpoint" })
   for (const [index, place] of places.entries()) {
     const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
     const outcome = yield* Effect.result(ask(place, hasNext))
     if (outcome._tag === "Failure") last = outcome.failure
-    else if (outcome.success === null) frozenPlace ??= place
+    else if (outcome.success === null) frozenEndpoint ??= place
     else return outcome.success
   }
-  const served = frozenPlace === null ? null : yield* ask(frozenPlace, false)
+  const served = frozenEndpoint === null ? null : yield* ask(frozenEndpoint, false)
   return served === null ? yield* last : served
 })
 
@@ -107,13 +107,15 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
 export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   endpoints: Endpoints<Client>,
   environment: Environment,
-  servingPlace: number | null,
+  servingEndpoint: number | null,
   readHead: ReadHead<Client>
 ) {
   const nowMillis = yield* Clock.currentTimeMillis
   const others = endpoints.endpoints.length === 1
     ? []
-    : endpoints.endpoints.filter(({ place }) => place !== servingPlace && !isPaused(endpoints.pool(), place, nowMillis))
+    : endpoints.endpoints.filter(({ place }) =>
+      place !== servingEndpoint && !isPaused(endpoints.pool(), place, nowMillis)
+    )
   yield* Effect.forEach(
     others,
     (endpoint) =>

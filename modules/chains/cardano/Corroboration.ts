@@ -1,6 +1,6 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate`. */
 import { Clock, Effect } from "effect"
-import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference, isExpectedToAnswer, isWorthAsking } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { ChainDriver, ChainPoint, Corroboration, DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
 import { type Api, type FullBlock, readHeader, readWhole } from "./Api.ts"
@@ -82,7 +82,7 @@ export const makeCorroborate = (
     const readings: Array<Answer & { readonly _tag: "Whole" }> = []
     const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
     yield* watch.refresh
-    for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+    for (const place of endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
       if (!isReaderAsked && place === reader) continue
       const canAsk = isSingle || isWorthAsking(endpoints.pool(), place)
       const answer: Answer = canAsk

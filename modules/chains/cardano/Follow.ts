@@ -4,9 +4,9 @@ import { updateEndpointGauges } from "../../../runtime/nodes/EndpointGauges.ts"
 import {
   branchCounts,
   conditionOf,
+  endpointsByPreference,
   isFrozen,
-  isPaused,
-  placesByPreference
+  isPaused
 } from "../../../runtime/nodes/EndpointPool.ts"
 import type { ChainEvent, ChainPoint, DriverError, ObservedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { type Api, type BlockHeader, type FullBlock, readHeader, readNext, readWhole } from "./Api.ts"
@@ -56,12 +56,12 @@ export const follow = (
 /** A look at the chain: yields what is new, and waits first when the last one reached the end. */
 const poll = Effect.fnUntraced(function*(context: FollowContext) {
   if (stateOf(context).isIdle) yield* Effect.sleep(context.pollMillis)
-  const { events, servingPlace } = yield* pollOnce(context)
+  const { events, servingEndpoint } = yield* pollOnce(context)
   const nowMillis = nowMillisOf(context)
-  if (servingPlace !== null) {
-    context.endpoints.observe({ _tag: "Branch", place: servingPlace, branch: "followed", at: nowMillis })
+  if (servingEndpoint !== null) {
+    context.endpoints.observe({ _tag: "Branch", place: servingEndpoint, branch: "followed", at: nowMillis })
   }
-  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingPlace, nowMillis))
+  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, nowMillis))
   const conditionEvents = yield* conditions(context)
   return eventsOfLook(stateOf(context), events, conditionEvents)
 })
@@ -183,10 +183,10 @@ const pollEndpoint = Effect.fnUntraced(function*(context: FollowContext, api: Ap
 /** What one look found, and the endpoint on the followed branch that it was found at; null: none was. */
 interface LookResult {
   readonly events: ReadonlyArray<ChainEvent>
-  readonly servingPlace: number | null
+  readonly servingEndpoint: number | null
 }
 
-const nothingFound: LookResult = { events: [], servingPlace: null }
+const nothingFound: LookResult = { events: [], servingEndpoint: null }
 
 /**
  * A look at the first endpoint that is of use: one that found nothing and stands still, or is behind, is passed over
@@ -194,9 +194,9 @@ const nothingFound: LookResult = { events: [], servingPlace: null }
  */
 const pollOnce = Effect.fnUntraced(function*(context: FollowContext): Effect.fn.Return<LookResult, DriverError> {
   const { endpoints } = context
-  const places = placesByPreference(endpoints.pool(), nowMillisOf(context))
+  const places = endpointsByPreference(endpoints.pool(), nowMillisOf(context))
   let lastError: DriverError | null = null
-  let quietPlace: number | null = null
+  let idleEndpoint: number | null = null
   for (const [index, place] of places.entries()) {
     const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
     const outcome = yield* Effect.result(
@@ -210,10 +210,10 @@ const pollOnce = Effect.fnUntraced(function*(context: FollowContext): Effect.fn.
     const events = outcome.success
     const isStill = events !== null && events !== "behind" && events.length === 0 &&
       isFrozen(endpoints.pool(), place, nowMillisOf(context))
-    if (events === "behind" || (isStill && hasNext)) quietPlace ??= place
-    else if (events !== null) return { events, servingPlace: place }
+    if (events === "behind" || (isStill && hasNext)) idleEndpoint ??= place
+    else if (events !== null) return { events, servingEndpoint: place }
   }
-  if (quietPlace !== null) return { events: [], servingPlace: quietPlace }
+  if (idleEndpoint !== null) return { events: [], servingEndpoint: idleEndpoint }
   return lastError === null ? nothingFound : yield* lastError
 })
 
@@ -222,8 +222,8 @@ const conditions = Effect.fnUntraced(function*(context: FollowContext) {
   const { endpoints, environment } = context
   const pool = endpoints.pool()
   const nowMillis = nowMillisOf(context)
-  const { servingPlace } = stateOf(context)
-  const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingPlace, nowMillis)))
+  const { servingEndpoint } = stateOf(context)
+  const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingEndpoint, nowMillis)))
   if (events.length > 0 && stateOf(context).condition === "disagreement") {
     yield* Effect.logError(
       "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with " +
@@ -252,10 +252,10 @@ const compareBranch = Effect.fnUntraced(function*(context: FollowContext, api: A
  */
 const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
   const { endpoints, environment } = context
-  const { servingPlace } = stateOf(context)
+  const { servingEndpoint } = stateOf(context)
   const others = hasOthers(context)
     ? endpoints.endpoints.filter(({ place }) =>
-      place !== servingPlace && !isPaused(endpoints.pool(), place, nowMillisOf(context))
+      place !== servingEndpoint && !isPaused(endpoints.pool(), place, nowMillisOf(context))
     )
     : []
   yield* Effect.forEach(others, (endpoint) =>

@@ -8,7 +8,12 @@ import {
   type FoundTransfer
 } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
-import { isExpectedToAnswer, isFrozen, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import {
+  endpointsByPreference,
+  isExpectedToAnswer,
+  isFrozen,
+  isWorthAsking
+} from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
@@ -141,7 +146,7 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
     const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<EndpointReading> = []
     const counts = { own: isReaderAsked ? 0 : 1, same: 0, branch: 0, other: 0, pending: 0 }
-    for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
+    for (const place of endpointsByPreference(pool(), yield* Clock.currentTimeMillis)) {
       if (!isReaderAsked && place === reader) continue
       const canAsk = isSingle || isWorthAsking(pool(), place)
       const answer = canAsk ? yield* readAgain(endpoints[place]!, point) : nothing
@@ -201,7 +206,7 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
   Effect.fnUntraced(function*(from, to, watch) {
     const { endpoints, pool } = rpc
     const now = yield* Clock.currentTimeMillis
-    const places = placesByPreference(pool(), now)
+    const places = endpointsByPreference(pool(), now)
     const readerPlaces = readers.readersOf(from, to)
     const usable = places.filter((place) =>
       pool().endpoints[place]!.branch !== "other" && isWorthAsking(pool(), place) && !isFrozen(pool(), place, now)

@@ -21,9 +21,9 @@ const compareBranch = Effect.fnUntraced(function*(context: FollowContext, endpoi
 /** Asks the endpoints beside the one that answered the last look, once. */
 export const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
   const { rpc } = context
-  const { servingPlace } = stateOf(context)
+  const { servingEndpoint } = stateOf(context)
   const isWatched = ({ place }: Endpoint) =>
-    place !== servingPlace && !isPaused(rpc.pool(), place, nowMillisOf(context))
+    place !== servingEndpoint && !isPaused(rpc.pool(), place, nowMillisOf(context))
   const others = hasOtherEndpoints(context) ? rpc.endpoints.filter(isWatched) : []
   yield* Effect.forEach(others, (endpoint) =>
     rpc.attempt(endpoint, (each) => compareBranch(context, each)).pipe(

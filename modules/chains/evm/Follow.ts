@@ -6,9 +6,9 @@ import { type BlockHeader, readBlock, readHeader, transfersOf } from "./Blocks.t
 import {
   branchCounts,
   conditionOf,
+  endpointsByPreference,
   isAllBelow,
-  isFrozen,
-  placesByPreference
+  isFrozen
 } from "../../../runtime/nodes/EndpointPool.ts"
 import { watchOthers } from "./EndpointWatch.ts"
 import {
@@ -61,12 +61,12 @@ export const follow = (
 /** A look at the chain: yields what is new, and waits first when the last one reached the end. */
 const poll = Effect.fnUntraced(function*(context: FollowContext) {
   if (stateOf(context).isIdle) yield* Effect.sleep(context.pollMillis)
-  const { events, servingPlace } = yield* pollOnce(context)
+  const { events, servingEndpoint } = yield* pollOnce(context)
   const nowMillis = nowMillisOf(context)
-  if (servingPlace !== null) {
-    context.rpc.observe({ _tag: "Branch", place: servingPlace, branch: "followed", at: nowMillis })
+  if (servingEndpoint !== null) {
+    context.rpc.observe({ _tag: "Branch", place: servingEndpoint, branch: "followed", at: nowMillis })
   }
-  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingPlace, nowMillis))
+  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, nowMillis))
   const conditionEvents = yield* conditions(context)
   return eventsOfLook(stateOf(context), events, conditionEvents)
 })
@@ -138,10 +138,10 @@ const allHeadsBelow = (network: Network, { ring }: FollowState) =>
 /** What one look found, and the endpoint that it was found at; null: none was of use. */
 interface LookResult {
   readonly events: ReadonlyArray<ChainEvent>
-  readonly servingPlace: number | null
+  readonly servingEndpoint: number | null
 }
 
-const nothingFound: LookResult = { events: [], servingPlace: null }
+const nothingFound: LookResult = { events: [], servingEndpoint: null }
 
 /** Asks one endpoint. `frozen`: its head stands still while, with `hasNext`, another endpoint may move. */
 const askEndpoint = (context: FollowContext, place: number, hasNext: boolean) =>
@@ -160,24 +160,24 @@ const askEndpoint = (context: FollowContext, place: number, hasNext: boolean) =>
  */
 const pollOnce = Effect.fnUntraced(function*(context: FollowContext) {
   const { rpc } = context
-  const places = placesByPreference(rpc.pool(), nowMillisOf(context))
+  const places = endpointsByPreference(rpc.pool(), nowMillisOf(context))
   let lastError: DriverError | null = null
   let isOfNoUse = false
-  let frozenPlace: number | null = null
+  let frozenEndpoint: number | null = null
   let isBelow = false
   for (const [index, place] of places.entries()) {
     const hasNext = places.slice(index + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
     const outcome = yield* Effect.result(askEndpoint(context, place, hasNext))
     if (outcome._tag === "Failure") lastError = outcome.failure
-    else if (outcome.success === "frozen") frozenPlace ??= place
+    else if (outcome.success === "frozen") frozenEndpoint ??= place
     else if (outcome.success === "below") isBelow = true
     else if (outcome.success === null) isOfNoUse = true
-    else return { events: outcome.success, servingPlace: place }
+    else return { events: outcome.success, servingEndpoint: place }
   }
-  if (frozenPlace !== null) {
-    const found = yield* askEndpoint(context, frozenPlace, false)
+  if (frozenEndpoint !== null) {
+    const found = yield* askEndpoint(context, frozenEndpoint, false)
     if (found === null) return nothingFound
-    if (found !== "below" && found !== "frozen") return { events: found, servingPlace: frozenPlace }
+    if (found !== "below" && found !== "frozen") return { events: found, servingEndpoint: frozenEndpoint }
     isBelow = true
   }
   if (isBelow && isAllBelow(rpc.pool(), nowMillisOf(context))) {
@@ -192,8 +192,8 @@ const conditions = Effect.fnUntraced(function*(context: FollowContext) {
   const { environment, network, rpc } = context
   const pool = rpc.pool()
   const nowMillis = nowMillisOf(context)
-  const { servingPlace } = stateOf(context)
-  const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingPlace, nowMillis)))
+  const { servingEndpoint } = stateOf(context)
+  const events = dispatch(context, (state) => onCondition(state, conditionOf(pool, servingEndpoint, nowMillis)))
   if (events.length > 0 && stateOf(context).condition === "disagreement") {
     yield* Effect.logError(
       "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with " +

@@ -39,7 +39,7 @@ export interface FollowState {
   /** When an endpoint on the followed branch last answered. */
   readonly followedAtMillis: number
   /** The endpoint that answered the last look; the others are watched beside it. */
-  readonly servingPlace: number | null
+  readonly servingEndpoint: number | null
 }
 
 export const initialState = (
@@ -55,7 +55,7 @@ export const initialState = (
   finalized: null,
   condition: null,
   followedAtMillis: nowMillis,
-  servingPlace: null
+  servingEndpoint: null
 })
 
 /**
@@ -125,14 +125,14 @@ export const onRollback = (state: FollowState, to: ChainPoint): readonly [Follow
 export const onLookEnd = (
   state: FollowState,
   events: ReadonlyArray<ChainEvent>,
-  servingPlace: number | null,
+  servingEndpoint: number | null,
   nowMillis: number
 ): FollowState => {
   const last = events.at(-1)
   return {
     ...state,
-    servingPlace,
-    followedAtMillis: servingPlace === null ? state.followedAtMillis : nowMillis,
+    servingEndpoint,
+    followedAtMillis: servingEndpoint === null ? state.followedAtMillis : nowMillis,
     isIdle: last === undefined || (last._tag === "Forward" && !last.isCatchingUp)
   }
 }
@@ -153,6 +153,6 @@ export const eventsOfLook = (
   events: ReadonlyArray<ChainEvent>,
   conditionEvents: ReadonlyArray<ChainEvent>
 ): ReadonlyArray<ChainEvent> =>
-  state.servingPlace === null
+  state.servingEndpoint === null
     ? [{ _tag: "Condition", condition: state.condition! }]
     : [...events, ...conditionEvents, { _tag: "Finality", finalized: state.finalized }]

@@ -17,9 +17,9 @@ export interface FamilyTraits {
   readonly nextHeight: (height: bigint) => bigint
 }
 
-const one = (height: bigint): bigint => height + 1n
+const nextBlock = (height: bigint): bigint => height + 1n
 
-/** Every fourth slot has no block: what counts heights by one is found so. */
+/** Every fourth slot has no block, so that code that counts heights by one is found. */
 const nextSlot = (height: bigint): bigint => height % 4n === 2n ? height + 2n : height + 1n
 
 const familyTraits: Readonly<Record<SimulatedFamily, FamilyTraits>> = {
@@ -28,7 +28,7 @@ const familyTraits: Readonly<Record<SimulatedFamily, FamilyTraits>> = {
     hasRollbacks: true,
     hasDrops: false,
     finalityLagBlocks: null,
-    nextHeight: one
+    nextHeight: nextBlock
   },
   solana: {
     tokenTypes: ["native", "spl"],
@@ -43,21 +43,21 @@ const familyTraits: Readonly<Record<SimulatedFamily, FamilyTraits>> = {
     hasRollbacks: false,
     hasDrops: false,
     finalityLagBlocks: 0,
-    nextHeight: one
+    nextHeight: nextBlock
   },
   sui: {
     tokenTypes: ["native", "sui"],
     hasRollbacks: false,
     hasDrops: false,
     finalityLagBlocks: 0,
-    nextHeight: one
+    nextHeight: nextBlock
   },
   cardano: {
     tokenTypes: ["native"],
     hasRollbacks: true,
     hasDrops: false,
     finalityLagBlocks: null,
-    nextHeight: one
+    nextHeight: nextBlock
   }
 }
 

@@ -9,7 +9,7 @@ import type {
   WatchSet
 } from "../../../runtime/Chains.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference, isExpectedToAnswer, isWorthAsking } from "../../../runtime/nodes/EndpointPool.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
 import { readSlot, readStatuses, type SignatureStatus, statusesPerCall } from "./Node.ts"
 import { ask, concurrentCalls } from "./TransactionReading.ts"
@@ -128,7 +128,7 @@ export const makeCorroborate = (
     const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<Extract<Answer, { readonly _tag: "Whole" }>> = []
     const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
-    for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
+    for (const place of endpointsByPreference(pool(), yield* Clock.currentTimeMillis)) {
       if (!isReaderAsked && place === reader) continue
       const canAsk = isSingle || isWorthAsking(pool(), place)
       const answer: Answer = canAsk ? yield* readAt(place, point, watch, txHashes) : { _tag: "Nothing" }

@@ -40,7 +40,7 @@ export const follow = (
       looks: MutableRef.make({
         count: 0,
         finalityReadAt: -finalitySlots,
-        servingPlace: null,
+        servingEndpoint: null,
         condition: null,
         keys: [],
         listings: [],
@@ -51,7 +51,7 @@ export const follow = (
     // Three times within the time after which a head counts as behind, so that one late answer does not.
     const watchMillis = Math.min(longestWatchMillis, endpoints.pool().lagMillis / 3)
     const watching = Effect.suspend(() =>
-      watchOthers(endpoints, environment, MutableRef.get(context.looks).servingPlace, readHead)
+      watchOthers(endpoints, environment, MutableRef.get(context.looks).servingEndpoint, readHead)
     )
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
     return Stream.fromEffectRepeat(poll(context)).pipe(Stream.flatMap(Stream.fromIterable))
@@ -77,7 +77,7 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
   MutableRef.update(context.looks, (looks) => ({
     ...looks,
     count: looks.count + 1,
-    servingPlace: place,
+    servingEndpoint: place,
     condition,
     isIdle: isRead || result.every(({ _tag }) => _tag !== "Forward")
   }))

@@ -35,7 +35,7 @@ export interface LookState {
   /** The head at which the finalized slot was read last. */
   readonly finalityReadAt: bigint
   /** The endpoint that answered the last look. */
-  readonly servingPlace: number | null
+  readonly servingEndpoint: number | null
   readonly condition: DriverCondition | null
   /** The accounts of the last look: the first call of the next one asks for their balances. */
   readonly keys: ReadonlyArray<string>

@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { type AccountHistory, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
 import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
-import { placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -48,7 +48,7 @@ const readOne = Effect.fnUntraced(function*(
   height: bigint
 ) {
   const words: Array<{ readonly place: number; readonly isSaid: boolean; readonly reason: string }> = []
-  for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+  for (const place of endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
     const node = endpoints.endpoints[place]!
     // How far it has come is asked first: what it does not have after that, it does not have up to there.
     const finalized = yield* finalizedOf(endpoints, node)

@@ -4,7 +4,12 @@
  */
 import { Clock, Effect } from "effect"
 import type { BlockPoint, DriverError, DriverErrorKind, LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
-import { isExpectedToAnswer, isPaused, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import {
+  endpointsByPreference,
+  isExpectedToAnswer,
+  isPaused,
+  isWorthAsking
+} from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
 import { contradiction, readTime, readTransaction } from "./Node.ts"
@@ -100,7 +105,7 @@ export const askOthers = Effect.fnUntraced(function*(
   exceptPlaces: ReadonlySet<number>
 ): Effect.fn.Return<ReadonlyArray<ReadAnswer>> {
   const answers: Array<ReadAnswer> = []
-  for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+  for (const place of endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
     if (exceptPlaces.has(place)) continue
     const node = endpoints.endpoints[place]!
     const canAsk = isWorthAsking(endpoints.pool(), place) &&

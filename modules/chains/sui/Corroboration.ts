@@ -1,9 +1,9 @@
 /** What other endpoints have of transactions that one of them showed: `ChainDriver.corroborate`. */
 import { Clock, Effect } from "effect"
 import type { ChainDriver, ChainPoint, Corroboration } from "../../../runtime/Chains.ts"
-import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference, isExpectedToAnswer, isWorthAsking } from "../../../runtime/nodes/EndpointPool.ts"
 import { isDigest } from "./Identifiers.ts"
-import { hasReached, readTransactions, type SuiChain } from "./Ledger.ts"
+import { hasReached, readTransactions, type SuiChain } from "./SuiChain.ts"
 import type { CheckpointedTransaction } from "./Messages.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { transfersOf } from "./Transfers.ts"
@@ -47,14 +47,14 @@ export const makeCorroborate = (chain: SuiChain): NonNullable<ChainDriver["corro
   Effect.fnUntraced(function*(point, watch, isThorough, txHashes) {
     const { endpoints: { endpoints, pool } } = chain
     const digests = txHashes.filter(isDigest)
-    const readerPlaces = new Set(digests.map(chain.readerOf))
-    const reader = readerPlaces.size === 1 ? [...readerPlaces][0] : undefined
+    const firstReaders = new Set(digests.map(chain.readerOf))
+    const reader = firstReaders.size === 1 ? [...firstReaders][0] : undefined
     const isSingle = endpoints.length === 1
     // Where nobody knows whom the transactions were read from, one more has to show them than where it is known.
     const isReaderAsked = isThorough || isSingle || reader === undefined
     const readings: Array<ReadonlyArray<CheckpointedTransaction>> = []
     const counts = { hasOwn: !isReaderAsked, others: 0, pending: 0 }
-    for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
+    for (const place of endpointsByPreference(pool(), yield* Clock.currentTimeMillis)) {
       if (!isReaderAsked && place === reader) continue
       const canAsk = isSingle || isWorthAsking(pool(), place)
       const found = canAsk ? yield* readAgain(chain, endpoints[place]!, point, digests) : null

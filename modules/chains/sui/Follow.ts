@@ -4,7 +4,7 @@ import type { ChainDriver, ChainPoint, DriverError, WatchSet } from "../../../ru
 import { type AccountReading, pollAccounts } from "../../../runtime/nodes/AccountPoll.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import type { SuiChain } from "./Ledger.ts"
+import type { SuiChain } from "./SuiChain.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { planLook } from "./ScanPlan.ts"
 import { checkpointName } from "./Transfers.ts"

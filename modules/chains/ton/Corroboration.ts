@@ -8,7 +8,7 @@ import type {
   LocatedTransfer,
   WatchSet
 } from "../../../runtime/Chains.ts"
-import { isExpectedToAnswer, isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference, isExpectedToAnswer, isWorthAsking } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { findReceiver, type Reader } from "./Reader.ts"
 import { readByHashes, readMasterchain, type Toncenter } from "./Toncenter.ts"
@@ -134,7 +134,7 @@ export const makeCorroborate = (
     const isReaderAsked = isThorough || isSingle || ownPlace === null
     const readings: Array<Extract<Answer, { readonly _tag: "Whole" }>> = []
     const counts = { own: isReaderAsked ? 0 : 1, same: 0, other: 0, pending: 0 }
-    for (const place of placesByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+    for (const place of endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)) {
       if (!isReaderAsked && place === ownPlace) continue
       const canAsk = isSingle || isWorthAsking(endpoints.pool(), place)
       const answer = canAsk ? yield* readAgain(endpoints.endpoints[place]!, { point, watch, txHashes }) : nothing

@@ -11,7 +11,7 @@
  */
 import { Clock, Effect } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { isWorthAsking, placesByPreference } from "../../../runtime/nodes/EndpointPool.ts"
+import { endpointsByPreference, isWorthAsking } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { readAccountKey } from "./Account.ts"
 import { decideWallet } from "./JettonAnswers.ts"
@@ -177,7 +177,7 @@ export const makeJettonWallets = (endpoints: Endpoints<Toncenter>): JettonWallet
   /** Asks other endpoints, until one of them names what `place` has named. */
   const askOthers = Effect.fnUntraced(function*(place: number, owner: string, jetton: Jetton, wallet: string) {
     const nowMillis = yield* Clock.currentTimeMillis
-    for (const other of placesByPreference(endpoints.pool(), nowMillis)) {
+    for (const other of endpointsByPreference(endpoints.pool(), nowMillis)) {
       if (other === place) continue
       const before = memory.answers[other]!.wallets.get(keyOf(owner, jetton))
       const isAnswered = before?.wallet === wallet && nowMillis - before.checkedMillis < agreedWordMillis

@@ -13,11 +13,11 @@ import {
   disagreementMillis,
   emptyPool,
   type EndpointPool,
+  endpointsByPreference,
   failuresToRest,
   isExpectedToAnswer,
   isFrozen,
   type Observation,
-  placesByPreference,
   step
 } from "../../../runtime/nodes/EndpointPool.ts"
 import { type BlockAnswers, corroborationOf } from "../../../modules/chains/evm/Corroboration.ts"
@@ -49,10 +49,13 @@ const Histories = Schema.Array(Schema.Struct({
 
 describe("order of endpoints", () => {
   it("is the configuration's; one failed call changes nothing, three in a row or one that hung do", () => {
-    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0)), 0), [0, 1])
-    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0), failed(0), answered(0), failed(0)), 0), [0, 1])
-    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0), failed(0), failed(0)), 0), [1, 0])
-    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0, true)), 0), [1, 0])
+    assert.deepStrictEqual(endpointsByPreference(after(pool(2), failed(0)), 0), [0, 1])
+    assert.deepStrictEqual(endpointsByPreference(after(pool(2), failed(0), failed(0), answered(0), failed(0)), 0), [
+      0,
+      1
+    ])
+    assert.deepStrictEqual(endpointsByPreference(after(pool(2), failed(0), failed(0), failed(0)), 0), [1, 0])
+    assert.deepStrictEqual(endpointsByPreference(after(pool(2), failed(0, true)), 0), [1, 0])
   })
 
   it.effect.prop("comes back by itself, whatever failed before", [Histories], ([history]) =>
@@ -73,9 +76,9 @@ describe("order of endpoints", () => {
         return step(before, kind === "answered" ? answered(place) : failed(place, kind === "timeout"))
       }, pool(3))
       const wanted = [0, 1, 2].filter((place) => !isOut[place]).concat([0, 1, 2].filter((place) => isOut[place]))
-      assert.deepStrictEqual(placesByPreference(end, 0), wanted)
+      assert.deepStrictEqual(endpointsByPreference(end, 0), wanted)
       const healed = [0, 1, 2].flatMap((place) => Array.from({ length: answersToReturn }, () => answered(place)))
-      assert.deepStrictEqual(placesByPreference(after(end, ...healed), 0), [0, 1, 2])
+      assert.deepStrictEqual(endpointsByPreference(after(end, ...healed), 0), [0, 1, 2])
     }))
 })
 
@@ -96,7 +99,7 @@ describe("a head that stands still", () => {
       endpoints: [{ ...behind.endpoints[0]!, head: { height: 2n, hash: "0x2", time: 0 } }, behind.endpoints[1]!]
     }
     assert.isTrue(isFrozen(slow, 0, 31_000))
-    assert.deepStrictEqual(placesByPreference(slow, 31_000), [1, 0])
+    assert.deepStrictEqual(endpointsByPreference(slow, 31_000), [1, 0])
     assert.isFalse(isFrozen(after(slow, onBranch(1, "other")), 0, 31_000))
     assert.isFalse(isFrozen(after(slow, failed(1, true)), 0, 31_000))
   })

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { withoutForgotten } from "../../../../modules/chains/sui/Ledger.ts"
+import { withoutForgotten } from "../../../../modules/chains/sui/SuiChain.ts"
 import type { ListedTransactions } from "../../../../modules/chains/sui/Messages.ts"
 import { closedScanPeriod, dueClosedScans, planLook, scansOf } from "../../../../modules/chains/sui/ScanPlan.ts"
 import { emptyPagesBetweenMarks, startScan, stepScan } from "../../../../modules/chains/sui/ScanState.ts"

@@ -45,7 +45,7 @@ const town = Effect.gen(function*() {
 })
 
 /** What is told of what `act` makes happen; a payment of 1 Gram to invoice 9 marks the end. */
-const toldOf = Effect.fnUntraced(function*(town: Town, act: () => Promise<unknown>, watch: WatchSet = town.watch) {
+const emittedBy = Effect.fnUntraced(function*(town: Town, act: () => Promise<unknown>, watch: WatchSet = town.watch) {
   const { driver, rig, shared, wallet } = town
   const [head] = yield* driver.follow([], watch).pipe(Stream.take(1), Stream.runCollect)
   const start = head?._tag === "Forward" ? head.point : null
@@ -82,7 +82,7 @@ describe("money on TON", () => {
       Effect.gen(function*() {
         const { rig, shared, wallet } = town
         const { matchKey, memo } = shared.targetOf("inv_1")
-        const told = yield* toldOf(town, () => rig.pay(wallet, toNano("1.5"), { text: memo }))
+        const told = yield* emittedBy(town, () => rig.pay(wallet, toNano("1.5"), { text: memo }))
         assert.isTrue(
           rig.transactions.some(({ transaction: { description } }) =>
             description.type === "generic" && description.aborted && description.computePhase.type === "skipped"
@@ -98,7 +98,7 @@ describe("money on TON", () => {
       Effect.gen(function*() {
         const { endpoint, jetton, rig, shared, wallet } = town
         const { matchKey, memo } = shared.targetOf("inv_1")
-        const told = yield* toldOf(town, () => rig.payJetton(jetton, wallet, 7n, { text: memo }))
+        const told = yield* emittedBy(town, () => rig.payJetton(jetton, wallet, 7n, { text: memo }))
         assert.deepStrictEqual(facts(told), [[matchKey, 7n, jetton.address.toString()]])
         assert.isAbove(endpoint.calls.get("runGetMethod") ?? 0, 0)
       })
@@ -108,7 +108,7 @@ describe("money on TON", () => {
     Effect.gen(function*() {
       const { jetton, rig, shared, wallet } = town
       const { matchKey, memo } = shared.targetOf("inv_2")
-      const told = yield* toldOf(town, () => rig.payJetton(jetton, wallet, 8n, { text: memo, forwardAmount: 0n }))
+      const told = yield* emittedBy(town, () => rig.payJetton(jetton, wallet, 8n, { text: memo, forwardAmount: 0n }))
       assert.deepStrictEqual(facts(told), [[matchKey, 8n, jetton.address.toString()]])
       assert.strictEqual(told[0]!.from, rig.payer.address.toString({ bounceable: false, testOnly: true }))
     }))
@@ -117,7 +117,7 @@ describe("money on TON", () => {
     Effect.gen(function*() {
       const { jetton, rig, shared, wallet } = town
       const { matchKey, memo } = shared.targetOf("inv_3")
-      const told = yield* toldOf(town, async () => {
+      const told = yield* emittedBy(town, async () => {
         const from = await jetton.walletOf(rig.payer.address)
         const body = beginCell().storeUint(0x0f8a7ea5, 32).storeUint(0, 64).storeCoins(9n).storeAddress(wallet)
           .storeAddress(rig.payer.address).storeBit(0).storeCoins(1n).storeBit(0).storeSlice(comment(memo!).asSlice())
@@ -137,7 +137,7 @@ describe("money on TON", () => {
         .storeAddress(evil.address).storeCoins(0).storeMaybeRef(comment(memo!)).endCell()
       const notification = beginCell().storeUint(0x7362d09c, 32).storeUint(0, 64).storeCoins(99n)
         .storeAddress(evil.address).storeMaybeRef(comment(memo!)).endCell()
-      const told = yield* toldOf(town, async () => {
+      const told = yield* emittedBy(town, async () => {
         await rig.pay(wallet, toNano("2"), { text: memo, bounce: true })
         await rig.payJetton(forged, wallet, 99n, { text: memo, from: evil })
         await rig.pay(wallet, toNano("0.05"), { body: notification, from: evil })
@@ -153,7 +153,7 @@ describe("money on TON", () => {
     (town) =>
       Effect.gen(function*() {
         const { rig, shared, wallet } = town
-        const told = yield* toldOf(town, async () => {
+        const told = yield* emittedBy(town, async () => {
           await rig.pay(wallet, toNano("0.3"))
           await rig.pay(wallet, toNano("0.4"), { text: shared.targetOf("inv_unknown").memo })
           await rig.pay(wallet, 1n, { text: "free coins at an address on the web" })
@@ -170,7 +170,7 @@ describe("money on TON", () => {
     Effect.gen(function*() {
       const { jetton, rig, shared, wallet } = town
       const [one, two] = [shared.targetOf("inv_1"), shared.targetOf("inv_2")]
-      const told = yield* toldOf(town, async () => {
+      const told = yield* emittedBy(town, async () => {
         await rig.pay(wallet, toNano("1"), { text: `${one.memo} ${two.memo}` })
         await rig.payJetton(jetton, wallet, 5n, { text: `for ${two.memo}, not ${one.memo}` })
         // The same memo twice names one invoice, and a code that was never given out names none.
@@ -189,7 +189,7 @@ describe("money on TON", () => {
     Effect.gen(function*() {
       const { poolKey, rig, shared, wallet } = town
       const [one, two] = [shared.targetOf("inv_1"), shared.targetOf("inv_2")]
-      const told = yield* toldOf(town, () =>
+      const told = yield* emittedBy(town, () =>
         rig.payMany([
           { address: wallet, value: toNano("1"), text: one.memo },
           { address: wallet, value: toNano("2"), text: two.memo },
@@ -235,7 +235,7 @@ describe("money on TON", () => {
           accounts: [{ key: shared.accountKey, isOpen: true }, { key: poolKey, isOpen: false }],
           tokens: [jetton.address.toString()]
         })
-        const told = yield* toldOf(town, async () => {
+        const told = yield* emittedBy(town, async () => {
           await rig.pay(Address.parse(poolKey), toNano("3"))
           await rig.payJetton(jetton, Address.parse(poolKey), 4n)
         }, watch)
