@@ -193,7 +193,9 @@ export const missingMemo = Effect.fnUntraced(
     if (target.memo === null) {
       return yield* publicError("VALIDATION_ERROR", {
         param: "action",
-        message: `missing_memo: a payment on ${token.network} needs no memo`
+        message:
+          `missing_memo: a payment on ${token.network} needs no memo. Give a "network" where many invoices share ` +
+          "a wallet: solana or ton"
       })
     }
     const { merchantId } = current.invoice
