@@ -148,7 +148,8 @@ const startInstance = Effect.fnUntraced(function*(rig: TestedChain, database: Te
   const line = yield* Scope.provide(makeDatabaseProxy(database), scope)
   const near: TestDatabase = { ...database, host: "127.0.0.1", port: Number(new URL(line.url).port), url: line.url }
   const services = yield* Layer.build(instance(near, tokensOf(rig))).pipe(Scope.provide(scope))
-  yield* Effect.andThen(follow([rig.driver]), markHandled).pipe(Effect.provideContext(services), Scope.provide(scope))
+  const driver = yield* Scope.provide(rig.openDriver, scope)
+  yield* Effect.andThen(follow([driver]), markHandled).pipe(Effect.provideContext(services), Scope.provide(scope))
   return { services, line, stop: Scope.close(scope, Exit.void) }
 })
 

@@ -58,7 +58,8 @@ const faults = {
 export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
   const node = yield* anvil("base")
   const proxy = yield* nodeProxy(node.url)
-  const driver = yield* Effect.orDie(driverOn(proxy, { startIndex }))
+  const openDriver = Effect.orDie(driverOn(proxy, { startIndex }))
+  const driver = yield* openDriver
   let last = ""
   const remember = (txHash: string) =>
     Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
@@ -67,6 +68,7 @@ export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect
     })
   return {
     driver,
+    openDriver,
     target: evmTarget,
     unit: 1n,
     token: usdc,

@@ -115,6 +115,8 @@ export const simulatedChain = (
     })
     const rig: TestedChain = {
       driver,
+      // It is in the process: another one has another chain.
+      openDriver: Effect.succeed(driver),
       target: (invoice) => targetOf(driver, invoice),
       unit: 1n,
       token,

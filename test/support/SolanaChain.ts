@@ -37,7 +37,8 @@ export const openSolana = (
     const wallet = yield* newAddress
     // The bank's own transactions are out of the way of what is counted.
     ledger.advance(200)
-    const driver = yield* Effect.orDie(driverOn(ledger, nodes, { address: wallet, ...more }))
+    const openDriver = Effect.orDie(driverOn(ledger, nodes, { address: wallet, ...more }))
+    const driver = yield* openDriver
     const target = (invoice: number | string) => sharedTargetOf(wallet, `inv_${invoice}`)
     /** Pays as a payment link says, and the chain confirms it. */
     const pay = (to: ReceiveTarget, token: string | null, amount: bigint, extra: Partial<Payment> = {}) =>
@@ -54,7 +55,7 @@ export const openSolana = (
           return { txHash }
         }
       )
-    return { ledger, bank, nodes, node: nodes[0]!, wallet, driver, target, pay }
+    return { ledger, bank, nodes, node: nodes[0]!, wallet, driver, openDriver, target, pay }
   })
 
 /** What the suite pays is enough for an account to exist. */
@@ -86,11 +87,12 @@ const faults = {
 } satisfies Record<string, () => Fault>
 
 export const conformanceOn = Effect.fnUntraced(function*(
-  { bank, driver, ledger, node, pay, target, wallet }: Effect.Success<ReturnType<typeof openSolana>>
+  { bank, driver, ledger, node, openDriver, pay, target, wallet }: Effect.Success<ReturnType<typeof openSolana>>
 ) {
   const scope = yield* Scope.Scope
   const rig: TestedChain = {
     driver,
+    openDriver,
     target,
     unit,
     token: usdc,

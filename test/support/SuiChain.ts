@@ -34,10 +34,12 @@ const faults = {
 export const suiChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
   const rig = yield* suiRig()
   const value = Redacted.make(pool.join(" "))
-  const driver = yield* Effect.orDie(suiDriver(rig, [rig.node], { wallet: { kind: "pool", value } }))
+  const openDriver = Effect.orDie(suiDriver(rig, [rig.node], { wallet: { kind: "pool", value } }))
+  const driver = yield* openDriver
   const send = (payments: ReadonlyArray<Payment>) => Effect.sync(() => ({ txHash: rig.pay(...payments) }))
   return {
     driver,
+    openDriver,
     target: suiTarget,
     unit: 1_000n,
     token: usdcCoin,

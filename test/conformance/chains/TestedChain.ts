@@ -1,5 +1,5 @@
 /** What a driver's test gives the conformance suite: a chain to make things happen on. */
-import type { Effect } from "effect"
+import type { Effect, Scope } from "effect"
 import type { ChainDriver, ReceiveTarget } from "../../../runtime/Chains.ts"
 import type { Disturbance } from "./Disturbances.ts"
 
@@ -11,6 +11,8 @@ export interface MinedTransaction {
 /** A chain to make things happen on. What is null its chain cannot do, and the suite leaves out what needs it. */
 export interface TestedChain {
   readonly driver: ChainDriver
+  /** A driver of the same chain, wallet and nodes, as another process has it. */
+  readonly openDriver: Effect.Effect<ChainDriver, never, Scope.Scope>
   /** Where the n-th invoice of the rig's wallet is paid, n from 0 to 9; the same target for the same number. */
   readonly target: (invoice: number) => ReceiveTarget
   /** What the suite pays is a multiple of it: base units that the chain lets a new account have. */

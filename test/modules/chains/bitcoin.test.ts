@@ -64,9 +64,11 @@ chainConformance(
   "bitcoin, added to a copy",
   Effect.gen(function*() {
     const node = yield* bitcoinNode
-    const driver = yield* Effect.orDie(driverOn(node.url))
+    const openDriver = Effect.orDie(driverOn(node.url))
+    const driver = yield* openDriver
     return {
       driver,
+      openDriver,
       target: (invoice) => indexedWalletOf(driver).derive(invoice),
       unit: 1_000n,
       token: null,

@@ -45,7 +45,8 @@ const faults = {
 export const cardanoChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
   const ledger = new Ledger(() => Math.floor(Date.now() / 1000))
   const server = yield* blockfrost(ledger)
-  const driver = yield* Effect.orDie(driverOn([server]))
+  const openDriver = Effect.orDie(driverOn([server]))
+  const driver = yield* openDriver
   const wallet = indexedWalletOf(driver)
   let last: RigTransaction | null = null
   const mined = (outputs: ReadonlyArray<RigOutput>) =>
@@ -56,6 +57,7 @@ export const cardanoChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effe
     })
   return {
     driver,
+    openDriver,
     target: wallet.derive,
     unit,
     token: null,

@@ -38,8 +38,12 @@ export const tonChain = (kind: "address" | "pool"): Effect.Effect<TestedChain, n
     const { faults: current, url } = yield* rig.serve()
     const jetton = yield* Effect.promise(() => rig.deployJetton())
     rig.mine()
-    const driver = yield* Effect.orDie(makeDriver(tonOptions([url])))
-    const { pool, shared } = yield* walletsOf(driver, sharedWalletKey, poolText)
+    const withoutWallet = makeDriver(tonOptions([url])).pipe(Effect.provide(FetchHttpClient.layer), Effect.orDie)
+    const { pool, shared } = yield* walletsOf(yield* withoutWallet, sharedWalletKey, poolText)
+    const openDriver = Effect.map(withoutWallet, (driver) => ({
+      ...driver,
+      wallet: kind === "address" ? shared : pool
+    }))
     // The rig has it raw, the catalogue as a wallet shows it.
     const token = tonAddressText(readTonAddress(jetton.address.toRawString())!, { bounceable: true, testOnly: false })
     const send = ({ address, memo }: Pick<ReceiveTarget, "address" | "memo">, asset: string | null, amount: bigint) =>
@@ -49,7 +53,8 @@ export const tonChain = (kind: "address" | "pool"): Effect.Effect<TestedChain, n
           : rig.payJetton(jetton, Address.parse(address), amount, { text: memo })
       ).pipe(Effect.map((txHash) => ({ txHash })))
     const made: TestedChain = {
-      driver: { ...driver, wallet: kind === "address" ? shared : pool },
+      driver: yield* openDriver,
+      openDriver,
       unit: 10_000_000n,
       token,
       target: (invoice) => kind === "address" ? shared.targetOf(`inv_${invoice}`) : pool.derive(invoice),
@@ -77,4 +82,4 @@ export const tonChain = (kind: "address" | "pool"): Effect.Effect<TestedChain, n
         )
     }
     return made
-  }).pipe(Effect.provide(FetchHttpClient.layer))
+  })
