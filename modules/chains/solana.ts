@@ -72,7 +72,7 @@ export class SolanaOptionsError extends Schema.TaggedError<SolanaOptionsError>()
   }
 }
 
-/** As for every network: what a merchant may lose to a wrong node before anybody looks. */
+/** Dollars from which on two endpoints must agree where the options do not say: as for the other networks. */
 const defaultAgreementUsd = 1_000
 
 type Nodes = Endpoints.Endpoints<JsonRpcClient>
@@ -104,7 +104,7 @@ const walletRefusal = (account: Account | null): string | null => {
     : "this account belongs to a program, and is no wallet: give the address that your wallet shows for receiving SOL"
 }
 
-/** How many addresses of a list are asked about: all. */
+/** The addresses that the chain is asked about: of a list, all. */
 const addressesOf = (wallet: WalletRef): ReadonlyArray<string> =>
   wallet._tag === "SharedWallet"
     ? [wallet.address]

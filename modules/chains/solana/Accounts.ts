@@ -7,7 +7,7 @@ import { accountsPerCall, readAccounts } from "./Node.ts"
 import { decimalsOf } from "./TokenFacts.ts"
 
 /** Token accounts derived in one turn of the event loop: one takes some 0.3 ms. */
-const derivedPerTurn = 16
+const derivationsPerTurn = 16
 
 /** Looks after which an address without a mint is asked again: some 10 minutes. */
 const absentLooks = 300
@@ -15,7 +15,7 @@ const absentLooks = 300
 export interface ReceivingAccounts {
   /**
    * The accounts to look at, those of open wallets first. `areAll`: those of wallets too in which no invoice is open.
-   * Asks the node for mints that are not known yet.
+   * Asks the node for mints that were not read before.
    */
   readonly keys: (
     node: JsonRpcClient,
@@ -27,18 +27,19 @@ export interface ReceivingAccounts {
 export const makeReceivingAccounts = (): ReceivingAccounts => {
   /** The program of each mint, which never changes; a number: looks until an address without a mint is asked again. */
   const programs = new Map<string, string | number>()
-  const derived = new Map<string, string>()
+  /** Token accounts by owner and mint: deriving one anew costs more than keeping it. */
+  const tokenAccounts = new Map<string, string>()
 
   /** Mints that exist, with their programs. */
   const readMints = Effect.fnUntraced(function*(node: JsonRpcClient, tokens: ReadonlyArray<string>) {
-    const unknown = tokens.filter((mint) => {
-      const found = programs.get(mint)
-      if (typeof found !== "number") return found === undefined
-      programs.set(mint, found - 1)
-      return found <= 0
+    const due = tokens.filter((mint) => {
+      const entry = programs.get(mint)
+      if (typeof entry !== "number") return entry === undefined
+      programs.set(mint, entry - 1)
+      return entry <= 0
     })
-    for (let from = 0; from < unknown.length; from += accountsPerCall) {
-      const part = unknown.slice(from, from + accountsPerCall)
+    for (let from = 0; from < due.length; from += accountsPerCall) {
+      const part = due.slice(from, from + accountsPerCall)
       const { accounts } = yield* readAccounts(node, part)
       for (const [place, account] of accounts.entries()) {
         const isMint = account !== null && tokenPrograms.has(account.owner) && decimalsOf(account) !== null
@@ -54,11 +55,13 @@ export const makeReceivingAccounts = (): ReceivingAccounts => {
   const tokenAccount = (owner: string, mint: string, program: string): Effect.Effect<string> =>
     Effect.suspend(() => {
       const name = `${owner}:${mint}`
-      const found = derived.get(name)
-      if (found !== undefined) return Effect.succeed(found)
+      const existing = tokenAccounts.get(name)
+      if (existing !== undefined) return Effect.succeed(existing)
       const account = associatedTokenAccount(owner, mint, program)
-      derived.set(name, account)
-      return derived.size % derivedPerTurn === 0 ? Effect.as(Effect.yieldNow, account) : Effect.succeed(account)
+      tokenAccounts.set(name, account)
+      return tokenAccounts.size % derivationsPerTurn === 0
+        ? Effect.as(Effect.yieldNow, account)
+        : Effect.succeed(account)
     })
 
   return {

@@ -22,7 +22,7 @@ const amountAt = 64
 /** Slots below a cursor whose transfers may not be final yet: 32 by the design of Solana, more where finality is late. */
 const journalSlots = 1_000n
 
-/** How often the endpoints that are not followed are asked for their heads, at the longest. */
+/** Milliseconds between two looks at the heads of the endpoints that serve no look, at most. */
 const longestWatchMillis = 5_000
 
 /** See `ChainDriver.follow`. */

@@ -6,7 +6,8 @@
  *     no endpoint shows it
  *     v
  *   unread: asked for again in each look --shown--> as above
- *     |  three rounds over all endpoints, and the head is `overlapSlots` above it
+ *     |  three rounds over all endpoints, and the head is `overlapSlots` above it; or `longestWaitSlots` have passed,
+ *     |  not every endpoint has answered, and another transaction was read
  *     v
  *   given up: an error for the operator; asked for again after longer and longer pauses --shown--> as above
  */
@@ -40,6 +41,13 @@ export const roundSlots = 5n
  */
 export const roundsAfterGivingUp = 12
 
+/**
+ * Slots for which a transaction is waited for where an endpoint does not answer for it: two minutes at 0.4 s a slot,
+ * four times as long as an endpoint without any answer is waited for (`absenceMillis`). After them it is given up in
+ * the first look that reads another transaction, because that one must not wait longer.
+ */
+export const longestWaitSlots = 300n
+
 /** Unread transactions that are waited for side by side, at most: the backlog is not read further meanwhile. */
 export const waitingLimit = 100
 
@@ -61,6 +69,8 @@ export interface UnreadTransaction {
   /** Rounds in which every endpoint that should answer was asked in vain, and the head at the last round. */
   readonly rounds: number
   readonly roundAt: bigint
+  /** The head at which it was asked for first. */
+  readonly since: bigint
   /** Following goes on without it. */
   readonly isGivenUp: boolean
 }
@@ -176,19 +186,22 @@ export interface BatchEntry {
 
 const identityOf = ({ index, matchKey, txHash }: LocatedTransfer): TransferIdentity => ({ txHash, index, matchKey })
 
-/** An unread transaction after one more try. */
+/** An unread transaction after one more try. `hasReading`: another transaction was read in the same look. */
 const afterRound = (
   before: UnreadTransaction | undefined,
   { isConclusive, listed }: BatchEntry,
-  head: bigint
+  head: bigint,
+  hasReading: boolean
 ): UnreadTransaction => {
-  const { isGivenUp, roundAt, rounds } = before ?? { isGivenUp: false, roundAt: -roundSlots, rounds: 0 }
+  const { isGivenUp, roundAt, rounds, since } = before ??
+    { isGivenUp: false, roundAt: -roundSlots, rounds: 0, since: head }
   const isCounted = isConclusive && head >= roundAt + roundSlots
   const count = isCounted ? rounds + 1 : rounds
-  if (isGivenUp) return { listed, rounds: count, roundAt: head, isGivenUp }
-  return isCounted && count >= roundsToGiveUp && head >= listed.slot + overlapSlots
-    ? { listed, rounds: roundsToGiveUp, roundAt: head, isGivenUp: true }
-    : { listed, rounds: count, roundAt: isCounted ? head : roundAt, isGivenUp }
+  if (isGivenUp) return { listed, rounds: count, roundAt: head, since, isGivenUp }
+  const isMissing = isCounted && count >= roundsToGiveUp && head >= listed.slot + overlapSlots
+  return isMissing || (hasReading && head >= since + longestWaitSlots)
+    ? { listed, rounds: roundsToGiveUp, roundAt: head, since, isGivenUp: true }
+    : { listed, rounds: count, roundAt: isCounted ? head : roundAt, since, isGivenUp }
 }
 
 /** Those to be remembered: of those given up the newest, until their last round. */
@@ -216,12 +229,13 @@ export const onRead = (
   const unread = new Map(state.unread)
   const transfers = [...state.transfers]
   const givenUp: Array<ListedTransaction> = []
+  const hasReading = batch.some(({ reading }) => reading !== null)
   for (const entry of batch) {
     const { listed, reading } = entry
     const { signature } = listed
     const before = unread.get(signature)
     if (reading === null) {
-      const after = afterRound(before, entry, head)
+      const after = afterRound(before, entry, head, hasReading)
       unread.set(signature, after)
       if (after.isGivenUp && before?.isGivenUp !== true) givenUp.push(listed)
       continue
@@ -363,9 +377,11 @@ export const onLookEnd = (
   const point = nextHead(state, reading)
   const finalHeight = finalHeightOf(state)
   const ended: FollowState = { ...state, dropped: [], finalHeight }
-  const gone: ReadonlyArray<ChainEvent> = state.dropped.length === 0 ? [] : [{ _tag: "Gone", transfers: state.dropped }]
+  const goneEvents: ReadonlyArray<ChainEvent> = state.dropped.length === 0
+    ? []
+    : [{ _tag: "Gone", transfers: state.dropped }]
   const finality: ChainEvent = { _tag: "Finality", finalized: finalHeight }
-  if (point === null) return [ended, [...gone, finality]]
+  if (point === null) return [ended, [...goneEvents, finality]]
   const { hash, height, isCatchingUp, time } = point
   const forward: ChainEvent = {
     _tag: "Forward",
@@ -376,5 +392,5 @@ export const onLookEnd = (
     seenUntil: seenUntilOf(state, time)
   }
   const readSlots = new Map([...state.readSlots].filter(([, slot]) => slot >= height - 2n * overlapSlots))
-  return [{ ...ended, height, transfers: [], readSlots }, [...gone, forward, finality]]
+  return [{ ...ended, height, transfers: [], readSlots }, [...goneEvents, forward, finality]]
 }

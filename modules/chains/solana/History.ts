@@ -14,10 +14,10 @@ import { type ListedTransaction, readSlot, readTime } from "./Node.ts"
 import { listSince } from "./Signatures.ts"
 import { askBeside, concurrentCalls, isSaidByAll } from "./TransactionReading.ts"
 import {
-  type AskedTransaction,
-  askForAll,
+  attemptAll,
   isConclusive,
   readAnswerIn,
+  type ReadAttempt,
   reasonsOf,
   reportUnreadable
 } from "./UnreadTransactions.ts"
@@ -115,26 +115,27 @@ export const makeHistory = (endpoints: Endpoints<JsonRpcClient>, environment: En
   const { network } = endpoints.endpoints[0]!
 
   /** Fails while one of them may still be shown; then an operator is told of each, and the range goes on without. */
-  const giveUpUnread = Effect.fnUntraced(function*(node: JsonRpcClient, all: ReadonlyArray<AskedTransaction>) {
-    const unread = all.filter((asked) => readAnswerIn(asked) === undefined)
+  const giveUpUnread = Effect.fnUntraced(function*(node: JsonRpcClient, all: ReadonlyArray<ReadAttempt>) {
+    const unread = all.filter((attempt) => readAnswerIn(attempt) === undefined)
     if (unread.length === 0) return
     const slots = yield* Effect.forEach(endpoints.endpoints, (each) => finalizedOf(endpoints, each), {
       concurrency: "unbounded"
     })
     const hasCome = (place: number, slot: bigint) => place === node.place || (slots[place] ?? -1n) >= slot
     const nowMillis = yield* Clock.currentTimeMillis
-    const isOver = (asked: AskedTransaction) =>
-      isConclusive(asked, all, hasCome, endpoints, nowMillis) && missing.count(asked.listed) >= readingsToGiveUp
-    const open = unread.map((asked) => ({ asked, isOver: isOver(asked) })).find((each) => !each.isOver)?.asked
+    const isOver = (attempt: ReadAttempt) =>
+      isConclusive(attempt, all, hasCome, endpoints, nowMillis) && missing.count(attempt.listed) >= readingsToGiveUp
+    // Every one of them is counted before one that is not over ends this reading.
+    const open = unread.map((attempt) => ({ attempt, isOver: isOver(attempt) })).find((each) => !each.isOver)?.attempt
     if (open !== undefined) {
       const reason = `a transaction that is listed cannot be read: ${reasonsOf(open)}`
       return yield* new DriverError({ network, reason, kind: "contradiction" })
     }
-    yield* Effect.forEach(unread, (asked) => {
-      missing.forget(asked.listed)
+    yield* Effect.forEach(unread, (attempt) => {
+      missing.forget(attempt.listed)
       return reportUnreadable(
         { network, environment },
-        asked,
+        attempt,
         "the range that was read again goes on without it. Look at it in an explorer; add an endpoint that shows it, " +
           "and report the transfer or call chains.rescan"
       )
@@ -154,9 +155,9 @@ export const makeHistory = (endpoints: Endpoints<JsonRpcClient>, environment: En
         `slot ${from}`,
         (each) => list(each, from, to, watch)
       )
-      const all = yield* askForAll(endpoints, node, wanted, watch)
+      const all = yield* attemptAll(endpoints, node, wanted, watch)
       yield* giveUpUnread(node, all)
-      return all.flatMap((asked) => readAnswerIn(asked)?.reading.transfers ?? [])
+      return all.flatMap((attempt) => readAnswerIn(attempt)?.reading.transfers ?? [])
         .filter(({ at: { height } }) => height >= from && height <= to)
     }),
     timeOf: (height) => findAtAny(endpoints, `a block as old as slot ${height}`, (node) => readTime(node, height))

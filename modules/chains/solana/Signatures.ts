@@ -4,13 +4,13 @@ import type { DriverError } from "../../../runtime/Chains.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
 import { contradiction, type ListedTransaction, readSignatures, signaturesPerPage } from "./Node.ts"
 
-/** Of an account that was looked at not long ago there are few new ones: the first page is a short one. */
+/** Transactions of the first page: an account that was listed lately has few new ones. */
 const firstPage = 20
 
-/** A page is never shorter: a provider that refuses so few has another reason. */
+/** Transactions of a page, at least: a provider that refuses so few has another reason than the length. */
 const shortestPage = 5
 
-/** Transactions of one account in one look, at most: 4 days at one in a second. More is no merchant's wallet. */
+/** Transactions listed of one account at once, at most: one in a second for 4 days, which no merchant's wallet has. */
 const maximumListed = 400_000
 
 /** A page, shorter where the node says that it would be too long; and how long it could be. */

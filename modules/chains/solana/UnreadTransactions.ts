@@ -13,29 +13,29 @@ import { type BatchEntry, nextBatch, onRead, roundsAfterGivingUp } from "./Follo
 import type { ListedTransaction } from "./Node.ts"
 import { askOthers, askServing, concurrentCalls, isSaidByAll, type ReadAnswer } from "./TransactionReading.ts"
 
-/** What every endpoint said of a listed transaction, up to the first that shows it. */
-export interface AskedTransaction {
+/** An attempt to read a listed transaction: what each endpoint said of it, up to the first that shows it. */
+export interface ReadAttempt {
   readonly listed: ListedTransaction
   readonly answers: ReadonlyArray<ReadAnswer>
 }
 
 /** The answer that shows it; undefined: none does. */
-export const readAnswerIn = ({ answers }: AskedTransaction) => answers.find((answer) => answer._tag === "Read")
+export const readAnswerIn = ({ answers }: ReadAttempt) => answers.find((answer) => answer._tag === "Read")
 
 /** In one sentence for operators. */
-export const reasonsOf = ({ answers }: AskedTransaction): string =>
+export const reasonsOf = ({ answers }: ReadAttempt): string =>
   answers.flatMap((answer) => answer._tag === "Read" ? [] : [answer.reason]).join("; ")
 
 /**
  * Asks `node`, which has listed them, for transactions, and then the other endpoints for those that it does not show.
  * Never fails.
  */
-export const askForAll = Effect.fnUntraced(function*(
+export const attemptAll = Effect.fnUntraced(function*(
   endpoints: Endpoints<JsonRpcClient>,
   node: JsonRpcClient,
   wanted: ReadonlyArray<ListedTransaction>,
   watch: FollowContext["watch"]
-): Effect.fn.Return<ReadonlyArray<AskedTransaction>> {
+): Effect.fn.Return<ReadonlyArray<ReadAttempt>> {
   return yield* Effect.forEach(
     wanted,
     Effect.fnUntraced(function*(listed) {
@@ -55,13 +55,13 @@ export const askForAll = Effect.fnUntraced(function*(
  * transaction is the reason.
  */
 export const isConclusive = (
-  { answers, listed: { slot } }: AskedTransaction,
-  all: ReadonlyArray<AskedTransaction>,
+  { answers, listed: { slot } }: ReadAttempt,
+  all: ReadonlyArray<ReadAttempt>,
   hasCome: (place: number, slot: bigint) => boolean,
   endpoints: Endpoints<JsonRpcClient>,
   nowMillis: number
 ): boolean => {
-  const showing = new Set(all.flatMap((asked) => readAnswerIn(asked)?.place ?? []))
+  const showing = new Set(all.flatMap((each) => readAnswerIn(each)?.place ?? []))
   const words = answers.map(({ _tag, place }) => ({
     place,
     isSaid: hasCome(place, slot) && (_tag !== "Unanswered" || showing.has(place))
@@ -72,28 +72,28 @@ export const isConclusive = (
 /** Counts a transaction that is given up, and tells an operator of it. */
 export const reportUnreadable = Effect.fnUntraced(function*(
   { environment, network }: { readonly network: Network; readonly environment: Environment },
-  asked: AskedTransaction,
+  attempt: ReadAttempt,
   whatFollows: string
 ) {
-  const { signature, slot } = asked.listed
+  const { signature, slot } = attempt.listed
   yield* countUnreadable(network)
   yield* Effect.logError(
     `a transaction cannot be read at any endpoint, so nothing that it pays is credited: ${whatFollows}`,
-    { network, environment, txHash: signature, height: slot, reason: reasonsOf(asked) }
+    { network, environment, txHash: signature, height: slot, reason: reasonsOf(attempt) }
   )
 })
 
 /** Notes of a reading that came from another endpoint than the one that listed the transaction. */
-const noteOthers = Effect.fnUntraced(function*(context: FollowContext, node: JsonRpcClient, asked: AskedTransaction) {
-  const answer = readAnswerIn(asked)
+const noteReading = Effect.fnUntraced(function*(context: FollowContext, node: JsonRpcClient, attempt: ReadAttempt) {
+  const answer = readAnswerIn(attempt)
   if (answer === undefined) return
-  const { signature } = asked.listed
+  const { signature } = attempt.listed
   context.onTransactionRead(signature, answer.place)
   if (answer.place !== node.place) {
     yield* Effect.logInfo("an endpoint lists a transaction and does not show it; another one does", {
       network: context.network,
       txHash: signature,
-      reason: reasonsOf(asked),
+      reason: reasonsOf(attempt),
       shownBy: context.endpoints.endpoints[answer.place]!.name
     })
   }
@@ -112,16 +112,16 @@ export const readBatch = Effect.fnUntraced(function*(
   head: EndpointHead
 ): Effect.fn.Return<ReadonlyArray<BatchEntry>> {
   const { endpoints, watch } = context
-  const all = yield* askForAll(endpoints, node, nextBatch(stateOf(context), head.height), watch)
-  yield* Effect.forEach(all, (asked) => noteOthers(context, node, asked), { discard: true })
+  const all = yield* attemptAll(endpoints, node, nextBatch(stateOf(context), head.height), watch)
+  yield* Effect.forEach(all, (attempt) => noteReading(context, node, attempt), { discard: true })
   const nowMillis = yield* Clock.currentTimeMillis
   // The endpoint that has listed a transaction has come to its slot; of the others the heads are watched.
   const hasCome = (place: number, slot: bigint) =>
     place === node.place || (endpoints.pool().endpoints[place]!.head?.height ?? -1n) >= slot
-  const batch = all.map((asked): BatchEntry => ({
-    listed: asked.listed,
-    reading: readAnswerIn(asked)?.reading ?? null,
-    isConclusive: isConclusive(asked, all, hasCome, endpoints, nowMillis)
+  const batch = all.map((attempt): BatchEntry => ({
+    listed: attempt.listed,
+    reading: readAnswerIn(attempt)?.reading ?? null,
+    isConclusive: isConclusive(attempt, all, hasCome, endpoints, nowMillis)
   }))
   const [next, givenUp] = onRead(stateOf(context), batch, head.height)
   MutableRef.set(context.state, next)
@@ -129,10 +129,10 @@ export const readBatch = Effect.fnUntraced(function*(
   const signatures = new Set(givenUp.map(({ signature }) => signature))
   yield* Effect.forEach(
     all.filter(({ listed }) => signatures.has(listed.signature)),
-    (asked) =>
+    (attempt) =>
       reportUnreadable(
         context,
-        asked,
+        attempt,
         `it is asked for ${roundsAfterGivingUp} times more in the next three days, unless the service starts anew. ` +
           "Look at it in an explorer; add an endpoint that shows it, and report the transfer or call chains.rescan"
       ),

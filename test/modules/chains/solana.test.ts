@@ -38,39 +38,39 @@ chainConformance(
 
 type Chain = Effect.Success<ReturnType<typeof openSolana>>
 
-/** What a follower was told: the newest telling of each transfer, without those that were taken back. */
-interface Told {
+/** What a driver has emitted: the newest place of each transfer, without those that were taken back. */
+interface Emitted {
   readonly transfers: ReadonlyMap<string, ObservedTransfer>
   readonly events: ReadonlyArray<ChainEvent>
 }
 
-const nothingTold: Told = { transfers: new Map(), events: [] }
+const nothingEmitted: Emitted = { transfers: new Map(), events: [] }
 
-const tell = (told: Told, event: ChainEvent): Told => {
-  const transfers = new Map(told.transfers)
+const collect = (emitted: Emitted, event: ChainEvent): Emitted => {
+  const transfers = new Map(emitted.transfers)
   if (event._tag === "Forward") {
     for (const each of event.transfers) {
       transfers.set(`${each.txHash}:${each.index}`, each)
     }
   }
   if (event._tag === "Gone") { for (const { index, txHash } of event.transfers) transfers.delete(`${txHash}:${index}`) }
-  return { transfers, events: [...told.events, event] }
+  return { transfers, events: [...emitted.events, event] }
 }
 
-const headsOf = ({ events }: Told) => events.filter((event) => event._tag === "Forward")
+const headsOf = ({ events }: Emitted) => events.filter((event) => event._tag === "Forward")
 
 /** Follows until `done`. `recent`: the height it goes on from. */
-const toldUntil = (
+const collectUntil = (
   driver: ChainDriver,
   watch: WatchSet,
-  done: (told: Told) => boolean,
+  done: (emitted: Emitted) => boolean,
   height: number | null = null
 ) =>
   driver.follow(height === null ? [] : [{ height: BigInt(height), hash: `${height}` }], watch).pipe(
-    Stream.scan(() => nothingTold, tell),
+    Stream.scan(() => nothingEmitted, collect),
     Stream.filter(done),
     Stream.runHead,
-    Effect.map((found) => found._tag === "Some" ? found.value : nothingTold)
+    Effect.map((found) => found._tag === "Some" ? found.value : nothingEmitted)
   )
 
 const watchOf = (chain: Chain, targets: ReadonlyArray<ReceiveTarget>, tokens: ReadonlyArray<string> = [usdc]) =>
@@ -79,7 +79,7 @@ const watchOf = (chain: Chain, targets: ReadonlyArray<ReceiveTarget>, tokens: Re
     tokens
   })
 
-const amountsOf = ({ transfers }: Told) => [...transfers.values()].map(({ amount }) => BigInt(amount)).sort()
+const amountsOf = ({ transfers }: Emitted) => [...transfers.values()].map(({ amount }) => BigInt(amount)).sort()
 
 /** Waits until the driver has read a transaction. */
 const wasRead = (chain: Chain, txHash: string) =>
@@ -89,7 +89,7 @@ const wasRead = (chain: Chain, txHash: string) =>
     (calls) => calls.some(({ method, params }) => method === "getTransaction" && params[0] === txHash)
   )
 
-const looksOf = (count: number) => ({ events }: Told) =>
+const looksOf = (count: number) => ({ events }: Emitted) =>
   events.filter(({ _tag }) => _tag === "Finality").length >= count
 
 describe("solana", () => {
@@ -99,8 +99,13 @@ describe("solana", () => {
       const to = chain.target(1)
       const from = chain.ledger.slot
       for (let count = 1; count <= 45; count++) yield* chain.pay(to, null, unit + BigInt(count))
-      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 45, from)
-      assert.lengthOf(amountsOf(told), 45)
+      const emitted = yield* collectUntil(
+        chain.driver,
+        watchOf(chain, [to]),
+        ({ transfers }) => transfers.size === 45,
+        from
+      )
+      assert.lengthOf(amountsOf(emitted), 45)
       const pages = chain.node.calls().filter(({ method }) => method === "getSignaturesForAddress")
       assert.isAbove(pages.length, 2)
       for (const { params } of chain.node.calls()) assert.notProperty(params[1] ?? {}, "until")
@@ -116,7 +121,7 @@ describe("solana", () => {
       chain.node.set(({ method, params }) =>
         isLagging && method === "getSignaturesForAddress" && params[1].before !== undefined ? { result: [] } : undefined
       )
-      const following = toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 30, from)
+      const following = collectUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 30, from)
       const refusal = yield* Effect.flip(following)
       assert.match(refusal.reason, /does not go on where the last one ended/)
       isLagging = false
@@ -132,16 +137,16 @@ describe("solana", () => {
         Effect.repeat(Effect.sync(() => chain.ledger.advance(2)), Schedule.spaced(20))
       )
       const following = yield* Effect.forkChild(
-        toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 3)
+        collectUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 3)
       )
       for (const [token, amount] of [[null, 5n * unit], [usdc, 6n], [null, 7n * unit]] as const) {
         yield* chain.pay(to, token, amount)
         yield* Effect.sleep(60)
       }
-      const told = yield* Fiber.join(following)
-      assert.deepStrictEqual(amountsOf(told), [5n * unit, 6n, 7n * unit].sort())
-      for (const transfer of told.transfers.values()) {
-        const before = headsOf(told).filter(({ transfers }) => !transfers.includes(transfer))
+      const emitted = yield* Fiber.join(following)
+      assert.deepStrictEqual(amountsOf(emitted), [5n * unit, 6n, 7n * unit].sort())
+      for (const transfer of emitted.transfers.values()) {
+        const before = headsOf(emitted).filter(({ transfers }) => !transfers.includes(transfer))
         for (const { seenUntil } of before) assert.isBelow(seenUntil!, transfer.at!.time)
       }
       yield* Fiber.interrupt(moving)
@@ -169,7 +174,7 @@ describe("solana", () => {
     Effect.gen(function*() {
       const chain = yield* openSolana({ frozenSeconds: 1 })
       // The rig's clock began in 2025.
-      const states = yield* toldUntil(chain.driver, watchOf(chain, []), looksOf(2))
+      const states = yield* collectUntil(chain.driver, watchOf(chain, []), looksOf(2))
       assert.deepStrictEqual(states.events.find(({ _tag }) => _tag === "Condition"), {
         _tag: "Condition",
         condition: "frozen"
@@ -178,7 +183,7 @@ describe("solana", () => {
       const node = yield* solanaNode(now)
       const driver = yield* driverOn(now, [node], { frozenSeconds: 1 })
       const following = yield* Effect.forkChild(
-        toldUntil(
+        collectUntil(
           driver,
           watchOf(chain, []),
           ({ events }) =>
@@ -188,7 +193,7 @@ describe("solana", () => {
       yield* Effect.sleep(1_500)
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => now.advance()), Schedule.spaced(50)))
       yield* Fiber.join(following)
-      const quiet = yield* toldUntil((yield* openSolana()).driver, watchOf(chain, []), looksOf(2))
+      const quiet = yield* collectUntil((yield* openSolana()).driver, watchOf(chain, []), looksOf(2))
       assert.deepInclude(quiet.events, { _tag: "Condition", condition: "ok" }, "on devnet a chain may stand still")
     }).pipe(Effect.scoped))
 
@@ -203,9 +208,9 @@ describe("solana", () => {
         return { result: { context, value: value.map(() => null) } }
       })
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance(5)), Schedule.spaced(10)))
-      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), looksOf(60))
-      assert.deepStrictEqual([...told.transfers.values()].map((each) => each.txHash), [txHash])
-      assert.notInclude(told.events.map(({ _tag }) => _tag), "Gone")
+      const emitted = yield* collectUntil(chain.driver, watchOf(chain, [to]), looksOf(60))
+      assert.deepStrictEqual([...emitted.transfers.values()].map((each) => each.txHash), [txHash])
+      assert.notInclude(emitted.events.map(({ _tag }) => _tag), "Gone")
     }).pipe(Effect.scoped))
 
   it.live("no mark of finality passes a transaction of which it is not known whether it stays", () =>
@@ -215,24 +220,24 @@ describe("solana", () => {
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       const { slot } = chain.ledger.transactions.find(({ signature }) => signature === txHash)!
       const following = yield* Effect.forkChild(
-        toldUntil(chain.driver, watchOf(chain, [to]), ({ events }) => events.some(({ _tag }) => _tag === "Gone"))
+        collectUntil(chain.driver, watchOf(chain, [to]), ({ events }) => events.some(({ _tag }) => _tag === "Gone"))
       )
       yield* wasRead(chain, txHash)
       chain.ledger.drop(txHash)
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance()), Schedule.spaced(15)))
-      const told = yield* Fiber.join(following)
-      const marks = told.events.flatMap((event) => event._tag === "Finality" ? [event.finalized ?? 0n] : [])
+      const emitted = yield* Fiber.join(following)
+      const marks = emitted.events.flatMap((event) => event._tag === "Finality" ? [event.finalized ?? 0n] : [])
       assert.isBelow(Number(marks.reduce((a, b) => a > b ? a : b)), slot)
     }).pipe(Effect.scoped))
 
-  it.live("a dropped transaction that comes back in another slot is told there, as the same transfer", () =>
+  it.live("a dropped transaction that comes back in another slot is emitted there, as the same transfer", () =>
     Effect.gen(function*() {
       const chain = yield* openSolana()
       let isGone = false
       const to = chain.target(1)
       const { txHash } = yield* chain.pay(to, null, 5n * unit)
       const following = yield* Effect.forkChild(
-        toldUntil(
+        collectUntil(
           chain.driver,
           watchOf(chain, [to]),
           ({ events, transfers }) => {
@@ -246,8 +251,8 @@ describe("solana", () => {
       yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance(2)), Schedule.spaced(15)))
       yield* until("the transaction is missed", Effect.sync(() => isGone), (isMissed) => isMissed)
       chain.ledger.include(dropped)
-      const told = yield* Fiber.join(following)
-      const [again] = told.transfers.values()
+      const emitted = yield* Fiber.join(following)
+      const [again] = emitted.transfers.values()
       assert.isAbove(Number(again!.at!.height), dropped.slot)
     }).pipe(Effect.scoped))
 })
@@ -276,10 +281,10 @@ describe("solana with bad nodes", () => {
         const to = chain.target(1)
         yield* chain.pay(to, null, 5n * unit)
         chain.node.set(({ method }) => method === "getGenesisHash" ? undefined : fault)
-        const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 1)
-        assert.deepStrictEqual(amountsOf(told), [5n * unit])
+        const emitted = yield* collectUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 1)
+        assert.deepStrictEqual(amountsOf(emitted), [5n * unit])
         const alone = yield* driverOn(chain.ledger, [chain.node])
-        const refusal = yield* Effect.flip(toldUntil(alone, watchOf(chain, [to]), () => false))
+        const refusal = yield* Effect.flip(collectUntil(alone, watchOf(chain, [to]), () => false))
         assert.notInclude(refusal.message, chain.node.url)
         assert.match(refusal.message, /rpc 1 of 1/)
       }
@@ -296,8 +301,9 @@ describe("solana with bad nodes", () => {
           ? { error: { code: -32_602, message: "limit exceeded: at most 15" } }
           : undefined
       )
-      const told = yield* toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 60, from)
-      assert.lengthOf(amountsOf(told), 60)
+      const emitted = yield* collectUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) =>
+        transfers.size === 60, from)
+      assert.lengthOf(amountsOf(emitted), 60)
     }).pipe(Effect.scoped))
 
   it.live("a transaction that is listed and not shown yet is waited for: following does not go on past it", () =>
@@ -311,13 +317,13 @@ describe("solana with bad nodes", () => {
         isHidden && method === "getTransaction" && params[0] === hidden.txHash ? { result: null } : undefined
       )
       const following = yield* Effect.forkChild(
-        toldUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 2)
+        collectUntil(chain.driver, watchOf(chain, [to]), ({ transfers }) => transfers.size === 2)
       )
       yield* wasRead(chain, shown.txHash)
       isHidden = false
       chain.ledger.advance()
-      const told = yield* Fiber.join(following)
-      assert.sameMembers([...told.transfers.values()].map(({ txHash }) => txHash), [hidden.txHash, shown.txHash])
+      const emitted = yield* Fiber.join(following)
+      assert.sameMembers([...emitted.transfers.values()].map(({ txHash }) => txHash), [hidden.txHash, shown.txHash])
     }).pipe(Effect.scoped))
 
   it.live("two nodes agree on a payment; one that shows another amount or none is noticed before it counts", () =>
@@ -326,8 +332,8 @@ describe("solana with bad nodes", () => {
       const to = chain.target(1)
       const watch = watchOf(chain, [to])
       yield* chain.pay(to, null, 5n * unit)
-      const told = yield* toldUntil(chain.driver, watch, ({ transfers }) => transfers.size === 1)
-      const [transfer] = told.transfers.values()
+      const emitted = yield* collectUntil(chain.driver, watch, ({ transfers }) => transfers.size === 1)
+      const [transfer] = emitted.transfers.values()
       const ask = (isThorough: boolean) =>
         chain.driver.corroborate!(transfer!.at!, watch, isThorough, [transfer!.txHash])
       const agreed = yield* ask(false)

@@ -10,6 +10,7 @@ import {
   type FollowState,
   givenUpLimit,
   initialState,
+  longestWaitSlots,
   nextBatch,
   onDropped,
   onFinalized,
@@ -57,7 +58,7 @@ const runHistory = (seed: number) => {
   const journal = new Map<string, bigint>()
   let state: FollowState = initialState([])
   let head = 1_000n
-  let told = 0n
+  let emittedHeight = 0n
   let mark = 0n
   for (let look = 0; look < looks; look++) {
     head += BigInt(1 + Math.floor(random() * 8))
@@ -98,8 +99,8 @@ const runHistory = (seed: number) => {
     for (const event of events) {
       if (event._tag === "Gone") { for (const { txHash } of event.transfers) journal.delete(txHash) }
       if (event._tag === "Forward") {
-        assert.isAbove(Number(event.point.height), Number(told), "heights rise")
-        told = event.point.height
+        assert.isAbove(Number(event.point.height), Number(emittedHeight), "heights rise")
+        emittedHeight = event.point.height
         for (const { at, txHash } of event.transfers) journal.set(txHash, at!.height)
       }
       if (event._tag === "Finality" && event.finalized !== null) {
@@ -122,7 +123,7 @@ describe("solana's follower", () => {
     }
   })
 
-  it("tells a long backlog in whole slots, oldest first, and catches up with the head at last", () => {
+  it("emits a long backlog in whole slots, oldest first, and catches up with the head at last", () => {
     const listed = Array.from({ length: 250 }, (_, place) => ({
       signature: `payment ${place}`,
       slot: BigInt(1_000 + Math.floor(place / 7)),
@@ -168,6 +169,31 @@ describe("solana's follower", () => {
     assert.deepStrictEqual(last!.tags, ["Forward", "Finality"])
     assert.deepStrictEqual(late!.tags, ["Finality"], "not every endpoint has answered")
     assert.strictEqual(late!.givenUp, 0)
+  })
+
+  it("gives one up at last where an endpoint does not answer for it, in a look that reads another", () => {
+    const first = 1_020n
+    let state = onListed(initialState([{ height: 1_000n, hash: "1000" }]), [hiddenAt(1_010n)])
+    const look = (head: bigint, payment: string | null) => {
+      if (payment !== null) state = onListed(state, [{ signature: payment, slot: head - 5n, hasFailed: false }])
+      const batch = nextBatch(state, head).map((listed) => ({
+        listed,
+        reading: listed.signature === "hidden" ? null : readingOf(listed.signature, listed.slot),
+        isConclusive: false
+      }))
+      const [afterRead, givenUp] = onRead(state, batch, head)
+      const [next, events] = onLookEnd(afterRead, { head: pointOf(head), batch, safeHeight: head })
+      state = next
+      return {
+        givenUp: givenUp.length,
+        emitted: events.flatMap((event) => event._tag === "Forward" ? event.transfers.map(({ txHash }) => txHash) : [])
+      }
+    }
+    assert.deepStrictEqual(look(first, "one"), { givenUp: 0, emitted: ["one"] })
+    const late = first + longestWaitSlots
+    assert.deepStrictEqual(look(late - 1n, "two"), { givenUp: 0, emitted: [] }, "a restart must find the hidden one")
+    assert.deepStrictEqual(look(late, null), { givenUp: 0, emitted: [] }, "perhaps nothing can be read now")
+    assert.deepStrictEqual(look(late + 5n, "three"), { givenUp: 1, emitted: ["two", "three"] })
   })
 
   it("gives one up after three rounds over all endpoints, and stops no head for it", () => {
