@@ -154,8 +154,11 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" }
         assert.deepStrictEqual(found.map(({ type }) => type).toSorted(), expected, network)
         const facts = found.filter(({ type }) => type === "missing_memo").map(({ evidence, ...row }) => ({
           ...row,
-          evidence: { ...evidence, tx_hash: "" }
+          evidence: { ...evidence, transfer_id: "", tx_hash: "" }
         }))
+        for (const { evidence } of found) {
+          assert.match(evidence.transfer_id, new RegExp(`^${network}:devnet:${evidence.tx_hash}:\\d+$`))
+        }
         for (const each of facts) assert.deepStrictEqual(each, facts[0]!, `${network}: the simulator's as the chain's`)
         for (const row of found) {
           assert.include(row, { status: "open", merchant_id: systemMerchant, invoice_payment_id: null }, network)
