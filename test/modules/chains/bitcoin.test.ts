@@ -9,19 +9,24 @@ import { base58, base58check } from "@scure/base"
 import { HDKey } from "@scure/bip32"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { address as addresses, networks, payments } from "bitcoinjs-lib"
-import { Effect, Layer, Redacted, Schema, Stream } from "effect"
-import { mkdtempSync, rmSync } from "node:fs"
+import { Effect, Layer, Redacted, References, Schema, type Scope, Stream } from "effect"
+import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { pathToFileURL } from "node:url"
-import { chainConformance } from "../../conformance/chains.ts"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
+import { disturbancesOf, everySecond } from "../../conformance/chains/Disturbances.ts"
 import { addBitcoin, copyProgram } from "../../support/AddedNetwork.ts"
 import { bitcoinNode } from "../../support/BitcoinNode.ts"
+import { freshDatabase } from "../../support/Database.ts"
 import { indexedWalletOf, watching } from "../../support/Drivers.ts"
 
 const copy = mkdtempSync(join(tmpdir(), "till-bitcoin-"))
 copyProgram(copy)
 addBitcoin(copy)
+for (const path of ["test/conformance", "test/support", "test/fixtures", "test/runtime/chains/ChainsInstance.ts"]) {
+  cpSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), join(copy, path), { recursive: true })
+}
 afterAll(() => rmSync(copy, { recursive: true }))
 
 /** A module of the copy, typed as the file that it was made from. */
@@ -31,6 +36,7 @@ const { readAccount }: typeof import("../../support/bitcoin/Wallet.ts") = await 
   "modules/chains/bitcoin/Wallet.ts"
 )
 const { readAddress }: typeof import("../../../schemas/Address.ts") = await fromCopy("schemas/Address.ts")
+const { runHistory }: typeof import("../../conformance/histories.ts") = await fromCopy("test/conformance/histories.ts")
 const { bitcoin }: typeof import("../../support/BitcoinNetwork.ts") = await fromCopy("schemas/networks/bitcoin.ts")
 
 /** Account 0 of the phrase "abandon ... about" (BIP-84, "Test vectors"). */
@@ -60,30 +66,42 @@ const driverOn = (url: string, more: { readonly pollMillis?: number } = {}) =>
       client
     ))
 
-chainConformance(
-  "bitcoin, added to a copy",
-  Effect.gen(function*() {
-    const node = yield* bitcoinNode
-    const openDriver = Effect.orDie(driverOn(node.url))
-    const driver = yield* openDriver
-    return {
-      driver,
-      openDriver,
-      target: (invoice) => indexedWalletOf(driver).derive(invoice),
-      unit: 1_000n,
-      token: null,
-      pay: ({ address }, _token, amount) => node.pay([{ address, amount }]),
-      payMany: (to, amount) => node.pay(to.map(({ address }) => ({ address, amount }))),
-      mine: node.mine,
-      rollback: { drop: node.drop, reinclude: node.reinclude },
-      dropTransaction: null,
-      disturbances: [],
-      shared: null,
-      payWithFee: null,
-      payInVain: null
-    }
-  })
-)
+/** Every second call is refused. */
+const refusals = () => {
+  const isSecond = everySecond()
+  return () => isSecond() ? { status: 503, body: "" } : null
+}
+
+const bitcoinChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
+  const node = yield* bitcoinNode
+  const openDriver = Effect.orDie(driverOn(node.url))
+  const driver = yield* openDriver
+  return {
+    driver,
+    openDriver,
+    target: (invoice) => indexedWalletOf(driver).derive(invoice),
+    unit: 1_000n,
+    token: null,
+    pay: ({ address }, _token, amount) => node.pay([{ address, amount }]),
+    payMany: (to, amount) => node.pay(to.map(({ address }) => ({ address, amount }))),
+    mine: node.mine,
+    rollback: { drop: node.drop, reinclude: node.reinclude },
+    dropTransaction: null,
+    disturbances: disturbancesOf<ReturnType<typeof refusals>>(node.set, { errors: refusals }),
+    shared: null,
+    payWithFee: null,
+    payInVain: null
+  }
+})
+
+chainConformance("bitcoin, added to a copy", bitcoinChain)
+
+describe("the journal of the copy", () => {
+  it.live("is as the chain is after a random history", () =>
+    Effect.gen(function*() {
+      yield* runHistory(yield* bitcoinChain, yield* freshDatabase, 1)
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")), 60_000)
+})
 
 const Byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
 const Bytes32 = Schema.Array(Byte).check(Schema.isMinLength(32), Schema.isMaxLength(32))
