@@ -14,7 +14,7 @@ import { headLimits } from "../../runtime/nodes/Heads.ts"
 import { unreadableFromZero } from "../../runtime/nodes/UnreadableTransactions.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type Api, makeApi, readHeader, readNetworkMagic, readWhole } from "./cardano/Api.ts"
-import { transfersOfBlock } from "./cardano/BlockTransfers.ts"
+import { findSourcesAt, transfersOfBlock } from "./cardano/BlockTransfers.ts"
 import { makeCorroborate, makeReaders } from "./cardano/Corroboration.ts"
 import { follow } from "./cardano/Follow.ts"
 import { readAccount, readWallet, walletOf } from "./cardano/Wallet.ts"
@@ -109,7 +109,11 @@ const readBlock = (endpoints: Endpoints<Api>): BlockHistory["readBlock"] => (hei
     Effect.fnUntraced(function*(api: Api) {
       const block = yield* readBlockBelow(api, height, anchor)
       yield* watch.refresh
-      const transfers = yield* transfersOfBlock(api, block, watch.has, { isExhausted: true, sources: new Map() })
+      const transfers = yield* transfersOfBlock(api, block, watch.has, {
+        isExhausted: true,
+        sources: new Map(),
+        findSources: findSourcesAt(endpoints)
+      })
       return { point: { height, hash: block.hash }, time: block.time, transfers: transfers ?? [] }
     })
   )

@@ -5,6 +5,8 @@
  */
 import { Effect } from "effect"
 import type { DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
+import { findAtAny } from "../../../runtime/nodes/Absence.ts"
+import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { countUnreadable } from "../../../runtime/nodes/UnreadableTransactions.ts"
 import { type Api, type BlockTransaction, type FullBlock, readOutputs, readSources } from "./Api.ts"
 import { paysWatched, type TransactionOutputs, transfersOf } from "./Transactions.ts"
@@ -21,11 +23,24 @@ export interface RetryState {
   readonly isExhausted: boolean
   /** What readings before this one found, so that a block whose reading broke off is not begun anew. */
   readonly sources: PaymentSources
+  /** Asks every server for the addresses that a transaction spends from; null: none of them tells. */
+  readonly findSources: (outputs: TransactionOutputs) => Effect.Effect<ReadonlyArray<string> | null>
 }
+
+/** See {@link RetryState}. */
+export const findSourcesAt =
+  (endpoints: Pick<Endpoints<Api>, "endpoints" | "withFailover">): RetryState["findSources"] => (outputs) =>
+    Effect.catch(
+      findAtAny(endpoints, "what a transaction spends", (api) => readSources(api, outputs)),
+      (error) => Effect.as(Effect.logDebug("no server tells where a payment came from", error.reason), null)
+    )
 
 /** Something that the server showed a moment ago and does not have now: the caller looks again. */
 const missing = "missing"
 type Missing = typeof missing
+
+/** The server's own reading of what a transaction spends is of no known form. */
+const unreadableSources = "unreadable" as const
 
 const giveUp = Effect.fnUntraced(function*(api: Api, { txHash }: BlockTransaction, block: FullBlock, reason: string) {
   yield* countUnreadable(api.network)
@@ -59,23 +74,36 @@ const outputsOf = (
       )
     )
 
-/** Where a payment came from: not known is no reason to leave it out. */
+/**
+ * Addresses that a payment came from. A server that does not tell is asked again in later looks, then the others are;
+ * null: none of them tells, which is no reason to leave the payment out.
+ */
 const sourcesOf = Effect.fnUntraced(function*(
   api: Api,
   outputs: TransactionOutputs,
-  { isExhausted, sources }: RetryState
-): Effect.fn.Return<ReadonlyArray<string> | Missing, DriverError> {
-  const remembered = sources.get(outputs.txHash)
+  { findSources, isExhausted, sources }: RetryState
+): Effect.fn.Return<ReadonlyArray<string> | Missing | null, DriverError> {
+  const { txHash } = outputs
+  const remembered = sources.get(txHash)
   if (remembered !== undefined) return remembered
-  const found = yield* readSources(api, outputs).pipe(
-    Effect.catchIf(
-      ({ kind }) => kind === "contradiction",
-      ({ reason }) => Effect.as(Effect.logWarning("where a payment came from cannot be read", { reason }), [])
-    )
+  const own = yield* Effect.catchIf(
+    readSources(api, outputs),
+    ({ kind }) => kind === "contradiction",
+    ({ reason }) =>
+      Effect.as(Effect.logDebug("where a payment came from cannot be read", { reason }), unreadableSources)
   )
-  if (found === null) return isExhausted ? [] : missing
+  if (own === null && !isExhausted) return missing
+  const found = own === null || own === unreadableSources ? yield* findSources(outputs) : own
+  if (found === null) {
+    yield* Effect.logWarning(
+      "no server tells where a payment came from: its sender is not known, and if it is change of your own wallet take " +
+        "it for no payment",
+      { network: api.network, txHash }
+    )
+    return null
+  }
   if (sources.size >= rememberedSources) sources.delete(sources.keys().next().value!)
-  sources.set(outputs.txHash, found)
+  sources.set(txHash, found)
   return found
 })
 

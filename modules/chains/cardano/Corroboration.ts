@@ -63,7 +63,7 @@ const readAgain = Effect.fnUntraced(function*(
   if (header === null) return { _tag: "Nothing" }
   if (header.hash !== point.hash) return { _tag: "Other" }
   const block = yield* readWhole(api, header)
-  const retry = { isExhausted: false, sources: new Map() }
+  const retry = { isExhausted: false, sources: new Map(), findSources: () => Effect.succeed(null) }
   const transfers = block === null ? null : yield* transfersOfBlock(api, block, isWatched, retry)
   return block === null || transfers === null ? { _tag: "Nothing" } : { _tag: "Whole", block, transfers }
 })

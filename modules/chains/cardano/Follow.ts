@@ -10,7 +10,7 @@ import {
 } from "../../../runtime/nodes/EndpointPool.ts"
 import type { ChainEvent, ChainPoint, DriverError, ObservedTransfer, WatchSet } from "../../../runtime/Chains.ts"
 import { type Api, type BlockHeader, type FullBlock, readHeader, readNext, readWhole } from "./Api.ts"
-import { transfersOfBlock } from "./BlockTransfers.ts"
+import { findSourcesAt, transfersOfBlock } from "./BlockTransfers.ts"
 import {
   dispatch,
   type FollowContext,
@@ -88,12 +88,13 @@ const readBatch = Effect.fnUntraced(function*(
 ) {
   const { sources, watch } = context
   const isExhausted = stateOf(context).tornLooks >= patientLooks
+  const findSources = findSourcesAt(context.endpoints)
   const blocks = yield* Effect.forEach(headers, (header) => readWhole(api, header), { concurrency: batchSize })
   yield* watch.refresh
   for (const block of blocks) {
     const transfers = block === null
       ? null
-      : yield* transfersOfBlock(api, block, watch.has, { isExhausted, sources })
+      : yield* transfersOfBlock(api, block, watch.has, { isExhausted, sources, findSources })
     if (block === null || transfers === null) return false
     found.push({ block, transfers })
   }

@@ -166,8 +166,8 @@ export const paysWatched = ({ outputs }: TransactionOutputs, isWatched: (address
   outputs.some(({ address }) => address !== null && isWatched(address))
 
 /**
- * The transfers of a transaction to watched addresses; `sources`: the addresses that it spends from. What an address
- * sends to itself is none: wallets that use one address send their change there. Every asset is a transfer of its own,
+ * The transfers of a transaction to watched addresses; `sources`: the addresses that it spends from, null where they
+ * are not known, and then neither is its sender. What an address sends to itself is none: wallets that use one address send their change there. Every asset is a transfer of its own,
  * whichever count is not decided here. ADA counts as what arrived, save where it is only what the ledger demands beside
  * other assets (see {@link isCarrier}).
  *
@@ -176,11 +176,11 @@ export const paysWatched = ({ outputs }: TransactionOutputs, isWatched: (address
 export const transfersOf = (
   { outputs, txHash }: TransactionOutputs,
   isWatched: (address: string) => boolean,
-  sources: ReadonlyArray<string>
+  sources: ReadonlyArray<string> | null
 ): ReadonlyArray<ObservedTransfer> =>
   outputs.flatMap((output) => {
     const { address } = output
-    if (address === null || !isWatched(address) || sources.includes(address)) return []
+    if (address === null || !isWatched(address) || sources?.includes(address) === true) return []
     const transfer = (place: number, tokenAddress: string | null, quantity: bigint): ObservedTransfer => ({
       txHash,
       index: output.index * assetPlaces + place,
@@ -188,7 +188,7 @@ export const transfersOf = (
       matchKey: address,
       tokenAddress,
       amount: baseUnits(quantity),
-      from: sources[0] ?? null
+      from: sources?.[0] ?? null
     })
     const coin = output.lovelace === 0n || isCarrier(output) ? [] : [transfer(0, null, output.lovelace)]
     return [...coin, ...output.assets.map(({ quantity, unit }, place) => transfer(place + 1, unit, quantity))]

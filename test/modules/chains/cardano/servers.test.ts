@@ -7,9 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { concatBytes, hexToBytes } from "@noble/hashes/utils.js"
 import { inspect } from "node:util"
 import { Effect, Logger, Redacted, type Scope, Stream } from "effect"
-import type { ChainDriver, ChainEvent, ChainPoint, ObservedTransfer, WatchSet } from "../../../../runtime/Chains.ts"
 import {
-  type Blockfrost,
   blockfrost,
   type BlockfrostAnswer,
   type BlockfrostFault,
@@ -17,109 +15,11 @@ import {
 } from "../../../support/cardano/Blockfrost.ts"
 import { Ledger, type RigTransaction } from "../../../support/cardano/Ledger.ts"
 import { driverOn, rigAccount } from "../../../support/cardano/Rig.ts"
-import { blockHistoryOf, indexedWalletOf, watching } from "../../../support/Drivers.ts"
-
-const ada = 1_000_000n
-
-/** What a follower would know. */
-interface Story {
-  readonly points: ReadonlyArray<ChainPoint>
-  readonly transfers: ReadonlyMap<string, ObservedTransfer & { readonly height: bigint }>
-  readonly rollbacks: number
-  readonly failures: ReadonlyArray<string>
-  readonly conditions: ReadonlyArray<string>
-  readonly looks: number
-}
-
-const untold: Story = { points: [], transfers: new Map(), rollbacks: 0, failures: [], conditions: [], looks: 0 }
-
-const tell = (story: Story, event: ChainEvent): Story => {
-  switch (event._tag) {
-    case "Forward": {
-      const { height } = event.point
-      if (story.points[0] !== undefined) assert.strictEqual(height, story.points[0].height + 1n, "no block is skipped")
-      const transfers = new Map(story.transfers)
-      for (const transfer of event.transfers) {
-        transfers.set(`${transfer.txHash}:${transfer.index}`, { ...transfer, height })
-      }
-      return { ...story, points: [event.point, ...story.points].slice(0, 128), transfers }
-    }
-    case "Rollback":
-      return {
-        ...story,
-        rollbacks: story.rollbacks + 1,
-        points: story.points.filter(({ height }) => height <= event.to.height),
-        transfers: new Map([...story.transfers].filter(([, { height }]) => height <= event.to.height))
-      }
-    case "Condition":
-      return { ...story, conditions: [...story.conditions, event.condition] }
-    case "Finality":
-      return { ...story, looks: story.looks + 1 }
-    case "Gone":
-      return story
-  }
-}
-
-/** Follows until `done`, again after each failure, as the follower does. */
-const followUntil = Effect.fnUntraced(function*(
-  driver: ChainDriver,
-  start: Story,
-  watch: WatchSet,
-  done: (story: Story) => boolean
-) {
-  let story = start
-  while (!done(story)) {
-    const outcome = yield* driver.follow(story.points, watch).pipe(
-      Stream.takeUntil((event) => {
-        story = tell(story, event)
-        return done(story)
-      }),
-      Stream.runDrain,
-      Effect.result
-    )
-    if (outcome._tag === "Failure") {
-      story = { ...story, failures: [...story.failures, outcome.failure.reason] }
-      yield* Effect.sleep(20)
-    }
-  }
-  return story
-})
-
-interface Town {
-  readonly ledger: Ledger
-  readonly server: Blockfrost
-  readonly driver: ChainDriver
-  readonly address: (index: number) => string
-  readonly watch: WatchSet
-  readonly start: Story
-}
-
-const watched = 3
-
-/** A chain, one server, a driver that has seen the first block. */
-const town = Effect.fnUntraced(function*(more: Parameters<typeof driverOn>[1] = {}) {
-  const ledger = new Ledger()
-  const server = yield* blockfrost(ledger)
-  const driver = yield* driverOn([server], more)
-  const address = (index: number) => indexedWalletOf(driver).derive(index).address
-  const watch = watching(Array.from({ length: watched }, (_, index) => address(index)))
-  const start = yield* followUntil(driver, untold, watch, ({ points }) => points.length > 0)
-  return { ledger, server, driver, address, watch, start } satisfies Town
-})
+import { ada, amounts, followUntil, has, pay, reaches, town, untold, watched } from "../../../support/cardano/Town.ts"
+import { blockHistoryOf, watching } from "../../../support/Drivers.ts"
 
 const promise = (title: string, work: Effect.Effect<void, unknown, Scope.Scope>, millis = 30_000) =>
   it.live(title, () => Effect.scoped(work), millis)
-
-const pay = ({ address, ledger }: Town, index: number, lovelace: bigint): RigTransaction => {
-  const transaction = ledger.pay([{ address: address(index), lovelace }])
-  ledger.mine()
-  return transaction
-}
-
-const amounts = ({ transfers }: Story) => [...transfers.values()].map(({ amount }) => BigInt(amount))
-
-const has = (count: number) => ({ transfers }: Story) => transfers.size >= count
-const reaches = (ledger: Ledger) => ({ points }: Story) => points[0]?.height === BigInt(ledger.tip.height)
 
 const notFound: BlockfrostAnswer = {
   status: 404,
