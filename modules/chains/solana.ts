@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, MutableRef, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, DriverError, type WalletRef } from "../../runtime/Chains.ts"
+import { makeReaders } from "../../runtime/nodes/Corroboration.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
 import type { JsonRpcClient } from "../../runtime/nodes/JsonRpc.ts"
@@ -15,7 +16,7 @@ import { solanaPaymentUri } from "../../schemas/PaymentUri.ts"
 import { makeAccountBook } from "./solana/AccountBook.ts"
 import { makeReceivingAccounts } from "./solana/Accounts.ts"
 import { metadataAccount, systemProgram, tokenPrograms } from "./solana/Addresses.ts"
-import { makeCorroborate, makeReaders } from "./solana/Corroboration.ts"
+import { makeCorroborate } from "./solana/Corroboration.ts"
 import { follow } from "./solana/Follow.ts"
 import type { FollowOptions } from "./solana/FollowContext.ts"
 import { makeHistory } from "./solana/History.ts"
@@ -184,7 +185,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     book: makeAccountBook(),
     receiving: makeReceivingAccounts(),
     unread: MutableRef.make(new Map()),
-    onTransactionRead: readers.set
+    onTransactionRead: readers.remember
   }
   const agreementAboveUsd = options.agreementAboveUsd ??
     (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
+import { makeReaders } from "../../runtime/nodes/Corroboration.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
@@ -14,7 +15,7 @@ import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { tonPaymentUri } from "../../schemas/PaymentUri.ts"
 import { WalletKind } from "../../schemas/Wallet.ts"
 import { readAccountKey } from "./ton/Account.ts"
-import { makeCorroborate, makeEndpointsRead } from "./ton/Corroboration.ts"
+import { makeCorroborate } from "./ton/Corroboration.ts"
 import { follow } from "./ton/Follow.ts"
 import { makeHistory } from "./ton/History.ts"
 import { readJettonContent } from "./ton/JettonData.ts"
@@ -139,11 +140,11 @@ export const makeDriver = Effect.fnUntraced(
     )
     yield* Effect.mapError(endpoints.verify, toOptionsError)
     const reader = { environment, jettonWallets: makeJettonWallets(endpoints) }
-    const read = makeEndpointsRead()
+    const readers = makeReaders()
     const followOptions = {
       ...reader,
       endpoints,
-      read,
+      readers,
       pollMillis: options.pollMillis ?? descriptorOf(network).pollMillis
     }
     const agreementAboveUsd = options.agreementAboveUsd ??
@@ -163,7 +164,7 @@ export const makeDriver = Effect.fnUntraced(
       readContract: null,
       readToken: (address) =>
         Effect.map(readMaster(endpoints, address), (token) => token ?? { symbol: null, decimals: null }),
-      corroborate: makeCorroborate(reader, endpoints, read),
+      corroborate: makeCorroborate(reader, endpoints, readers),
       findTransfers: null,
       agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
     }

@@ -96,7 +96,7 @@ const sourcesOf = Effect.fnUntraced(function*(
   const found = own === null || own === unreadableSources ? yield* findSources(outputs) : own
   if (found === null) {
     yield* Effect.logWarning(
-      "no server tells where a payment came from: its sender is not known, and if it is change of your own wallet take " +
+      "no server shows where a payment came from: its sender is not known, and if it is change of your own wallet take " +
         "it for no payment",
       { network: api.network, txHash }
     )

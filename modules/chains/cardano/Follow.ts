@@ -132,7 +132,7 @@ const advance = Effect.fnUntraced(function*(
   const found = yield* readBlocks(context, api, headers)
   const blocks = found.map(({ block }) => block)
   MutableRef.update(context.state, (state) => blocks.length === 0 ? onTorn(state) : onForward(state, blocks))
-  for (const { hash, height } of blocks) context.readers.follow({ height, hash }, api.place)
+  for (const { hash } of blocks) context.readers.remember(hash, api.place)
   return found.map(({ block: { hash, height, time }, transfers }, place): ChainEvent => ({
     _tag: "Forward",
     point: { height, hash },

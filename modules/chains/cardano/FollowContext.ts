@@ -1,18 +1,18 @@
 /** What the parts of following the chain share: its servers, its clock and its state. */
 import { type Clock, Effect, MutableRef } from "effect"
+import type { Readers } from "../../../runtime/nodes/Corroboration.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { WatchSet } from "../../../runtime/Chains.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Api, readHead } from "./Api.ts"
 import type { PaymentSources } from "./BlockTransfers.ts"
-import type { BlockReaders } from "./Corroboration.ts"
 import type { FollowState } from "./FollowState.ts"
 
 export interface FollowOptions {
   readonly environment: Environment
   readonly endpoints: Endpoints<Api>
-  /** Learns which endpoint each block was read from. */
-  readonly readers: BlockReaders
+  /** Learns which endpoint each block was read from, by its hash. */
+  readonly readers: Readers<string>
   readonly pollMillis: number
   /** Blocks read in a second while catching up, at most. */
   readonly blocksPerSecond: number

@@ -167,9 +167,9 @@ export const paysWatched = ({ outputs }: TransactionOutputs, isWatched: (address
 
 /**
  * The transfers of a transaction to watched addresses; `sources`: the addresses that it spends from, null where they
- * are not known, and then neither is its sender. What an address sends to itself is none: wallets that use one address send their change there. Every asset is a transfer of its own,
- * whichever count is not decided here. ADA counts as what arrived, save where it is only what the ledger demands beside
- * other assets (see {@link isCarrier}).
+ * are not known, and then neither is its sender. What an address sends to itself is none: wallets that use one
+ * address send their change there. Every asset is a transfer of its own, whichever count is not decided here. ADA
+ * counts as what arrived, save where it is only what the ledger demands beside other assets (see {@link isCarrier}).
  *
  * `index`: 4,096 times the output's place, and 1 + the place of the asset among the output's for other assets than ADA.
  */

@@ -1,13 +1,13 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
-import {
-  type ChainDriver,
-  type ChainPoint,
-  type Corroboration,
-  DriverError,
-  type FoundTransfer
-} from "../../../runtime/Chains.ts"
+import { type ChainDriver, type ChainPoint, DriverError, type FoundTransfer } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
+import {
+  type Answer,
+  askAgain,
+  makeReaders as makeReadersByKey,
+  noAnswer
+} from "../../../runtime/nodes/Corroboration.ts"
 import {
   endpointsByPreference,
   isExpectedToAnswer,
@@ -16,9 +16,6 @@ import {
 } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
-
-/** Blocks whose reader is remembered: more than any network's payments wait for. */
-const readersLimit = 8_192
 
 /** Which endpoint a block was read from, by its hash: another one is asked before its transfers count. */
 export interface BlockReaders {
@@ -31,24 +28,19 @@ export interface BlockReaders {
 }
 
 export const makeReaders = (): BlockReaders => {
-  const places = new Map<string, number>()
-  const heights = new Map<bigint, number>()
-  const keep = <K>(all: Map<K, number>, key: K, place: number) => {
-    all.delete(key)
-    all.set(key, place)
-    if (all.size > readersLimit) all.delete(all.keys().next().value!)
-  }
+  const blocks = makeReadersByKey()
+  const heights = makeReadersByKey<bigint>()
   return {
-    get: (hash) => places.get(hash),
-    set: (hash, place) => keep(places, hash, place),
+    get: blocks.placeOf,
+    set: blocks.remember,
     follow: ({ hash, height }, place) => {
-      keep(places, hash, place)
-      keep(heights, height, place)
+      blocks.remember(hash, place)
+      heights.remember(height, place)
     },
     readersOf: (from, to) => {
       const found = new Set<number>()
       for (let height = from; height <= to; height++) {
-        const place = heights.get(height)
+        const place = heights.placeOf(height)
         if (place === undefined) return null
         found.add(place)
       }
@@ -79,103 +71,48 @@ export const completeReadings = <A extends EndpointReading>(readings: ReadonlyAr
   return proven.length === 0 ? complete : proven
 }
 
-/** What the endpoints that were asked for a block came to. */
-export interface BlockAnswers {
-  /** The endpoint that it was read from has it. */
-  readonly own: number
-  /** Others that have shown it whole. */
-  readonly same: number
-  /** Others that have it, and could not show all of it. */
-  readonly branch: number
-  /** Endpoints with another block in its place. */
-  readonly other: number
-  /** Endpoints that should answer within a moment: they have no such block yet, or failed not long ago. */
-  readonly pending: number
-  /** Whether anybody has shown it whole just now. */
-  readonly isRead: boolean
-}
-
-/** See {@link Corroboration}. Silence is consent only of those that are away for long or stand still. */
-export const corroborationOf = (answers: BlockAnswers): Corroboration["_tag"] => {
-  const { pending, branch, isRead, other, own, same } = answers
-  if (other > 0 && other >= own + same + branch) return "Disagreed"
-  if (same > 0) return "Agreed"
-  if (branch === 0 && pending > 0) return "Disagreed"
-  return isRead ? "Alone" : "Unavailable"
-}
-
-type Answer = { readonly _tag: "Whole"; readonly block: FullBlock } | { readonly _tag: "Branch" | "Other" | "Nothing" }
-
-const nothing: Answer = { _tag: "Nothing" }
-
 const silentKinds: ReadonlySet<DriverError["kind"]> = new Set(["unanswered", "timeout", "unavailable", "rate_limited"])
 
 /** Failures of an endpoint that answers: its headers may still tell which branch it is on. */
 const isAnswer = ({ kind }: DriverError): boolean => !silentKinds.has(kind)
 
 export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["corroborate"]> => {
-  const { endpoints, pool } = rpc
-
   /** Whether an endpoint has a block that it could not show whole. */
   const readBranch = (endpoint: Endpoint, { hash, height }: ChainPoint) =>
     rpc.attempt(endpoint, (each) => readHeader(each, height)).pipe(
-      Effect.map((header): Answer => ({
+      Effect.map((header): Answer<never> => ({
         _tag: header === null ? "Nothing" : header.hash === hash ? "Branch" : "Other"
       })),
-      Effect.catch((error) => Effect.as(Effect.logDebug("a header could not be read again", error.reason), nothing))
+      Effect.catch((error) => Effect.as(Effect.logDebug("a header could not be read again", error.reason), noAnswer))
     )
-  const readAgain = (endpoint: Endpoint, point: ChainPoint): Effect.Effect<Answer> =>
+  const readAgain = (endpoint: Endpoint, point: ChainPoint): Effect.Effect<Answer<FullBlock>> =>
     rpc.attempt(endpoint, (each) => readBlock(each, point.height)).pipe(
-      Effect.flatMap((block): Effect.Effect<Answer> =>
+      Effect.flatMap((block): Effect.Effect<Answer<FullBlock>> =>
         block === null
           ? readBranch(endpoint, point)
-          : Effect.succeed(block.hash === point.hash ? { _tag: "Whole", block } : { _tag: "Other" })
+          : Effect.succeed(block.hash === point.hash ? { _tag: "Whole", reading: block } : { _tag: "Other" })
       ),
       Effect.catch((error) =>
         Effect.andThen(
           Effect.logDebug("a block could not be read again", error.reason),
-          isAnswer(error) ? readBranch(endpoint, point) : Effect.succeed(nothing)
+          isAnswer(error) ? readBranch(endpoint, point) : Effect.succeed(noAnswer)
         )
       )
     )
 
   return Effect.fnUntraced(function*(point: ChainPoint, watch, isThorough) {
-    const isSingle = endpoints.length === 1
-    const reader = readers.get(point.hash)
-    // Where nobody knows whom a block was read from, one more has to show it than where it is known.
-    const isReaderAsked = isThorough || isSingle || reader === undefined
-    const readings: Array<EndpointReading> = []
-    const counts = { own: isReaderAsked ? 0 : 1, same: 0, branch: 0, other: 0, pending: 0 }
-    for (const place of endpointsByPreference(pool(), yield* Clock.currentTimeMillis)) {
-      if (!isReaderAsked && place === reader) continue
-      const canAsk = isSingle || isWorthAsking(pool(), place)
-      const answer = canAsk ? yield* readAgain(endpoints[place]!, point) : nothing
-      switch (answer._tag) {
-        case "Whole":
-          readings.push({ place, block: answer.block })
-          counts[isReaderAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
-          break
-        case "Branch":
-          counts.branch += 1
-          break
-        case "Other":
-          counts.other += 1
-          break
-        case "Nothing":
-          if (isExpectedToAnswer(pool(), place, yield* Clock.currentTimeMillis)) counts.pending += 1
-      }
-      if (!isThorough && counts.same > 0 && counts.own + counts.same + counts.branch > counts.other) break
-    }
-    const agreement = corroborationOf({ ...counts, isRead: readings.length > 0 })
+    const asked = yield* askAgain(rpc, readers.get(point.hash), isThorough, (endpoint) => readAgain(endpoint, point))
+    const { agreement, hasAllAnswers } = asked
     if (agreement === "Disagreed" || agreement === "Unavailable") return { _tag: agreement }
     yield* watch.refresh
+    const readings = asked.readings.map(({ place, reading }) => ({ place, block: reading }))
     const usedReadings = isThorough ? completeReadings(readings) : readings
     if (isThorough) readers.set(point.hash, usedReadings[0]!.place)
     return {
       _tag: agreement,
       time: usedReadings[0]!.block.time,
       readings: usedReadings.map(({ block }) => transfersOf(block, watch.has)),
-      hasAllAnswers: readings.length === endpoints.length
+      hasAllAnswers
     }
   })
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type AccountHistory, DriverError, type LocatedTransfer } from "../../../runtime/Chains.ts"
 import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import { isDigest } from "./Identifiers.ts"
-import type { SuiChain } from "./SuiChain.ts"
+import { hasReached, type SuiChain } from "./SuiChain.ts"
 import type { SuiNode } from "./Nodes.ts"
 import { type CheckpointRange, scansOf, unfilteredSpan } from "./ScanPlan.ts"
 import { withoutRepeats } from "./Scans.ts"
@@ -41,13 +41,20 @@ const partsOf = ({ from, to }: CheckpointRange): ReadonlyArray<CheckpointRange> 
 
 export const makeHistory = (chain: SuiChain): AccountHistory => ({
   _tag: "AccountHistory",
-  readTransaction: Effect.fnUntraced(function*(txHash, watch) {
+  readTransaction: Effect.fnUntraced(function*(txHash, watch, height) {
     if (!isDigest(txHash)) return []
     const transaction = yield* findAtAny(
       chain.endpoints,
       "the transaction",
-      (node) =>
-        Effect.map(node.transactions([txHash]), ([found]) => found === undefined || found === "missing" ? null : found)
+      Effect.fnUntraced(function*(node) {
+        // How far it has come is asked first: what it does not have after that is not there up to then.
+        const isReached = yield* hasReached(chain, node, { height })
+        const [found] = yield* node.transactions([txHash])
+        if (found !== undefined && found !== "missing") return found
+        return isReached
+          ? null
+          : yield* node.fail("BatchGetTransactions", `it has not come to checkpoint ${height}`, "not_found")
+      })
     )
     yield* watch.refresh
     return transaction === null ? [] : transfersOf(transaction, watch.has)

@@ -1,6 +1,7 @@
 /** The nodes of Sui as the parts of the driver share them: heads, what was read where, and what is read by digest. */
 import { Effect } from "effect"
 import type { ChainPoint, DriverError, LocatedTransfer } from "../../../runtime/Chains.ts"
+import { makeReaders } from "../../../runtime/nodes/Corroboration.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { CheckpointedTransaction } from "./Messages.ts"
@@ -8,9 +9,6 @@ import { digestsPerCall, type SuiNode } from "./Nodes.ts"
 import { type CheckpointRange, overlap, type Scan } from "./ScanPlan.ts"
 import { runScans, type ScanResult } from "./Scans.ts"
 import { checkpointName } from "./Transfers.ts"
-
-/** Transactions whose reader is remembered: more than wait for their confirmation at any time. */
-const readersLimit = 8_192
 
 export interface SuiChain {
   readonly endpoints: Endpoints<SuiNode>
@@ -44,7 +42,7 @@ export const withoutForgotten = (
 }
 
 export const makeSuiChain = (endpoints: Endpoints<SuiNode>, chainId: string): SuiChain => {
-  const readers = new Map<string, number>()
+  const readers = makeReaders()
   const oldest = new Map<number, bigint>()
   const readHead: SuiChain["readHead"] = Effect.fnUntraced(function*(node) {
     const info = yield* node.serviceInfo
@@ -63,12 +61,10 @@ export const makeSuiChain = (endpoints: Endpoints<SuiNode>, chainId: string): Su
       const reason = `it does not have checkpoint ${possible} any more: add an endpoint with older transactions`
       return yield* node.fail("ListTransactions", reason, "pruned")
     }),
-    readerOf: (txHash) => readers.get(txHash),
+    readerOf: readers.placeOf,
     setReader: (transfers, place) => {
       for (const { txHash } of transfers) {
-        if (readers.has(txHash)) continue
-        readers.set(txHash, place)
-        if (readers.size > readersLimit) readers.delete(readers.keys().next().value!)
+        if (readers.placeOf(txHash) === undefined) readers.remember(txHash, place)
       }
     }
   }

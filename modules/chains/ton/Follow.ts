@@ -8,9 +8,9 @@ import {
   type WatchSet
 } from "../../../runtime/Chains.ts"
 import { type AccountReading, pollAccounts } from "../../../runtime/nodes/AccountPoll.ts"
+import type { Readers } from "../../../runtime/nodes/Corroboration.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import type { EndpointsRead } from "./Corroboration.ts"
 import {
   beginAtHead,
   beginFullPass,
@@ -35,8 +35,8 @@ import { accountsPerCall, readBlockAt, readBlockBefore, readMasterchain, type To
 
 export interface FollowOptions extends Reader {
   readonly endpoints: Endpoints<Toncenter>
-  /** Learns which endpoint each transfer was read from. */
-  readonly read: EndpointsRead
+  /** Learns which endpoint each transfer was read from, by the shard's block that it is in. */
+  readonly readers: Readers<string>
   readonly pollMillis: number
 }
 
@@ -85,7 +85,7 @@ const update = ({ state }: FollowContext, change: (state: FollowState) => Follow
 
 const keepFound = (context: FollowContext, client: Toncenter, transfers: ReadonlyArray<LocatedTransfer>) => {
   const news = transfers.filter(({ at }) => isSinceBegin(stateOf(context), at.height))
-  context.read.remember(news, client.place)
+  for (const { at } of news) context.readers.remember(at.hash, client.place)
   MutableRef.update(context.found, (before) => [...before, ...news])
 }
 

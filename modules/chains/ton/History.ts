@@ -4,7 +4,7 @@ import { type AccountHistory, DriverError, type LocatedTransfer } from "../../..
 import { findAtAny, readUnlessPruned } from "../../../runtime/nodes/Absence.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { readHash } from "./Account.ts"
-import { transfersOf } from "./Corroboration.ts"
+import { maximumIndexLagBlocks, transfersOf } from "./Corroboration.ts"
 import { batchesOf, type Reader, readOwners } from "./Reader.ts"
 import { accountsPerCall, readBlockAt, readByHashes, readMasterchain, type Toncenter } from "./Toncenter.ts"
 
@@ -34,7 +34,7 @@ const readTime = Effect.fnUntraced(function*(client: Toncenter, height: bigint) 
 })
 
 const readTransaction = (reader: Reader, endpoints: Endpoints<Toncenter>): AccountHistory["readTransaction"] =>
-  Effect.fnUntraced(function*(txHash, watch) {
+  Effect.fnUntraced(function*(txHash, watch, height) {
     const hash = readTxHash(txHash)
     if (hash === null) return []
     yield* watch.refresh
@@ -42,8 +42,14 @@ const readTransaction = (reader: Reader, endpoints: Endpoints<Toncenter>): Accou
       endpoints,
       "the transaction",
       Effect.fnUntraced(function*(client) {
+        // How far it has come is asked first: what it does not show after that is not there up to then.
+        const { last } = yield* readMasterchain(client)
         const transactions = yield* readByHashes(client, [hash])
-        return transactions.length === 0 ? null : yield* transfersOf(reader, client, transactions, watch)
+        if (transactions.length > 0) return yield* transfersOf(reader, client, transactions, watch)
+        if (last.height >= height + maximumIndexLagBlocks) return null
+        const { name, network } = client
+        const reason = `${name} has come to block ${last.height}, and cannot say yet what is not in block ${height}`
+        return yield* new DriverError({ network, reason, kind: "not_found" })
       })
     )
     return found ?? []

@@ -20,7 +20,7 @@ import {
   type Observation,
   step
 } from "../../../runtime/nodes/EndpointPool.ts"
-import { type BlockAnswers, corroborationOf } from "../../../modules/chains/evm/Corroboration.ts"
+import { type AnswerCounts, corroborationOf } from "../../../runtime/nodes/Corroboration.ts"
 import { plainHttpRefusal } from "../../../runtime/nodes/EndpointUrl.ts"
 
 const standstillMillis = 30_000
@@ -193,7 +193,7 @@ describe("URLs of nodes on mainnet", () => {
 })
 
 describe("agreement about a block", () => {
-  const silent: BlockAnswers = { own: 1, same: 0, branch: 0, other: 0, pending: 0, isRead: false }
+  const silent: AnswerCounts = { own: 1, same: 0, branch: 0, other: 0, pending: 0, isRead: false }
 
   it("waits for an endpoint that has no such block yet or failed a moment ago, not for one that is away or stands still", () => {
     assert.strictEqual(corroborationOf({ ...silent, pending: 1 }), "Disagreed")

@@ -286,6 +286,10 @@ describe("what sui nodes do not have", () => {
       second.set("through")
       second.prune(start.height + 10n)
       assert.deepStrictEqual(yield* outcomes, ["gone", "block_pruned", 0])
+      // One that has not come so far cannot say that a transaction is not there.
+      second.lag(50)
+      const behind = yield* Effect.flip(readTransaction(digestOf("nothing"), watch, rig.ledger.head.height))
+      assert.include(behind.reason, "it has not come to checkpoint")
     }).pipe(Effect.scoped))
 })
 

@@ -286,6 +286,9 @@ describe("endpoints of TON", () => {
       second.faults.status = 500
       assert.deepStrictEqual(yield* outcomes, ["unknown", "unknown", "unknown"])
       Object.assign(second.faults, { status: null, lie: forget })
+      // A node shows what is final a while after its block.
+      assert.deepStrictEqual(yield* outcomes, ["gone", "block_pruned", "unknown"])
+      for (let block = 0; block < 300; block++) rig.mine()
       assert.deepStrictEqual(yield* outcomes, ["gone", "block_pruned", 0])
     }))
 
