@@ -356,6 +356,12 @@ export interface ChainDriver {
    * nothing speaks against it. Null instead of a function where the chain knows nothing of a wallet.
    */
   readonly verifyWallet: ((wallet: WalletRef) => Effect.Effect<string | null, DriverError>) | null
+  /**
+   * Whether an address, in the form `readAddress` gives, is an account in which a wallet keeps a token, and not the
+   * wallet: what is sent to it is lost. Null instead of a function where an address tells by itself, or there is no such
+   * account.
+   */
+  readonly isTokenAccount: ((address: string) => Effect.Effect<boolean, DriverError>) | null
   /** Payment link of the family, by `schemas/PaymentUri.ts`; null where its standard has none for the token. */
   readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits, words: PaymentWords) => string | null
   /**
@@ -628,9 +634,19 @@ export class Chains extends Context.Service<Chains, {
   readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
   /**
    * Whether the service receives at `address`, in the form `readAddress` gives: every address that was ever given to an
-   * invoice, on any network of its family, and those that are watched ahead. One small query.
+   * invoice, on any network of its family, those that are watched ahead, and all that merchants named, each also in
+   * another form that the same owner has (`addressKeys` of its family). Two small queries.
    */
   readonly isReceiveAddress: (network: Network, environment: Environment, address: string) => Effect.Effect<boolean>
+  /**
+   * {@link ChainDriver.isTokenAccount} of the network's driver; false where none runs. `NETWORK_DEGRADED` where the
+   * chain does not answer in 10 s.
+   */
+  readonly isTokenAccount: (
+    network: Network,
+    environment: Environment,
+    address: string
+  ) => Effect.Effect<boolean, PublicError>
   /**
    * Whose money it is that comes to a match key and pays no invoice: the merchant's whose wallet has it, and
    * `systemMerchant` for the deployment's own wallet, or where wallets of several have it. `isAccount`: it is a {@link

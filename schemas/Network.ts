@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { descriptors, evmDescriptors } from "./networks/all.ts"
 import type { Environment } from "./networks/Environment.ts"
 import type { EvmNetworkDescriptor, NetworkDescriptor, RequiredDepth } from "./networks/NetworkDescriptor.ts"
+import type { NetworkFamily } from "./networks/NetworkFamily.ts"
 
 export { Environment } from "./networks/Environment.ts"
 export type { RequiredDepth } from "./networks/NetworkDescriptor.ts"
@@ -40,6 +41,11 @@ const familiesByName = new Map<Network, Family>(descriptors.map(({ family, name 
 export const descriptorOf = (network: Network): NetworkDescriptor<Network> => descriptorsByName.get(network)!
 
 export const familyOf = (network: Network): Family => familiesByName.get(network)!
+
+const familyRecords = new Map<Family, NetworkFamily>(networkFamilies.map((family) => [family.name, family]))
+
+/** What all networks of a family have in common. */
+export const familyRecord = (family: Family): NetworkFamily => familyRecords.get(family)!
 
 /** Names of the networks of the family `evm`, in the order of {@link evmDescriptors}. */
 export type EvmNetwork = (typeof evmDescriptors)[number]["name"]

@@ -186,6 +186,7 @@ export const makeDriver = Effect.fnUntraced(
       wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
       readWallet: (kind, value) => readWallet(kind, value, environment),
       verifyWallet: null,
+      isTokenAccount: null,
       tokenDecimals: null,
       paymentUri: cardanoPaymentUri,
       follow: (recent, watch) => follow(followOptions, recent, watch),

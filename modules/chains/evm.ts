@@ -174,6 +174,7 @@ export const makeDriver = Effect.fnUntraced(
       wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
       readWallet,
       verifyWallet: null,
+      isTokenAccount: null,
       tokenDecimals: tokenDecimals(rpc),
       paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
       follow: (recent, watch) => follow(followOptions, recent, watch),

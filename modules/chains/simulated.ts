@@ -167,6 +167,7 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   ...walletParts(network, account),
   ...followingParts(network, chain, indexLagBlocks),
   verifyWallet: null,
+  isTokenAccount: null,
   tokenDecimals: null,
   balanceAt: null,
   readContract: null,

@@ -196,6 +196,8 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     wallet,
     readWallet: (kind, value) => readWallet(environment, kind, value),
     verifyWallet: verifyWallet(nodes),
+    isTokenAccount: (address) =>
+      Effect.map(readOne(nodes, [address]), ([account]) => account != null && tokenPrograms.has(account.owner)),
     tokenDecimals: tokenDecimals(nodes),
     paymentUri,
     follow: (recent, watch) => follow(followOptions, recent, watch),

@@ -148,6 +148,7 @@ export const makeDriver = Effect.fnUntraced(
       wallet,
       readWallet,
       verifyWallet: null,
+      isTokenAccount: null,
       tokenDecimals: tokenDecimals(endpoints),
       paymentUri: suiPaymentUri,
       follow: follow({ environment, chain, pollMillis }),

@@ -23,7 +23,7 @@ import { makeJettonWallets } from "./ton/JettonWallets.ts"
 import { globalIds } from "./ton/Subwallets.ts"
 import { cellAt, readMasterchain, runGetMethod, type Toncenter } from "./ton/Toncenter.ts"
 import { maximumPoolSize, readWallet } from "./ton/Wallet.ts"
-import { checkWallet } from "./ton/WalletCheck.ts"
+import { checkWallet, isJettonWallet } from "./ton/WalletCheck.ts"
 
 const network = "ton"
 
@@ -155,6 +155,12 @@ export const makeDriver = Effect.fnUntraced(
       tokenTypes: ["native", "ton"],
       wallet,
       readWallet: readWallet(environment),
+      isTokenAccount: (address) => {
+        const account = readAccountKey(address)
+        return account === null
+          ? Effect.succeed(false)
+          : endpoints.withFailover((client) => isJettonWallet(client, account))
+      },
       verifyWallet: (each) => endpoints.withFailover((client) => checkWallet(client, each, maximumPoolSize)),
       tokenDecimals: (address) => Effect.map(readMaster(endpoints, address), (token) => token?.decimals ?? null),
       paymentUri: tonPaymentUri,

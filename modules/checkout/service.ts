@@ -228,7 +228,8 @@ export class Checkout extends Context.Service<Checkout, {
         view,
         act: (current, act, cause) =>
           Effect.catch(perform(current, act, cause), (error): Effect.Effect<Outcome, PublicError> => {
-            if (act._tag === "Restart") return Effect.fail(error)
+            // The list of networks would not tell that the address was not kept.
+            if (act._tag === "Restart" || act._tag === "Refund") return Effect.fail(error)
             if (explainedByPage.has(error.code)) return Effect.succeed({ _tag: "Page" })
             return error.code === "NETWORK_DEGRADED"
               ? Effect.succeed({ _tag: "Page", change: true })

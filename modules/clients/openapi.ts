@@ -14614,7 +14614,29 @@ export interface operations {
             415: components["responses"]["Flat415"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
-            503: components["responses"]["Flat503"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
         };
     };
     "exceptions.list": {
@@ -15722,7 +15744,29 @@ export interface operations {
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
         };
     };
     "orders.refundDestination": {
@@ -15977,7 +16021,29 @@ export interface operations {
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
         };
     };
     "orders.paymentStatus": {

@@ -217,6 +217,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
       "ORDER_NOT_FOUND",
       "ORDER_NOT_CANCELABLE",
       "WALLET_ADDRESS_INVALID",
+      "NETWORK_DEGRADED",
       "IDEMPOTENCY_KEY_MISSING",
       ...writeErrors,
       ...ownerErrors
@@ -238,6 +239,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
       "ORDER_NOT_FOUND",
       "INVALID_TRANSITION",
       "WALLET_ADDRESS_INVALID",
+      "NETWORK_DEGRADED",
       "UNSUPPORTED_NETWORK",
       ...writeErrors,
       ...ownerErrors

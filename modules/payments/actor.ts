@@ -5,11 +5,11 @@ import { Chains } from "../../runtime/Chains.ts"
 import { Commit, decideAnew, dieOnReplay, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
-import { readAddress } from "../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Network } from "../../schemas/Network.ts"
 import { type InvoiceFact, Invoices, type InvoiceState, type PayorRecord, PayorRecords } from "../invoices/plugin.ts"
 import { isMemo, isNetwork } from "./rules.ts"
+import { readRefundAddress } from "./service/RefundAddresses.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
 
 /** For the hooks of an invoice: its payor said where refunds on a network may go. */
@@ -18,10 +18,6 @@ export interface RefundAddressFact extends InvoiceFact {
   readonly destination: RefundDestination
 }
 
-/** Why an address of the service is no destination of a refund: the money would come back as another payment. */
-export const receiveAddressMessage =
-  "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet"
-
 /** What payors enter about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
   /** Keeps the payor's address; the last one holds. */
@@ -29,8 +25,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   /**
    * Keeps where refunds on a network may go, in a change of the invoice that tells its hooks so
    * ({@link RefundAddressFact}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
-   * (also for a token's own contract and for an address that payments are received at), `VALIDATION_ERROR` for a memo
-   * where the network has none.
+   * (also for a token's own contract, a token account, and an address that payments are received at), `NETWORK_DEGRADED`
+   * where the chain has to be asked and does not answer, `VALIDATION_ERROR` for a memo where the network has none.
    */
   readonly saveRefundAddress: (
     invoice: InvoiceState,
@@ -91,13 +87,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         }
       ) {
         if (!isNetwork(network)) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-        const address = readAddress(network, invoice.environment, text)
-        if (address === null || catalog.find(network, invoice.environment, address) !== undefined) {
-          return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
-        }
-        if (yield* chains.isReceiveAddress(network, invoice.environment, address)) {
-          return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
-        }
+        const address = yield* readRefundAddress({ catalog, chains }, network, invoice.environment, text)
         if (memo !== null && !isMemo(network, memo)) {
           return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
         }

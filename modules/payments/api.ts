@@ -351,7 +351,14 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.post("refundAddress", "/api/v1/payments/refund-address", {
     payload: RefundAddress,
     success: SuccessBody,
-    error: errors("flat", "UNSUPPORTED_NETWORK", "WALLET_ADDRESS_INVALID", ...bodyErrors, ...sessionErrors)
+    error: errors(
+      "flat",
+      "UNSUPPORTED_NETWORK",
+      "WALLET_ADDRESS_INVALID",
+      "NETWORK_DEGRADED",
+      ...bodyErrors,
+      ...sessionErrors
+    )
   }).annotateMerge(OpenApi.annotations({
     summary: "Leave a refund address",
     description: "Where refunds on a network may go, before or after paying; one for each network, the last one holds."

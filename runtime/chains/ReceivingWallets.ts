@@ -1,12 +1,12 @@
 /** Where funds arrive: whose wallet it is, and the address an invoice was given. */
 import { Duration, Effect } from "effect"
-import { publicError } from "../../schemas/Errors.ts"
-import { descriptorOf, familyOf } from "../../schemas/Network.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type Family, familyOf, familyRecord } from "../../schemas/Network.ts"
 import { shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
-import type { Chains, IndexedWallet, ReceiveTarget } from "../Chains.ts"
+import type { Chains, DriverError, IndexedWallet, ReceiveTarget } from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
-import { accountIndex, walletOwnerWrite } from "./ChainsRepo.ts"
+import { accountIndex, cursorId, walletOwnerWrite } from "./ChainsRepo.ts"
 import { toAllocatedTarget, withinCallLimit } from "./Targets.ts"
 import { firstFillCount, range, sliceMillis, yieldToEventLoop } from "./WalletAddresses.ts"
 
@@ -14,6 +14,21 @@ type Service = Chains["Service"]
 
 /** A chain takes at most this long to say what a wallet is: its owner waits for the answer. */
 const verifyLimit = Duration.seconds(10)
+
+/** What a chain says of a wallet, or that it cannot say it now. */
+const withVerifyLimit = (family: Family) => <A>(ask: Effect.Effect<A, DriverError>): Effect.Effect<A, PublicError> =>
+  ask.pipe(
+    Effect.timeout(verifyLimit),
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logWarning("an address could not be looked up on its chain", { family }, error),
+        Effect.fail(publicError("NETWORK_DEGRADED", {
+          message: "The network's nodes do not answer, so nobody can say whether this is a wallet: try again",
+          retryAfterSeconds: 5
+        }))
+      )
+    )
+  )
 
 export const wallet = (journal: JournalContext): Service["wallet"] =>
   Effect.fnUntraced(function*(owner) {
@@ -29,18 +44,7 @@ export const readWallet = (journal: JournalContext): Service["readWallet"] => (o
 
 export const verifyWallet = (journal: JournalContext): Service["verifyWallet"] => (owner, receivingWallet) => {
   const verify = driversOf(journal, owner).find((driver) => driver.verifyWallet !== null)?.verifyWallet
-  return verify == null ? Effect.succeed(null) : verify(receivingWallet).pipe(
-    Effect.timeout(verifyLimit),
-    Effect.catch((error) =>
-      Effect.andThen(
-        Effect.logWarning("a receiving wallet could not be looked up on its chain", { family: owner.family }, error),
-        Effect.fail(publicError("NETWORK_DEGRADED", {
-          message: "The network's nodes do not answer, so nobody can say whether this is a wallet: try again",
-          retryAfterSeconds: 5
-        }))
-      )
-    )
-  )
+  return verify == null ? Effect.succeed(null) : verify(receivingWallet).pipe(withVerifyLimit(owner.family))
 }
 
 export const claimWallet = ({ drivers, repo }: JournalContext): Service["claimWallet"] =>
@@ -128,10 +132,19 @@ export const targets = ({ repo }: JournalContext): Service["targets"] => (invoic
     (found) => new Map(found.map((row) => [row.family, toAllocatedTarget(row)]))
   )
 
-export const isReceiveAddress =
-  ({ targets }: JournalContext): Service["isReceiveAddress"] => (network, environment, address) => {
-    const { has, refresh } = targets.watch(familyOf(network), environment)
-    return Effect.map(refresh, () => has(descriptorOf(network).family.accountKey(address)))
+export const isReceiveAddress = ({ repo, targets }: JournalContext): Service["isReceiveAddress"] =>
+  Effect.fnUntraced(function*(network, environment, address) {
+    const family = familyOf(network)
+    yield* targets.refresh
+    if (targets.isOwn(family, environment, address)) return true
+    // Of a long list only the next ones are watched; all of it was claimed.
+    return yield* repo.isClaimed(family, familyRecord(family).accountKey(address))
+  })
+
+export const isTokenAccount =
+  (journal: JournalContext): Service["isTokenAccount"] => (network, environment, address) => {
+    const ask = journal.drivers.get(cursorId(network, environment))?.isTokenAccount
+    return ask == null ? Effect.succeed(false) : ask(address).pipe(withVerifyLimit(familyOf(network)))
   }
 
 export const walletReceiver = ({ repo }: JournalContext): Service["walletReceiver"] =>

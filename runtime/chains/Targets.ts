@@ -88,7 +88,7 @@ const targetExit = (
 // oxlint-disable-next-line max-lines-per-function -- one allocation: counter, watch and retry share a queue
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
-  const { addTarget, watch, watchAccounts } = yield* makeWatchedKeys(repo)
+  const { addTarget, isOwn, refresh, watch, watchAccounts } = yield* makeWatchedKeys(repo)
 
   /**
    * The first index that a wallet cannot give out now; null: there is none. What a restored backup passed over counts
@@ -229,5 +229,5 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return yield* Deferred.await(reply)
   })
 
-  return { allocate, remaining, target, watch, watchAccounts }
+  return { allocate, isOwn, refresh, remaining, target, watch, watchAccounts }
 })

@@ -6,8 +6,8 @@
  * that were committed in between, and those of transactions that were under way then.
  */
 import { Effect, MutableRef, Semaphore } from "effect"
-import { Environment, type Family } from "../../schemas/Network.ts"
-import type { WatchSet } from "../Chains.ts"
+import { Environment, Family, familyRecord } from "../../schemas/Network.ts"
+import type { ReceiveTarget, WatchSet } from "../Chains.ts"
 import type { ChainsRepo, TargetRow, WalletLook } from "./ChainsRepo.ts"
 import { makeWatchedAccounts, type WatchedAccounts } from "./WatchedAccounts.ts"
 
@@ -44,6 +44,8 @@ export const isSameServer = (
 /** The sets of all families, and the one look that fills them. */
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   const keys = new Map<string, Set<string>>()
+  /** What addresses of ours in another form are known by, in either environment. */
+  const owners = new Map<Family, Set<string>>(Family.literals.map((family) => [family, new Set()]))
   const accounts = new Map<string, WatchedAccounts>()
   const read = MutableRef.make(nothingRead())
   const refreshLock = yield* Semaphore.make(1)
@@ -55,9 +57,15 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     return found
   }
 
+  const addOwner = (family: Family, receiver: Pick<ReceiveTarget, "address" | "memo">): void => {
+    const found = owners.get(family)!
+    for (const key of familyRecord(family).ownerKeys(receiver)) found.add(key)
+  }
+
   const addTarget = (target: TargetRow): void => {
     const { environment, family, matchKey } = target
     keysOf(family, environment).add(matchKey)
+    addOwner(family, target)
     accounts.get(`${family}:${environment}`)?.addTarget(target)
   }
 
@@ -72,6 +80,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   /** Watched in both environments: they share the counter, so either may give the address out. */
   const loadUnusedAddresses = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
     for (const address of yield* repo.addressesAbove(fingerprint, batch)) {
+      addOwner(address.family, address)
       for (const environment of Environment.literals) {
         keysOf(address.family, environment).add(address.matchKey)
         accounts.get(`${address.family}:${environment}`)?.addAddress(address)
@@ -108,6 +117,12 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     return { has: (matchKey) => set.has(matchKey), refresh }
   }
 
+  /** Whether an address, in the form `readAddress` gives, is one of ours in this form or another. */
+  const isOwn = (family: Family, environment: Environment, address: string): boolean =>
+    familyRecord(family).addressKeys(address).some((key) =>
+      keysOf(family, environment).has(key) || owners.get(family)!.has(key)
+    )
+
   /** Everything is read again where the first driver of a family asks for accounts: keys alone were kept of it. */
   const watchAccounts = (family: Family, environment: Environment): WatchedAccounts => {
     const name = `${family}:${environment}`
@@ -121,5 +136,5 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   }
 
   yield* refresh
-  return { addTarget, watch, watchAccounts }
+  return { addTarget, isOwn, refresh, watch, watchAccounts }
 })

@@ -19,6 +19,20 @@ export interface NetworkFamily<Name extends string = string, TokenType extends s
   /** The match key of payments to an address, in the form of `readAddress`, that are told apart by no memo. */
   readonly accountKey: (address: string) => string
   /**
+   * Texts beside the match key of a target that are among the {@link addressKeys} of every other form in which its
+   * owner has the address: none where every form gives the match key.
+   */
+  readonly ownerKeys: (target: { readonly address: string; readonly memo: string | null }) => ReadonlyArray<string>
+  /** What an address, in the form of `readAddress`, is looked up by among match keys and {@link ownerKeys}. */
+  readonly addressKeys: (address: string) => ReadonlyArray<string>
+  /**
+   * Whether somebody's key can sign for an address, in the form of `readAddress`; true where the address does not tell.
+   * What is sent to a token account, or to another account of a program, as if it were a wallet is lost.
+   */
+  readonly isWallet: (address: string) => boolean
+  /** The account that a token's address names, in the form of `accountKey`; null: it names none. */
+  readonly contractKey: (tokenAddress: string) => string | null
+  /**
    * A token's address in the one spelling in which drivers tell of it and the journal keeps it; null when it is none.
    * Every spelling of one address gives the same. No case of letters is taken for a checksum: chains tell bytes.
    */

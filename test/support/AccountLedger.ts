@@ -94,6 +94,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     wallet: ledgerWallet,
     readWallet: () => Effect.succeed("this ledger has one wallet"),
     verifyWallet: null,
+    isTokenAccount: null,
     tokenDecimals: null,
     paymentUri: () => null,
     follow,

@@ -91,6 +91,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
     wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
     readWallet: (kind, value) => readWallet(kind, value, environment),
     verifyWallet: null,
+    isTokenAccount: null,
     tokenDecimals: null,
     paymentUri: (target, { decimals }, amount, words) => paymentUri(target, decimals, amount, words),
     follow: (recent, watch) => follow({ api, network, pollMillis: options.pollMillis }, recent, watch),

@@ -4,7 +4,7 @@ import { readAddress } from "../../../schemas/Address.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { Aggregate } from "../../invoices/plugin.ts"
-import { isMemo, receiveAddressMessage } from "../../payments/plugin.ts"
+import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
 import { type Destination, sortDestinations } from "../machine.ts"
 import { defaultPayoutToken } from "../rules.ts"
 import type { RefundServices } from "./RefundServices.ts"
@@ -22,13 +22,7 @@ export const checkDestination = Effect.fnUntraced(function*(
   environment: Environment
 ) {
   const { memo, network } = destination
-  const address = yield* parseAddress(destination, environment)
-  if (catalog.find(network, environment, address) !== undefined) {
-    return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
-  }
-  if (yield* chains.isReceiveAddress(network, environment, address)) {
-    return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
-  }
+  const address = yield* readRefundAddress({ catalog, chains }, network, environment, destination.address)
   if (memo !== null && !isMemo(network, memo)) {
     return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
   }

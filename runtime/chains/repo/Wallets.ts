@@ -5,6 +5,7 @@ import type { Family } from "../../../schemas/Network.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { AddressConflict, ReceiveTarget, WalletOwner } from "../../Chains.ts"
 import { systemMerchant, type Write } from "../../Commit.ts"
+import { targetId } from "./ReceiveTargets.ts"
 import { first, readInteger, rows } from "./Rows.ts"
 
 /** Index of a shared wallet's own account among its addresses: no invoice is ever given it. */
@@ -160,6 +161,11 @@ export const makeWalletQueries = (sql: SqlClient.SqlClient) => {
           ${limit}::integer, ${JSON.stringify(matchKeys)}::json)`,
         ([row]) =>
           row === undefined ? null : { reason: row.reason, place: row.place === null ? null : readInteger(row.place) }
+      ),
+    isClaimed: (family: Family, key: string) =>
+      Effect.map(
+        rows(() => true)(sql`SELECT id FROM address_claims WHERE id = ${targetId(family, key)}`),
+        (found) => found.length > 0
       ),
     /** Highest index of a wallet that a transfer paid to which still stands, given out or not; null: none. */
     highestUsedIndex: (fingerprint: string) =>

@@ -30,6 +30,18 @@ const readCardanoAddress = (text: string, environment: Environment): string | nu
   return fits ? text.toLowerCase() : null
 }
 
+/** Of the digits of an address, those that are the payment credential's alone: 44 of 5 bits after the header's two. */
+const credentialDigits = { from: 2, to: 46 } as const
+
+/**
+ * What an address says of who can spend from it, whatever stake part it has or has none, on either network: 220 of the
+ * 224 bits of its payment credential, which have a fixed place (CIP-19). Taken from the text, because thousands are.
+ */
+const paymentKey = (address: string): string => {
+  const digits = address.slice(address.lastIndexOf("1") + 1)
+  return `payment ${digits.slice(credentialDigits.from, credentialDigits.to)}`
+}
+
 /** 28 bytes of a policy and up to 32 of a name in hex (ledger specification); explorers put a dot between them. */
 const assetPattern = /^([0-9a-fA-F]{56})\.?((?:[0-9a-fA-F]{2}){0,32})$/
 
@@ -48,6 +60,10 @@ export const cardanoFamily: NetworkFamily<"cardano", never> = {
   tokenType: null,
   readAddress: readCardanoAddress,
   accountKey: (address) => address,
+  ownerKeys: ({ address }) => [paymentKey(address)],
+  addressKeys: (address) => [address, paymentKey(address)],
+  isWallet: () => true,
+  contractKey: () => null,
   tokenAddress: assetAddress,
   tokenKey: (text) => assetAddress(text) ?? text,
   isCaseSensitive: false,

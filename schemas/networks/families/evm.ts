@@ -10,6 +10,10 @@ export const evmFamily: NetworkFamily<"evm", "erc20"> = {
   tokenType: "erc20",
   readAddress: readEvmAddress,
   accountKey: (address) => address.toLowerCase(),
+  ownerKeys: () => [],
+  addressKeys: (address) => [address.toLowerCase()],
+  isWallet: () => true,
+  contractKey: (address) => address.toLowerCase(),
   tokenAddress: (text) => readEvmAddress(text.toLowerCase()),
   // The checksum of EIP-55 costs a hash of each address, and says nothing of which token it is.
   tokenKey: (text) => text.toLowerCase(),

@@ -1,6 +1,7 @@
 /** Solana. An address of a wallet or a mint is 32 bytes in base58, which has one spelling and no checksum. */
-import { base58 } from "@scure/base"
+import { base32crockford, base58 } from "@scure/base"
 import { Result } from "effect"
+import { isOnCurve, referenceCodeBytes } from "../../SolanaAddress.ts"
 import type { NetworkFamily } from "../NetworkFamily.ts"
 
 /** Not the system program, whose bytes are all zero. */
@@ -8,6 +9,14 @@ const readSolanaAddress = (text: string): string | null => {
   if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return null
   const bytes = Result.getOrUndefined(Result.try(() => base58.decode(text)))
   return bytes?.length !== 32 || bytes.every((byte) => byte === 0) ? null : text
+}
+
+const codeKey = (code: string): string => `code ${code}`
+
+/** What an address is looked up by if it is the reference of a payment link: the code in it is its invoice's memo. */
+const referenceKeys = (address: string): ReadonlyArray<string> => {
+  const bytes = Result.getOrUndefined(Result.try(() => base58.decode(address)))
+  return bytes === undefined ? [] : [codeKey(base32crockford.encode(bytes.subarray(0, referenceCodeBytes)))]
 }
 
 export const solanaFamily: NetworkFamily<"solana", "spl"> = {
@@ -18,6 +27,11 @@ export const solanaFamily: NetworkFamily<"solana", "spl"> = {
   tokenType: "spl",
   readAddress: readSolanaAddress,
   accountKey: (address) => address,
+  ownerKeys: ({ address, memo }) => memo === null ? [] : [address, codeKey(memo)],
+  addressKeys: (address) => [address, ...referenceKeys(address)],
+  // Token accounts that wallets make are derived by a program, and so is every other account that no key signs for.
+  isWallet: (address) => isOnCurve(base58.decode(address)),
+  contractKey: readSolanaAddress,
   tokenAddress: readSolanaAddress,
   tokenKey: (text) => text,
   isCaseSensitive: true,

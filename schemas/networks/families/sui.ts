@@ -1,9 +1,12 @@
 /** Sui. An address is 32 bytes in hex; a coin type is `<package>::<module>::<name>`. */
 import type { NetworkFamily } from "../NetworkFamily.ts"
 
-/** In full: Sui's tools shorten the addresses of its own packages, and no wallet has one of these. */
+/**
+ * In full: Sui's tools shorten the addresses of its own packages and objects, and no wallet has one of these. They are
+ * those below 2^16 (docs.sui.io, "Object and Package Versioning": 0x1 to 0x403, and 0xdee9); no hash of a key is.
+ */
 const readSuiAddress = (text: string): string | null =>
-  /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0+$/.test(text) ? text.toLowerCase() : null
+  /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0{60}/.test(text) ? text.toLowerCase() : null
 
 /** Names are letters, digits and `_` (the Move reference), at most 128. */
 const coinTypePattern = /^0x([0-9a-fA-F]{1,64})::(\w{1,128})::(\w{1,128})$/
@@ -25,6 +28,11 @@ export const suiFamily: NetworkFamily<"sui", "sui"> = {
   tokenType: "sui",
   readAddress: readSuiAddress,
   accountKey: (address) => address,
+  ownerKeys: () => [],
+  addressKeys: (address) => [address],
+  isWallet: () => true,
+  // The package that the type is of.
+  contractKey: (address) => coinTypeAddress(address)?.split("::")[0] ?? null,
   tokenAddress: coinTypeAddress,
   tokenKey: (text) => coinTypeAddress(text) ?? text,
   isCaseSensitive: true,

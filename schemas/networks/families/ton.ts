@@ -31,6 +31,11 @@ export const tonFamily: NetworkFamily<"ton", "ton"> = {
   tokenType: "ton",
   readAddress: readWalletAddress,
   accountKey: (address) => rawAddress(address) ?? address,
+  ownerKeys: ({ address, memo }) => memo === null ? [] : [rawAddress(address) ?? address],
+  addressKeys: (address) => [rawAddress(address) ?? address],
+  // A wallet is a contract like any other: only the chain knows which.
+  isWallet: () => true,
+  contractKey: rawAddress,
   tokenAddress: rawAddress,
   tokenKey: (text) => rawAddress(text) ?? text,
   isCaseSensitive: true,

@@ -165,6 +165,10 @@ describe("solana", () => {
       assert.match(String(yield* verify("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")), /program/)
       assert.isNull(yield* verify(yield* newAddress))
       assert.isNull(yield* verify(bank.payer.address))
+      const isTokenAccount = driver.isTokenAccount!
+      assert.isTrue(yield* isTokenAccount(yield* bank.tokenAccount(wallet, usdc)), "no refund goes there")
+      assert.isFalse(yield* isTokenAccount(yield* newAddress))
+      assert.isFalse(yield* isTokenAccount(bank.payer.address))
       const pool = yield* driver.readWallet("pool", `${wallet} ${usdc}`)
       if (typeof pool === "string") throw new Error(pool)
       assert.match(String(yield* driver.verifyWallet!(pool)), /^entry 2: /)

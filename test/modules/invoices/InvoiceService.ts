@@ -133,6 +133,7 @@ const givenChains = Layer.mock(Chains, {
     }),
   isReceiveAddress: (_, __, address) =>
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
+  isTokenAccount: () => Effect.succeed(false),
   walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false }),
   reconcile: () => Effect.void,
   journalEntry: (id) => Effect.sync(() => held.entries.get(id) ?? null),

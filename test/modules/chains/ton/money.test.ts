@@ -273,6 +273,11 @@ describe("money on TON", () => {
         assert.isNull(yield* check("address", payer))
         assert.isNull(yield* check("address", sharedWalletKey))
         assert.match((yield* check("address", account.toRawString())) ?? "", /keeps one jetton/)
+        const isTokenAccount = driver.isTokenAccount!
+        assert.isTrue(yield* isTokenAccount(account.toString()), "ours or not, no refund goes there")
+        assert.isFalse(yield* isTokenAccount(payer))
+        assert.isFalse(yield* isTokenAccount(sharedWalletKey), "the chain has not seen it")
+        assert.isFalse(yield* isTokenAccount(jetton.address.toRawString()))
         assert.match((yield* check("address", jetton.address.toRawString())) ?? "", /no wallet that is known/)
         assert.match((yield* check("pool", `${payer} ${account.toRawString()}`)) ?? "", /^address 2 of the list/)
       })

@@ -1,0 +1,56 @@
+/** Which addresses a refund may go to: a wallet of somebody else's, on any network the service knows. */
+import { Effect } from "effect"
+import type { Chains } from "../../../runtime/Chains.ts"
+import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { readAddress } from "../../../schemas/Address.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { type Environment, familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
+
+/** Why an address of the service is no destination of a refund: the money would come back as another payment. */
+const receiveAddressMessage =
+  "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet"
+
+/** Why a token's contract or an account of a program is none. */
+const noWalletMessage =
+  "address: it is a token, a token account or another contract, where money would be lost: give the address that the " +
+  "payor's own wallet shows for receiving"
+
+/** Whether an address names the contract of a token in the catalogue, on whatever network of the family. */
+const isTokenContract = (
+  catalog: TokenCatalog["Service"],
+  network: Network,
+  environment: Environment,
+  address: string
+): boolean => {
+  const family = familyOf(network)
+  const { accountKey, contractKey } = familyRecord(family)
+  const key = accountKey(address)
+  return catalog.list(environment).some((token) =>
+    token.address !== null && familyOf(token.network) === family && contractKey(token.address) === key
+  )
+}
+
+/**
+ * Reads where a refund shall go. Errors: `WALLET_ADDRESS_INVALID` for what is no address, and for one that is a token's
+ * contract, a token account, or one of ours in whatever form (modules/docs/reference/refunds.md#destination);
+ * `NETWORK_DEGRADED` where the chain has to be asked and does not answer.
+ */
+export const readRefundAddress = Effect.fnUntraced(function*(
+  { catalog, chains }: { readonly catalog: TokenCatalog["Service"]; readonly chains: Chains["Service"] },
+  network: Network,
+  environment: Environment,
+  text: string
+): Effect.fn.Return<string, PublicError> {
+  const address = readAddress(network, environment, text)
+  if (address === null) return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+  if (yield* chains.isReceiveAddress(network, environment, address)) {
+    return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
+  }
+  const isWallet = familyRecord(familyOf(network)).isWallet(address) &&
+    !isTokenContract(catalog, network, environment, address) &&
+    !(yield* chains.isTokenAccount(network, environment, address))
+  if (!isWallet) {
+    return yield* publicError("WALLET_ADDRESS_INVALID", { message: noWalletMessage, param: "address" })
+  }
+  return address
+})
