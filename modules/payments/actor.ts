@@ -25,7 +25,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   /**
    * Keeps where refunds on a network may go, in a change of the invoice that tells its hooks so
    * ({@link RefundAddressFact}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
-   * (also for a token's own contract, a token account, and an address that payments are received at), `NETWORK_DEGRADED`
+   * (also for a token's own contract, a token account and one that payments are received at), `NETWORK_DEGRADED`
    * where the chain has to be asked and does not answer, `VALIDATION_ERROR` for a memo where the network has none.
    */
   readonly saveRefundAddress: (

@@ -90,12 +90,16 @@ export const newAddress: Readonly<Record<Family, () => string>> = {
 export const newAddresses = (family: Family, count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, newAddress[family])
 
-/** An instance on a database, for as long as the scope lives. */
+/** One network of each family, which several instances may follow. */
+export const simulatedNetworks = makeSimulated({ networks: [...networks], blockMillis: 3_600_000 })
+
+/** An instance on a database, for as long as the scope lives; on networks of its own where none are given. */
 export const instanceOn = (
-  database: TestDatabase
+  database: TestDatabase,
+  chain: Effect.Effect<Effect.Success<typeof simulatedNetworks>, never, Scope.Scope> = simulatedNetworks
 ): Effect.Effect<WalletService, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const { drivers, service } = yield* makeSimulated({ networks: [...networks], blockMillis: 3_600_000 })
+    const { drivers, service } = yield* chain
     const registered = Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains
       for (const driver of drivers) {
