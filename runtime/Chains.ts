@@ -358,7 +358,7 @@ export interface ChainDriver {
   readonly verifyWallet: ((wallet: WalletRef) => Effect.Effect<string | null, DriverError>) | null
   /**
    * Whether an address, in the form `readAddress` gives, is an account in which a wallet keeps a token, and not the
-   * wallet: what is sent to it is lost. Null instead of a function where an address tells by itself, or no account is one.
+   * wallet: what is sent to it is lost. Null instead of a function where an address tells by itself, or none is one.
    */
   readonly isTokenAccount: ((address: string) => Effect.Effect<boolean, DriverError>) | null
   /** Payment link of the family, by `schemas/PaymentUri.ts`; null where its standard has none for the token. */
