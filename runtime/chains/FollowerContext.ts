@@ -188,6 +188,9 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
 export const nowMillis = ({ clock }: FollowerContext): number => clock.currentTimeMillisUnsafe()
 export const nowSeconds = (follower: FollowerContext): number => Math.floor(nowMillis(follower) / 1000)
 
+/** Milliseconds of a clock that nobody sets: for how long something has lasted. */
+export const monotonicMillis = ({ clock }: FollowerContext): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
 export const stateOf = ({ state }: FollowerContext): FollowerState => MutableRef.get(state)
 
 /** Takes an event into the state, at once; answers what has to be done about it. */

@@ -187,6 +187,8 @@ export type FollowerEvent =
     readonly monotonicMillis: number
   }
   | { readonly _tag: "SearchInspected"; readonly monotonicMillis: number }
+  /** Every second: the clock may have been set back. */
+  | { readonly _tag: "ClockRead"; readonly nowMillis: number }
   /** The repairs were read, or one was stored: `hasGap`: a reanchor has left blocks that are still to be read. */
   | { readonly _tag: "RepairsRead"; readonly hasGap: boolean }
   /** Following goes on from `anchor`, which is none of the points. */
@@ -197,7 +199,7 @@ export type FollowerEvent =
     readonly monotonicMillis: number
   }
   /** Every endpoint said that it does not have a block any more. */
-  | { readonly _tag: "BlockPruned"; readonly height: bigint; readonly nowMillis: number }
+  | { readonly _tag: "BlockPruned"; readonly height: bigint; readonly monotonicMillis: number }
   /** A node gave the block that was asked for. */
   | { readonly _tag: "BlockFound" }
   /** What the follower on another instance has stored. */
@@ -222,6 +224,14 @@ const storeAgain = ({ ring, seenUntil }: FollowerState): FollowerAction => ({ _t
 
 const isStoreDue = ({ storedAtMillis }: FollowerState, nowMillis: number): boolean =>
   nowMillis - storedAtMillis >= idleCursorMillis
+
+/** Nothing happens later than now: a chain would else be silent for an hour before anybody is told. */
+const withoutFuture = (state: FollowerState, nowMillis: number): FollowerState =>
+  state.answeredAtMillis <= nowMillis && state.storedAtMillis <= nowMillis ? state : {
+    ...state,
+    answeredAtMillis: Math.min(state.answeredAtMillis, nowMillis),
+    storedAtMillis: Math.min(state.storedAtMillis, nowMillis)
+  }
 
 const withSearch = (state: FollowerState, searchedHeight: bigint | null, monotonicMillis: number): FollowerState => ({
   ...state,
@@ -384,6 +394,8 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     }
     case "SearchMoved":
       return [onSearchMoved(state, event), []]
+    case "ClockRead":
+      return [withoutFuture(state, event.nowMillis), []]
     case "SearchInspected":
       return [isSearchBehind(state) ? state : { ...state, searchMovedAtMillis: event.monotonicMillis }, []]
     case "RepairsRead":
@@ -391,7 +403,7 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     case "Reanchored":
       return onReanchor(state, event)
     case "BlockPruned":
-      return [{ ...state, prunedBlock: observePruned(state.prunedBlock, event.height, event.nowMillis) }, []]
+      return [{ ...state, prunedBlock: observePruned(state.prunedBlock, event.height, event.monotonicMillis) }, []]
     case "BlockFound":
       return [{ ...state, prunedBlock: null }, []]
     case "CursorPeeked":
@@ -443,8 +455,8 @@ export const cursorOf = (
 })
 
 /** Whether every endpoint has said for long enough that it does not have the block in question any more. */
-export const isPruned = ({ environment, prunedBlock }: FollowerState, nowMillis: number): boolean =>
-  prunedBlock !== null && isPruningConfirmed(prunedBlock, environment, nowMillis)
+export const isPruned = ({ environment, prunedBlock }: FollowerState, monotonicMillis: number): boolean =>
+  prunedBlock !== null && isPruningConfirmed(prunedBlock, environment, monotonicMillis)
 
 /** The network as operators and payors are told of it. */
 export const statusOf = (state: FollowerState, nowMillis: number): NetworkStatus => {

@@ -176,6 +176,7 @@ const peek = (follower: FollowerContext, leaseName: string) =>
     const { environment, network, repo } = follower
     yield* measureHealth(follower, statusOf(stateOf(follower), nowMillis(follower)).healthy)
     dispatch(follower, { _tag: "SearchInspected", monotonicMillis: performance.now() })
+    dispatch(follower, { _tag: "ClockRead", nowMillis: nowMillis(follower) })
     if (stateOf(follower).isFollowing) return
     const cursor = yield* repo.cursor(network, environment)
     if (cursor === null || stateOf(follower).isFollowing) return

@@ -4,7 +4,7 @@ import { type ChainPoint, DriverError } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
-import { dispatch, type FollowerContext, nowMillis, stateOf, write } from "./FollowerContext.ts"
+import { dispatch, type FollowerContext, monotonicMillis, stateOf, write } from "./FollowerContext.ts"
 import { finalHeightOf, isPruned } from "./FollowerState.ts"
 import { undoBalances } from "./Reorganisations.ts"
 import {
@@ -100,8 +100,8 @@ const readAnchor = Effect.fnUntraced(function*(
     return anchored.success
   }
   if (anchored.failure.condition !== "block_pruned") return yield* anchored.failure
-  const now = nowMillis(follower)
-  dispatch(follower, { _tag: "BlockPruned", height, nowMillis: now })
+  const now = monotonicMillis(follower)
+  dispatch(follower, { _tag: "BlockPruned", height, monotonicMillis: now })
   if (!isPruned(stateOf(follower), now)) return yield* anchored.failure
   return `no endpoint has block ${height} any more: name a later final block as \`height\`, at most ${final}`
 })

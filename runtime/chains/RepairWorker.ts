@@ -2,7 +2,14 @@
 import { Deferred, Effect, Queue, Result, Schedule } from "effect"
 import { type AccountHistory, type BlockReading, DriverError, type LocatedTransfer } from "../Chains.ts"
 import { anchorOf } from "./Confirmations.ts"
-import { dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf } from "./FollowerContext.ts"
+import {
+  dispatch,
+  type FollowerContext,
+  monotonicMillis,
+  nowSeconds,
+  type RepairTurn,
+  stateOf
+} from "./FollowerContext.ts"
 import { headOf, isPruned } from "./FollowerState.ts"
 import {
   accountBatch,
@@ -88,8 +95,8 @@ const readUnlessPruned = (follower: FollowerContext, height: bigint) =>
 /** Goes on above blocks that every endpoint has said for long enough it does not have any more. */
 const skipPruned = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, height: bigint) {
   const { network, environment } = follower
-  const now = nowMillis(follower)
-  dispatch(follower, { _tag: "BlockPruned", height, nowMillis: now })
+  const now = monotonicMillis(follower)
+  dispatch(follower, { _tag: "BlockPruned", height, monotonicMillis: now })
   if (!isPruned(stateOf(follower), now)) {
     return yield* new DriverError({ network, reason: `no endpoint has block ${height} any more` })
   }

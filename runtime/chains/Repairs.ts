@@ -19,16 +19,19 @@ export const pruningConfirmMillis: Readonly<Record<Environment, number>> = { mai
 /** A block that every endpoint says it does not have any more. */
 export interface PrunedBlock {
   readonly height: bigint
-  /** Epoch milliseconds since when nobody said otherwise. */
+  /** Since when nobody said otherwise, in milliseconds of a clock that nobody sets. */
   readonly since: number
 }
 
 /** What is known after one more endpoint round said that the block is pruned. */
-export const observePruned = (before: PrunedBlock | null, height: bigint, nowMillis: number): PrunedBlock =>
-  before?.height === height ? before : { height, since: nowMillis }
+export const observePruned = (before: PrunedBlock | null, height: bigint, monotonicMillis: number): PrunedBlock =>
+  before?.height === height ? before : { height, since: monotonicMillis }
 
-export const isPruningConfirmed = ({ since }: PrunedBlock, environment: Environment, nowMillis: number): boolean =>
-  nowMillis - since >= pruningConfirmMillis[environment]
+export const isPruningConfirmed = (
+  { since }: PrunedBlock,
+  environment: Environment,
+  monotonicMillis: number
+): boolean => monotonicMillis - since >= pruningConfirmMillis[environment]
 
 /**
  * A repair that goes on above blocks that nobody has any more: `next` is the lowest that can be read. Its end is a

@@ -13,9 +13,9 @@ export interface Lookup {
   readonly misses: number
   /** Tries since the last read in which no node gave the block. */
   readonly failures: number
-  /** Epoch milliseconds of the first try. */
+  /** When the first try was, in milliseconds of a clock that nobody sets. */
   readonly since: number
-  /** Epoch milliseconds before which there is no further try. */
+  /** There is no further try before it, by the same clock. */
   readonly dueAt: number
 }
 
@@ -53,20 +53,20 @@ export const lookupPauseMillis = (environment: Environment, tries: number): numb
 export const step = (
   lookups: Lookups,
   { _tag, ids }: LookupOutcome,
-  nowMillis: number,
+  monotonicMillis: number,
   environment: Environment
 ): { readonly lookups: Lookups; readonly expiredIds: ReadonlyArray<string> } => {
   const next = new Map(lookups)
   const expiredIds: Array<string> = []
   for (const id of ids) {
-    const before = lookups.get(id) ?? { misses: 0, failures: 0, since: nowMillis, dueAt: nowMillis }
+    const before = lookups.get(id) ?? { misses: 0, failures: 0, since: monotonicMillis, dueAt: monotonicMillis }
     const misses = _tag === "missed" ? before.misses + 1 : before.misses
     const failures = _tag === "unread" ? before.failures + 1 : 0
-    const isOver = misses >= maximumMisses || (_tag === "unread" && nowMillis - before.since >= unreadLimitMillis)
+    const isOver = misses >= maximumMisses || (_tag === "unread" && monotonicMillis - before.since >= unreadLimitMillis)
     if (_tag === "found" || isOver) next.delete(id)
     else {
       const pause = lookupPauseMillis(environment, _tag === "missed" ? misses : failures)
-      next.set(id, { ...before, misses, failures, dueAt: nowMillis + pause })
+      next.set(id, { ...before, misses, failures, dueAt: monotonicMillis + pause })
     }
     if (isOver && _tag !== "found") expiredIds.push(id)
   }
@@ -74,5 +74,5 @@ export const step = (
 }
 
 /** Entries whose next try is not due yet. */
-export const pausedIds = (lookups: Lookups, nowMillis: number): ReadonlyArray<string> =>
-  [...lookups].filter(([, { dueAt }]) => dueAt > nowMillis).map(([id]) => id)
+export const pausedIds = (lookups: Lookups, monotonicMillis: number): ReadonlyArray<string> =>
+  [...lookups].filter(([, { dueAt }]) => dueAt > monotonicMillis).map(([id]) => id)

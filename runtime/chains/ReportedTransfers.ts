@@ -9,7 +9,7 @@ import { transferKey } from "./TransferIdentity.ts"
 import { anchorOf, revertEntry } from "./Confirmations.ts"
 import {
   type FollowerContext,
-  nowMillis,
+  monotonicMillis,
   raiseAlert,
   type ReportedBlock,
   requestCheck,
@@ -31,7 +31,7 @@ export const readReported = Effect.fnUntraced(function*(follower: FollowerContex
   yield* Queue.take(lookRequests)
   const head = headOf(stateOf(follower))
   if (head === null) return
-  const paused = pausedIds(yield* Ref.get(lookups), nowMillis(follower))
+  const paused = pausedIds(yield* Ref.get(lookups), monotonicMillis(follower))
   const due = yield* repo.unseenReports(network, environment, head, paused, rowsPerCommit)
   const { history } = driver
   const groups = history._tag === "BlockHistory"
@@ -85,7 +85,7 @@ const onUnread = Effect.fnUntraced(function*(
   fault: unknown
 ) {
   const before = yield* Ref.get(follower.lookups)
-  const next = stepLookups(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
+  const next = stepLookups(before, { _tag: "unread", ids }, monotonicMillis(follower), follower.environment)
   yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, fault)
   yield* endReports(follower, fence, next.expiredIds, "no node gave its block for 24 h")
   yield* Ref.set(follower.lookups, next.lookups)
@@ -111,7 +111,7 @@ export const receiveReported = Effect.fnUntraced(function*(
     yield* follower.wakeHandler
     yield* requestCheck(follower)
   }
-  const now = nowMillis(follower)
+  const now = monotonicMillis(follower)
   const isFound = (entry: JournalEntry) => inBlock.has(transferKey(entry))
   const there = entries.filter(isFound).map(({ id }) => id)
   const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)

@@ -158,6 +158,25 @@ export const step = (pool: EndpointPool, observation: Observation): EndpointPool
   )
 })
 
+/**
+ * The pool after the system's clock was set forward by so many milliseconds, or back where they are below zero: what
+ * has lasted for some time has lasted as long, and a pause is no longer and no shorter.
+ */
+export const afterClockChange = (pool: EndpointPool, millis: number): EndpointPool => {
+  const moved = (time: number | null): number | null => time === null ? null : time + millis
+  return {
+    ...pool,
+    endpoints: pool.endpoints.map((state) => ({
+      ...state,
+      movedAt: state.movedAt + millis,
+      failingSince: moved(state.failingSince),
+      pausedUntil: moved(state.pausedUntil),
+      branchSince: state.branchSince + millis,
+      belowSince: moved(state.belowSince)
+    }))
+  }
+}
+
 /** Whether an endpoint asked to be left alone and that time is not over. */
 export const isPaused = (pool: EndpointPool, place: number, now: number): boolean => {
   const { pausedUntil } = pool.endpoints[place]!

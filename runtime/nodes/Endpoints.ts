@@ -31,6 +31,7 @@ import type { Environment, Network } from "../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../Chains.ts"
 import { endpointGaugesFromZero } from "./EndpointGauges.ts"
 import {
+  afterClockChange,
   emptyPool,
   type EndpointPool,
   endpointsByPreference,
@@ -107,12 +108,38 @@ interface EndpointsContext<Client extends NodeEndpoint> extends EndpointsOptions
   readonly http: HttpClient.HttpClient
   readonly clock: Clock.Clock
   readonly pool: MutableRef.MutableRef<EndpointPool>
+  /** The date less the time that no correction of the clock moves: it changes where the clock is set. */
+  readonly clockOffset: MutableRef.MutableRef<number>
+}
+
+/** Corrections of the clock by less are as good as none, and come all the time. */
+const clockChangeMillis = 1_000
+
+const offsetOf = (clock: Clock.Clock): number =>
+  clock.currentTimeMillisUnsafe() - Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/**
+ * The pool as it is by the clock as it is: where that was set since, an endpoint would else be left alone for an hour,
+ * or count as away for one, and others would decide without it.
+ */
+const poolIn = (
+  { clock, clockOffset, pool }: Pick<EndpointsContext<never>, "clock" | "clockOffset" | "pool">
+): EndpointPool => {
+  const offset = offsetOf(clock)
+  const change = offset - MutableRef.get(clockOffset)
+  if (Math.abs(change) >= clockChangeMillis) {
+    MutableRef.set(clockOffset, offset)
+    MutableRef.update(pool, (before) => afterClockChange(before, change))
+  }
+  return MutableRef.get(pool)
 }
 
 const nowMillisOf = ({ clock }: { readonly clock: Clock.Clock }): number => clock.currentTimeMillisUnsafe()
 
-const observeIn = ({ pool }: { readonly pool: MutableRef.MutableRef<EndpointPool> }, observation: Observation): void =>
-  void MutableRef.update(pool, (before) => step(before, observation))
+const observeIn = (
+  context: Pick<EndpointsContext<never>, "clock" | "clockOffset" | "pool">,
+  observation: Observation
+): void => void MutableRef.set(context.pool, step(poolIn(context), observation))
 
 const nameOf = ({ addresses, label = "rpc" }: Pick<EndpointsOptions<never>, "addresses" | "label">, place: number) =>
   `${label} ${place + 1} of ${addresses.length}`
@@ -134,7 +161,7 @@ const connectionOf = <Client extends NodeEndpoint>(
   context: EndpointsContext<Client>,
   place: number
 ): Connection => {
-  const { addresses, http, network, pool } = context
+  const { addresses, http, network } = context
   const name = nameOf(context, place)
   const fail: Connection["fail"] = (subject, reason, kind) =>
     new DriverError({ network, reason: `${name}, ${subject}: ${reason}`, ...(kind === undefined ? {} : { kind }) })
@@ -146,7 +173,7 @@ const connectionOf = <Client extends NodeEndpoint>(
     fail,
     send: (request) =>
       Effect.suspend(() =>
-        isPaused(MutableRef.get(pool), place, nowMillisOf(context))
+        isPaused(poolIn(context), place, nowMillisOf(context))
           ? Effect.fail(fail(request.subject, "left alone for a moment, as it asked", "rate_limited"))
           : exchange(http, { network, name, address: addresses[place]!, onPause }, request)
       )
@@ -212,7 +239,7 @@ const failoverIn = <Client extends NodeEndpoint>(
   const attempt = attemptIn(context)
   return Effect.fnUntraced(function*(work) {
     let last = new DriverError({ network: context.network, reason: "no endpoint" })
-    for (const place of endpointsByPreference(MutableRef.get(context.pool), nowMillisOf(context))) {
+    for (const place of endpointsByPreference(poolIn(context), nowMillisOf(context))) {
       const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
       if (outcome._tag === "Success") return outcome.success
       last = outcome.failure
@@ -229,12 +256,13 @@ export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(opt
   yield* checkAddresses(options)
   yield* endpointGaugesFromZero({ network, environment })
   const pool = MutableRef.make(emptyPool(addresses.length, limits, clock.currentTimeMillisUnsafe()))
-  const context: EndpointsContext<Client> = { ...options, http, clock, pool }
+  const clockOffset = MutableRef.make(offsetOf(clock))
+  const context: EndpointsContext<Client> = { ...options, http, clock, pool, clockOffset }
   const nodes = addresses.map((_, place) => provenClient(context, place))
   const endpoints = nodes.map(({ client }) => client)
   const made: Endpoints<Client> = {
     endpoints,
-    pool: () => MutableRef.get(pool),
+    pool: () => poolIn(context),
     observe: (observation) => observeIn(context, observation),
     attempt: attemptIn(context),
     withFailover: failoverIn(context, endpoints),

@@ -16,6 +16,7 @@ import {
   type FollowContext,
   type FollowOptions,
   hasOtherEndpoints,
+  monotonicMillisOf,
   nowMillisOf,
   readHead,
   stateOf
@@ -49,7 +50,7 @@ export const follow = (
 ): Stream.Stream<ChainEvent, DriverError> =>
   Stream.unwrap(Effect.gen(function*() {
     const clock = yield* Clock.Clock
-    const state = MutableRef.make(initialState(options.environment, recent, clock.currentTimeMillisUnsafe()))
+    const state = MutableRef.make(initialState(options.environment, recent, monotonicMillisOf({ clock })))
     const context: FollowContext = { ...options, watch, clock, state }
     const { lagMillis } = options.rpc.pool()
     const watchMillis = Math.min(longestWatchMillis, lagMillis / 3)
@@ -62,11 +63,11 @@ export const follow = (
 const poll = Effect.fnUntraced(function*(context: FollowContext) {
   if (stateOf(context).isIdle) yield* Effect.sleep(context.pollMillis)
   const { events, servingEndpoint } = yield* pollOnce(context)
-  const nowMillis = nowMillisOf(context)
   if (servingEndpoint !== null) {
-    context.rpc.observe({ _tag: "Branch", place: servingEndpoint, branch: "followed", at: nowMillis })
+    context.rpc.observe({ _tag: "Branch", place: servingEndpoint, branch: "followed", at: nowMillisOf(context) })
   }
-  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, nowMillis))
+  const endedAt = monotonicMillisOf(context)
+  MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, endedAt))
   const conditionEvents = yield* conditions(context)
   return eventsOfLook(stateOf(context), events, conditionEvents)
 })

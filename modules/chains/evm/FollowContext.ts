@@ -39,6 +39,10 @@ export const dispatch = <A>(
 
 export const nowMillisOf = ({ clock }: FollowContext): number => clock.currentTimeMillisUnsafe()
 
+/** Of a clock that nobody sets: for how long something has lasted. */
+export const monotonicMillisOf = ({ clock }: Pick<FollowContext, "clock">): number =>
+  Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
 export const hasOtherEndpoints = ({ rpc }: FollowContext): boolean => rpc.endpoints.length > 1
 
 /** An endpoint's newest block, which the pool learns of. */

@@ -1,6 +1,6 @@
 /**
  * What following a chain remembers from one look to the next, and what each answer of a node makes of it. Pure: times
- * are epoch milliseconds that the caller gives, `Follow.ts` asks the nodes.
+ * are milliseconds of a clock that nobody sets, as the caller gives them; `Follow.ts` asks the nodes.
  *
  *   head above the newest point --> its blocks are read; those that continue our own move the ring on
  *   head at or below it, or a block that does not continue it --> a rollback to the newest common point

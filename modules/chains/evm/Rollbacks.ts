@@ -4,7 +4,14 @@ import { type ChainPoint, DriverError } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 import { type BlockHeader, readHeader } from "./Blocks.ts"
 import { type BranchVotes, countVotes, decideBranch } from "../../../runtime/nodes/Branches.ts"
-import { dispatch, type FollowContext, hasOtherEndpoints, nowMillisOf, stateOf } from "./FollowContext.ts"
+import {
+  dispatch,
+  type FollowContext,
+  hasOtherEndpoints,
+  monotonicMillisOf,
+  nowMillisOf,
+  stateOf
+} from "./FollowContext.ts"
 import { onLinkedBlocks, onRollback, ringSize } from "./FollowState.ts"
 import type { Endpoint } from "./JsonRpc.ts"
 
@@ -40,7 +47,7 @@ const vote = Effect.fnUntraced(function*(
 const decide = (context: FollowContext, votes: BranchVotes, undoneBlocks: number) => {
   const { environment, network } = context
   const standardBlocks = requiredDepth(network, environment, "standard", 0n).blocks
-  const waitedMillis = nowMillisOf(context) - stateOf(context).followedAtMillis
+  const waitedMillis = monotonicMillisOf(context) - stateOf(context).followedAtMillis
   return decideBranch(votes, undoneBlocks, standardBlocks, waitedMillis)
 }
 

@@ -321,6 +321,21 @@ describe("addresses are given out", () => {
 })
 
 describe("a network's status", () => {
+  it("is silent as soon as ever, and its cursor is stored as often, where the clock was set back an hour", () => {
+    const hour = 3_600_000
+    const before = after(started(), { _tag: "ChainAnswered", isLookEnd: true, nowMillis })
+    const state = after(before, { _tag: "ClockRead", nowMillis: nowMillis - hour })
+    assert.strictEqual(statusOf(state, nowMillis - hour + silenceMillis - 1).condition, "ok")
+    assert.strictEqual(statusOf(state, nowMillis - hour + silenceMillis).condition, "silent")
+    const [, actions] = step(state, {
+      _tag: "LookEnded",
+      finalized: null,
+      sinceMillis: null,
+      nowMillis: nowMillis - hour + idleCursorMillis
+    })
+    assert.deepStrictEqual(actions.map(({ _tag }) => _tag), ["StoreCursor"])
+  })
+
   it("is silent after a minute without an answer, whatever it was, but for a chain that was lost", () => {
     const state = after(started(), { _tag: "ChainAnswered", isLookEnd: true, nowMillis })
     assert.strictEqual(statusOf(state, nowMillis + silenceMillis - 1).condition, "ok")
@@ -394,7 +409,7 @@ describe("a block that every endpoint says it does not have", () => {
     const told = (height: bigint, atMillis: number): FollowerEvent => ({
       _tag: "BlockPruned",
       height,
-      nowMillis: atMillis
+      monotonicMillis: atMillis
     })
     const state = afterAll(fresh, told(5n, 0), told(5n, limit))
     assert.isTrue(isPruned(state, limit))

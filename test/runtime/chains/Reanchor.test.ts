@@ -73,7 +73,7 @@ const inProcess = <A>(
     )
   )
 
-/** The system's clock, moved on by `skip`. */
+/** The system's clock after the time of `skip` has passed too. */
 const skippingClock = () => {
   let ahead = 0
   const base = Clock.Clock.defaultValue()
@@ -82,8 +82,8 @@ const skippingClock = () => {
     currentTimeMillis: Effect.sync(() => base.currentTimeMillisUnsafe() + ahead),
     currentTimeNanosUnsafe: () => base.currentTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n,
     currentTimeNanos: Effect.sync(() => base.currentTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n),
-    monotonicTimeNanosUnsafe: () => base.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: base.monotonicTimeNanos,
+    monotonicTimeNanosUnsafe: () => base.monotonicTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n,
+    monotonicTimeNanos: Effect.sync(() => base.monotonicTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n),
     sleep: (duration) => base.sleep(duration)
   }
   return {
