@@ -22,8 +22,8 @@ export interface ReceiveTarget {
   /** Display form, checksummed. */
   readonly address: string
   /**
-   * What transfers are matched by: the address in one spelling of the driver's, or, where one wallet serves many
-   * invoices, the wallet and the memo.
+   * What transfers are matched by: `accountKey` of the family (schemas/networks/NetworkFamily.ts) of the address, or,
+   * where one wallet serves many invoices, what the driver makes of the wallet and the memo.
    */
   readonly matchKey: string
   readonly memo: string | null
@@ -74,13 +74,18 @@ export type ChainEvent =
      */
     readonly seenUntil?: number
   }
-  /** Everything after `to` is undone. */
+  /**
+   * Everything after `to` is undone. `to`: a point that was told, or one of those that `follow` was given; below
+   * height 0 where the chain was started anew.
+   */
   | { readonly _tag: "Rollback"; readonly to: ChainPoint }
   /** These transfers have left the chain alone: what lies beside them stays. */
   | { readonly _tag: "Gone"; readonly transfers: ReadonlyArray<TransferIdentity> }
   /**
-   * Heights the network itself marks; null where the node does not know the mark. Sent after every successful look at
-   * the chain, even when nothing moved: it is also the sign of life.
+   * Heights the network itself marks; null where the node does not know the mark. The last event of every successful
+   * look at the chain, even when nothing moved: it is also the sign of life, and says that the chain was read up to the
+   * head, or a part of it where a `Forward` of the look was `isCatchingUp`. A look that saw blocks and could not read
+   * them tells its `Condition` instead.
    */
   | { readonly _tag: "Finality"; readonly finalized: bigint | null }
   /** How the endpoints stand to each other, sent when it changes. A driver that sends none is always `ok`. */
@@ -148,6 +153,7 @@ export type DriverErrorKind = typeof DriverErrorKind.Type
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
   network: Schema.String,
+  /** For operators: names the endpoint, and holds no URL, header or key. */
   reason: Schema.String,
   /**
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
@@ -215,7 +221,10 @@ export type WalletRef = IndexedWallet | SharedWallet
 /** A wallet with an address for each invoice, given out by a counter. */
 export interface IndexedWallet {
   readonly _tag: "IndexedWallet"
-  /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
+  /**
+   * Same wallet, same fingerprint, whoever configures it: the counter's key. No other wallet of any family or kind has
+   * it, so it is a hash of the wallet's public parts, all of them, under a name of their own; it is stored as it is.
+   */
   readonly fingerprint: string
   /**
    * Pure, and of the index alone: addresses are watched before an invoice asks. `index`: 0 to `size`, and below 2^31.
@@ -334,9 +343,16 @@ export interface AccountHistory {
   readonly timeOf: (height: bigint) => Effect.Effect<number | null, DriverError>
 }
 
+/**
+ * What the runtime asks of one network. Every driver has `readWallet`, `paymentUri`, `follow` and `history`; what may
+ * be null is a check, or a second way to find payments, that its chain may do without. A driver keeps nothing that a
+ * restart would miss: cursor, journal, depths and counters are the runtime's, and the network's descriptor says the
+ * rest (schemas/networks/). `test/conformance/chains.ts` tries what is promised here.
+ */
 export interface ChainDriver {
   readonly network: Network
   readonly environment: Environment
+  /** Types of the tokens whose transfers it shows, the native coin's among them. */
   readonly tokenTypes: ReadonlyArray<TokenType>
   /** The deployment's own wallet, for merchants who have none; `null`: their payors are not offered the network. */
   readonly wallet: WalletRef | null
@@ -366,6 +382,12 @@ export interface ChainDriver {
   /**
    * Blocks after the newest of `recent` that is still canonical (newest first; empty: from the head), for ever.
    * Rolls back first when the newest is not. At least once; resumable.
+   *
+   * A look tells `Gone` and `Rollback`, then `Forward`, then `Condition` where it changed, then `Finality`; the next
+   * one begins when its last event was taken. Its transfers are those to keys that `watch.has`: of the coin, of the
+   * tokens of `watch.tokens`, and of others where the chain shows them. It fails where no endpoint served a look, and
+   * is run again after a pause, with the newest points that were stored; `no_common_block` where none of `recent` is on
+   * the chain.
    */
   readonly follow: (recent: ReadonlyArray<ChainPoint>, watch: WatchSet) => Stream.Stream<ChainEvent, DriverError>
   /** How what was passed is read again. */
