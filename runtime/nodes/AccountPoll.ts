@@ -181,10 +181,12 @@ export const pollAccounts = <Client extends NodeEndpoint>(
 
     const poll = Effect.gen(function*() {
       if (MutableRef.get(isWaiting)) yield* Effect.sleep(pollMillis)
+      const { top } = MutableRef.get(state)
       const { condition, place, result } = yield* look(
         endpoints,
         readHead,
-        (client, head) => Effect.andThen(watch.refresh, read(client, head, MutableRef.get(state).top))
+        (client, head) => Effect.andThen(watch.refresh, read(client, head, top)),
+        top?.height ?? null
       )
       MutableRef.set(servingEndpoint, place)
       MutableRef.set(isWaiting, !result.isBehind)

@@ -81,7 +81,7 @@ export const answersToReturn = 3
 /** Heads remembered to tell movement from going round: more nodes than a balancer is likely to have. */
 const recentHeadsLimit = 16
 /** A head may lie this far in the future by its own clock and still show that others are behind it. */
-const clockToleranceMillis = 60_000
+export const clockToleranceMillis = 60_000
 /** Endpoints are this long on two branches before it counts: the moment in which one has seen a reorganisation. */
 export const disagreementMillis = 10_000
 

@@ -11,11 +11,13 @@ import {
   conditionOf,
   type EndpointHead,
   endpointsByPreference,
+  isAway,
   isFrozen,
   isPaused,
   type PoolLimits
 } from "./EndpointPool.ts"
 import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
+import { type HeadSupport, isFarAhead, supportOf } from "./HeadSupport.ts"
 
 /**
  * How long heads may stand still: as the network's descriptor says on mainnet, or as the option `frozenSeconds` says;
@@ -65,22 +67,80 @@ const observeHead = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   return head
 })
 
+/** What the other endpoints, asked now, say of a head that one shows. One that was away for long is not waited for. */
+const readSupport = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  place: number,
+  head: EndpointHead,
+  readHead: ReadHead<Client>,
+  told: bigint
+): Effect.fn.Return<HeadSupport> {
+  const before = yield* Clock.currentTimeMillis
+  const others = endpoints.endpoints.filter((other) => other.place !== place)
+  if (others.length === 0 || !isFarAhead(head, told, before)) return "supported"
+  const answers = yield* Effect.forEach(
+    others,
+    (other) => Effect.result(endpoints.attempt(other, (each) => observeHead(endpoints, each, readHead))),
+    { concurrency: "unbounded" }
+  )
+  const nowMillis = yield* Clock.currentTimeMillis
+  const pool = endpoints.pool()
+  const heads = answers.flatMap((answer) => answer._tag === "Success" ? [answer.success] : [])
+  const support = supportOf(head, heads, { nowMillis, lagMillis: pool.lagMillis })
+  if (support === "contradicted") {
+    observeBranch(endpoints, place, "other", nowMillis)
+    for (const [index, { place: otherPlace }] of others.entries()) {
+      if (answers[index]!._tag === "Success") observeBranch(endpoints, otherPlace, "followed", nowMillis)
+    }
+  }
+  if (support !== "unknown") return support
+  const isWaitedFor = others.some((other, index) =>
+    answers[index]!._tag === "Failure" && !isAway(pool, other.place, nowMillis)
+  )
+  return isWaitedFor ? "unknown" : "supported"
+})
+
+const observeBranch = <Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  place: number,
+  branch: "followed" | "other",
+  at: number
+) => endpoints.observe({ _tag: "Branch", place, branch, at })
+
+const unsupportedHead = ({ name, network }: NodeEndpoint, { height }: EndpointHead, told: bigint) =>
+  new DriverError({
+    network,
+    reason: `${name}: its newest block is ${height}, far above ${told}, and no other ` +
+      "endpoint is near it: make sure that it is on this network, and that the others are not being synchronised anew",
+    kind: "contradiction"
+  })
+
 /**
  * One look at the chain: reads a head and does `work` at the same endpoint, the first in the pool's order that answers.
  * One whose head stands still is passed over while another may move; where all stand still the first of them serves,
  * and the condition is `frozen`. Fails with the last endpoint's error where none answers.
+ *
+ * `told`: the height up to which the chain was read. Where it is given, an endpoint whose head lies far above it is
+ * passed over unless another supports it, and counts as on another branch where one contradicts it. Null: nothing was
+ * read yet, and the first head is where reading begins; or blocks are followed by their hashes, which say as much.
  */
 export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
   endpoints: Endpoints<Client>,
   readHead: ReadHead<Client>,
-  work: (endpoint: Client, head: EndpointHead) => Effect.Effect<A, DriverError>
+  work: (endpoint: Client, head: EndpointHead) => Effect.Effect<A, DriverError>,
+  told: bigint | null = null
 ): Effect.fn.Return<Look<A>, DriverError> {
+  const unsupported: Array<DriverError> = []
   const ask = (place: number, hasNext: boolean) =>
     endpoints.attempt(
       endpoints.endpoints[place]!,
       Effect.fnUntraced(function*(endpoint) {
         const head = yield* observeHead(endpoints, endpoint, readHead)
-        if (hasNext && isFrozen(endpoints.pool(), place, yield* Clock.currentTimeMillis)) return null
+        if (hasNext && isFrozen(endpoints.pool(), place, yield* Clock.currentTimeMillis)) return "frozen" as const
+        if (told !== null && (yield* readSupport(endpoints, place, head, readHead, told)) !== "supported") {
+          unsupported.push(unsupportedHead(endpoint, head, told))
+          return "unsupported" as const
+        }
         const result = yield* work(endpoint, head)
         const condition = conditionOf(endpoints.pool(), place, yield* Clock.currentTimeMillis)
         return { place, head, result, condition }
@@ -93,11 +153,27 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
     const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
     const outcome = yield* Effect.result(ask(place, hasNext))
     if (outcome._tag === "Failure") last = outcome.failure
-    else if (outcome.success === null) frozenEndpoint ??= place
-    else return outcome.success
+    else if (outcome.success === "frozen") frozenEndpoint ??= place
+    else if (outcome.success !== "unsupported") return outcome.success
   }
   const served = frozenEndpoint === null ? null : yield* ask(frozenEndpoint, false)
-  return served === null ? yield* last : served
+  return served === null || typeof served === "string" ? yield* unsupported[0] ?? last : served
+})
+
+/** An endpoint that named a head that no other had is believed again once it is near the one that serves. */
+const forgive = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  place: number,
+  head: EndpointHead,
+  servingEndpoint: number | null
+) {
+  const nowMillis = yield* Clock.currentTimeMillis
+  const { endpoints: states } = endpoints.pool()
+  const served = servingEndpoint === null ? null : states[servingEndpoint]!.head
+  const isApart = states[place]!.branch === "other"
+  if (isApart && served !== null && !isFarAhead(head, served.height, nowMillis)) {
+    observeBranch(endpoints, place, "followed", nowMillis)
+  }
 })
 
 /**
@@ -120,6 +196,7 @@ export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoi
     others,
     (endpoint) =>
       endpoints.attempt(endpoint, (each) => observeHead(endpoints, each, readHead)).pipe(
+        Effect.flatMap((head) => forgive(endpoints, endpoint.place, head, servingEndpoint)),
         Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
       ),
     { discard: true, concurrency: "unbounded" }

@@ -51,6 +51,8 @@ const absentElsewhere = Effect.fnUntraced(function*(
   )
 })
 
+const minOf = (one: bigint, other: bigint): bigint => one < other ? one : other
+
 /** Asks for the finalized slot where it matters, and whether what lies at or below it is still there. */
 export const checkFinality = Effect.fnUntraced(function*(
   context: FollowContext,
@@ -59,7 +61,8 @@ export const checkFinality = Effect.fnUntraced(function*(
 ) {
   const { finalityReadAt } = MutableRef.get(context.looks)
   if (stateOf(context).unfinal.size === 0 && head.height < finalityReadAt + finalitySlots) return
-  const finalized = yield* readSlot(node, "finalized")
+  // A slot above its own newest is no finality: the mark that is known never goes back.
+  const finalized = minOf(yield* readSlot(node, "finalized"), head.height)
   MutableRef.update(context.looks, (looks) => ({ ...looks, finalityReadAt: head.height }))
   update(context, (state) => onFinalized(state, finalized))
   const due = dueForFinality(stateOf(context), finalized)

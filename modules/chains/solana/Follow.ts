@@ -71,7 +71,8 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
   const { condition, place, result } = yield* look(
     context.endpoints,
     readSnapshot,
-    (node, head) => lookAt(context, node, head, snapshots.get(node.place)!)
+    (node, head) => lookAt(context, node, head, snapshots.get(node.place)!),
+    stateOf(context).height
   )
   const isRead = stateOf(context).backlog.length === 0
   MutableRef.update(context.looks, (looks) => ({

@@ -8,6 +8,7 @@ import { Effect, Fiber, Schedule, Stream } from "effect"
 import type { ChainDriver, ChainEvent, ObservedTransfer, ReceiveTarget, WatchSet } from "../../../runtime/Chains.ts"
 import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
 import { conformanceOn, driverOn, openSolana, solanaChain, unit } from "../../support/SolanaChain.ts"
+import { clockSysvar } from "../../../modules/chains/solana/Addresses.ts"
 import { watching } from "../../support/Drivers.ts"
 import { until } from "../../support/Service.ts"
 import { SolanaLedger } from "../../support/SolanaLedger.ts"
@@ -215,6 +216,39 @@ describe("solana", () => {
       const emitted = yield* collectUntil(chain.driver, watchOf(chain, [to]), looksOf(60))
       assert.deepStrictEqual([...emitted.transfers.values()].map((each) => each.txHash), [txHash])
       assert.notInclude(emitted.events.map(({ _tag }) => _tag), "Gone")
+    }).pipe(Effect.scoped))
+
+  it.live("a node that names a slot that the chain has not reached leaves the look to the next, and ends no following", () =>
+    Effect.gen(function*() {
+      const chain = yield* openSolana({}, 2, () => Date.now() / 1000)
+      const to = chain.target(1)
+      chain.node.set(({ method, params }, answer) => {
+        if (method !== "getMultipleAccounts" || !params[0].includes(clockSysvar)) return undefined
+        const { context, value } = answer() as { context: { slot: number }; value: ReadonlyArray<any> }
+        const clock = Buffer.from(value[0].data[0], "base64")
+        clock.writeBigUInt64LE(clock.readBigUInt64LE() + 1_000_000n)
+        const told = { ...value[0], data: [clock.toString("base64"), "base64"] }
+        return { result: { context: { slot: context.slot + 1_000_000 }, value: [told, ...value.slice(1)] } }
+      })
+      yield* Effect.forkScoped(Effect.repeat(Effect.sync(() => chain.ledger.advance()), Schedule.spaced(20)))
+      yield* chain.pay(to, null, 5n * unit)
+      const told = yield* collectUntil(
+        chain.driver,
+        watchOf(chain, [to]),
+        ({ transfers }) => transfers.size > 0,
+        chain.ledger.slot - 5
+      )
+      assert.isAtMost(Number(headsOf(told).at(-1)!.point.height), chain.ledger.slot)
+    }).pipe(Effect.scoped))
+
+  it.live("a node that calls a slot final that lies above its own newest one is not believed", () =>
+    Effect.gen(function*() {
+      const chain = yield* openSolana({}, 2)
+      chain.node.set(({ method }) => method === "getSlot" ? { result: 9_000_000 } : undefined)
+      const told = yield* collectUntil(chain.driver, watchOf(chain, []), looksOf(3))
+      for (const event of told.events) {
+        if (event._tag === "Finality") assert.isBelow(Number(event.finalized ?? 0n), 9_000_000)
+      }
     }).pipe(Effect.scoped))
 
   it.live("no mark of finality passes a transaction of which it is not known whether it stays", () =>

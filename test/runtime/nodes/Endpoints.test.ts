@@ -279,6 +279,52 @@ describe("heads of endpoints", () => {
       assert.strictEqual((yield* look(one, readHead, () => Effect.void)).condition, "ok")
     }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
 
+  it.live("far above what was read are believed where another endpoint is near them, and only there", () =>
+    Effect.gen(function*() {
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const wrong = yield* node(json({ height: 1_000_100, time: now }))
+      const right = yield* node(json({ height: 105, time: now }))
+      const two = yield* overMainnet(wrong, right)
+      const lookFrom = (told: bigint) =>
+        Effect.map(
+          look(two, readHead, (client, head) => Effect.succeed(`${client.place}:${head.height}`), told),
+          ({ result }) => result
+        )
+      assert.strictEqual(yield* lookFrom(100n), "1:105")
+      assert.strictEqual(two.pool().endpoints[0]!.branch, "other")
+      wrong.answer = json({ height: 106, time: now + 3_600 })
+      assert.strictEqual(yield* lookFrom(105n), "1:105")
+
+      wrong.answer = json({ height: 106, time: now })
+      yield* watchOthers(two, "mainnet", 1, readHead)
+      assert.strictEqual(two.pool().endpoints[0]!.branch, "followed")
+      assert.strictEqual(yield* lookFrom(105n), "0:106")
+
+      // After a day away both are far above what was read.
+      wrong.answer = json({ height: 200_000, time: now })
+      right.answer = json({ height: 199_995, time: now })
+      assert.strictEqual(yield* lookFrom(106n), "0:200000")
+      // One that is behind says nothing against the other.
+      right.answer = json({ height: 150, time: now - 3_600 })
+      assert.strictEqual(yield* lookFrom(106n), "0:200000")
+    }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
+
+  it.live("far above what was read wait for an endpoint that failed a moment ago, and for none that is away", () =>
+    Effect.gen(function*() {
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const ahead = yield* node(json({ height: 1_000_100, time: now }))
+      const dead = yield* node(json("no", 500))
+      const lookFrom = (endpoints: Effect.Success<ReturnType<typeof overMainnet>>, told: bigint | null) =>
+        look(endpoints, readHead, (client, head) => Effect.succeed(`${client.place}:${head.height}`), told)
+      const two = yield* overMainnet(ahead, dead)
+      assert.include((yield* failureOf(lookFrom(two, 100n))).reason, "far above 100")
+      assert.strictEqual((yield* lookFrom(two, null)).result, "0:1000100")
+      two.observe({ _tag: "Answered", place: 1, at: 0 })
+      two.observe({ _tag: "Failed", place: 1, isTimeout: false, at: 0 })
+      assert.strictEqual((yield* lookFrom(two, 100n)).result, "0:1000100")
+      assert.strictEqual((yield* lookFrom(yield* overMainnet(ahead), 100n)).result, "0:1000100")
+    }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
+
   it("may be of any age on devnet, unless an operator says how old", () => {
     assert.isNull(headLimits({ network: "sui", environment: "devnet" }).headAgeMillis)
     assert.strictEqual(headLimits({ network: "sui", environment: "devnet", frozenSeconds: 9 }).headAgeMillis, 9_000)

@@ -108,6 +108,39 @@ describe("endpoints of TON", () => {
       }))
   }
 
+  for (
+    const [what, ahead] of [
+      ["a block that the chain has not reached", { seqno: 1_000_000, gen_utime: 0 }],
+      ["a time that has not come", { seqno: 1, gen_utime: 86_400 }]
+    ] as const
+  ) {
+    promise(
+      `an endpoint that names ${what} leaves the look to the next, and ends no following`,
+      (made) =>
+        Effect.gen(function*() {
+          made.first.faults.lie = (route, answer) => {
+            if (route !== "masterchainInfo") return answer
+            const { gen_utime: time, seqno } = answer.last
+            return {
+              ...answer,
+              last: { ...answer.last, seqno: seqno + ahead.seqno, gen_utime: `${+time + ahead.gen_utime}` }
+            }
+          }
+          yield* payInvoice(made, 1)
+          const told: Array<Extract<ChainEvent, { _tag: "Forward" }>> = []
+          yield* made.driver.follow([made.start], made.watch).pipe(
+            Stream.takeUntil((event) => {
+              if (event._tag === "Forward") told.push(event)
+              return event._tag === "Forward" && event.transfers.length > 0
+            }),
+            Stream.runDrain
+          )
+          assert.isAtMost(Number(told.at(-1)!.point.height), made.rig.head.seqno)
+          assert.isAtMost(told.at(-1)!.time, made.rig.head.time)
+        })
+    )
+  }
+
   promise(
     "an endpoint of another network is refused at the start, and named without its key",
     ({ rig }) =>
