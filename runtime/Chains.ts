@@ -506,7 +506,7 @@ export interface JournalEntry {
   readonly merchantId: number
   /**
    * Null: it pays no invoice. The address was never given out, or the block is older than the target, so it was meant
-   * for somebody who had the address before. Never changes from one to the other.
+   * for somebody who had the address before. Only a person's decision gives it one: `assignEntry`.
    */
   readonly invoiceId: string | null
   readonly matchKey: string
@@ -685,6 +685,8 @@ export class Chains extends Context.Service<Chains, {
     environment: Environment,
     invoices: ReadonlyArray<{ readonly id: string; readonly merchantId: number }>
   ) => Effect.Effect<ReadonlyMap<string, InvoiceCoverage>>
+  /** The write that gives an entry without an invoice to one, as a person decided. */
+  readonly assignEntry: (entry: JournalEntry, invoice: Pick<JournalEntry, "invoiceId" | "merchantId">) => Write
   /** An entry of the journal by its id; null: there is none. */
   readonly journalEntry: (id: string) => Effect.Effect<JournalEntry | null>
   /** The journal of the invoice, in no order: one small query. */

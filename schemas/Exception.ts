@@ -11,7 +11,7 @@ export type ExceptionStatus = typeof ExceptionStatus.Type
 
 /**
  * What a person can decide (modules/docs/reference/exceptions.md#actions). `accept`: the money counts, or what is
- * missing is let go; `credit`: the merchant keeps the money and no invoice changes; `assign`: it counts for an invoice
+ * missing is waived; `credit`: the merchant keeps the money and no invoice changes; `assign`: it counts for an invoice
  * that the person names; `ignore`: nothing follows. More may be added.
  */
 export const ExceptionAction = Schema.Literals(["accept", "credit", "assign", "ignore"])

@@ -12,7 +12,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { type ExceptionDecision, type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { Payments } from "../payments/plugin.ts"
 import { ExceptionsApi, pageLimits } from "./api.ts"
-import { exceptionObject, refusalOf } from "./rules.ts"
+import { exceptionObject, rejectionReason } from "./rules.ts"
 import { ExceptionsRpc } from "./rpc.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
@@ -46,7 +46,12 @@ const makeDecide = Effect.gen(function*() {
     id: string,
     { cause, reply, resolution }: Omit<ExceptionDecision, "check">
   ) {
-    const decision: ExceptionDecision = { resolution, cause, reply, check: (record) => refusalOf(record, resolution) }
+    const decision: ExceptionDecision = {
+      resolution,
+      cause,
+      reply,
+      check: (record) => rejectionReason(record, resolution)
+    }
     const { action, invoiceId } = resolution
     if (action !== "assign" || invoiceId === null) return yield* invoices.resolveException(merchantId, id, decision)
     if (!isUuid(invoiceId)) return yield* publicError("INVOICE_NOT_FOUND")
@@ -56,7 +61,7 @@ const makeDecide = Effect.gen(function*() {
       merchantId: merchantId === systemMerchant ? null : merchantId,
       environment: found.environment,
       invoiceId,
-      commands: payments.assignmentOf
+      plan: payments.assignmentOf
     }, decision)
   })
 })

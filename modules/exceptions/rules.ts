@@ -5,7 +5,7 @@ import { formatUnits, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/plugin.ts"
 
 /** Why the action cannot be decided; null where it can. */
-export const refusalOf = (
+export const rejectionReason = (
   { exception, ...subject }: ExceptionRecord,
   { action, invoiceId, note }: Pick<ExceptionResolution, "action" | "invoiceId" | "note">
 ): PublicError | null => {
@@ -49,7 +49,12 @@ const transferOf = ({ exception: { evidence }, payment }: ExceptionRecord) => {
   return {
     network: isTransfer ? evidence.network ?? null : null,
     token: isTransfer
-      ? { id: null, symbol: evidence.token_symbol ?? null, decimals: null, address: evidence.token ?? null }
+      ? {
+        id: evidence.token_id ?? null,
+        symbol: evidence.token_symbol ?? null,
+        decimals: evidence.token_decimals ?? null,
+        address: evidence.token ?? null
+      }
       : null,
     token_amount: isTransfer ? evidence.token_amount ?? null : null,
     tx_hash: isTransfer ? evidence.tx_hash ?? null : null

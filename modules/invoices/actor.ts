@@ -101,7 +101,7 @@ export class Invoices extends Context.Service<Invoices, {
   ) => Effect.Effect<ExceptionRecord, PublicError | IdempotentReplay>
   /**
    * Gives money that pays no invoice to one, in a change of that invoice. Errors: `EXCEPTION_NOT_FOUND`, what `check`
-   * and `commands` say, `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `SERVICE_UNAVAILABLE`.
+   * and `plan` say, `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `SERVICE_UNAVAILABLE`.
    */
   readonly assignException: (
     merchantId: number,
@@ -145,7 +145,7 @@ export class Invoices extends Context.Service<Invoices, {
         resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
         assignException: (merchantId, id, assignment, decision) =>
           assignException(changes, merchantId, id, assignment, decision),
-        recordUnmatched: (payment, writes) => recordUnmatched({ commit, repo }, payment, writes),
+        recordUnmatched: (payment, writes) => recordUnmatched({ clock, commit, repo }, payment, writes),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,

@@ -11,7 +11,7 @@ import { type Aggregate, type Command, type ExceptionRecord, Invoices } from "..
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { type AssignmentContext, assignmentOf, changeAssignedInvoice } from "./service/Assignments.ts"
+import { assignedTransferOf, type AssignmentContext, assignmentOf } from "./service/Assignments.ts"
 import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/Credit.ts"
 import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/Routes.ts"
 import { makeNameToken } from "./service/TokenNames.ts"
@@ -44,13 +44,16 @@ export class Payments extends Context.Service<Payments, {
    */
   readonly recordUnmatched: (entry: JournalEntry) => Effect.Effect<void, PublicError>
   /**
-   * The commands that give the money of an exception without an invoice to this invoice: for a change of it. Errors:
+   * What gives the money of an exception without an invoice to this invoice, for a change of it. Errors:
    * `INVALID_TRANSITION` where its transfer is not on its chain any more.
    */
   readonly assignmentOf: (
     current: Aggregate,
     record: ExceptionRecord
-  ) => Effect.Effect<ReadonlyArray<Command>, PublicError>
+  ) => Effect.Effect<
+    { readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> },
+    PublicError
+  >
   /**
    * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
    * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
@@ -73,13 +76,12 @@ export class Payments extends Context.Service<Payments, {
         settings: yield* MerchantSettings
       }
       const price = yield* makePricing
-      const credit = yield* makeCredit(price)
-      const nameToken = yield* makeNameToken(invoices)
       const assignments: AssignmentContext = { catalog, chains, clock: routes.clock, invoices }
+      const credit = yield* makeCredit(price, (entry, invoice) => assignedTransferOf(assignments, entry, invoice))
+      const nameToken = yield* makeNameToken(invoices)
       const prices = yield* Prices
       const recordUnmatched = Effect.fnUntraced(function*(entry: JournalEntry) {
         const { environment, matchKey, network } = entry
-        if (yield* changeAssignedInvoice(assignments, entry)) return
         const token = catalog.find(network, environment, entry.tokenAddress)
         const spot = token === undefined
           ? null

@@ -109,6 +109,8 @@ const make = Effect.gen(function*() {
     isTokenAccount: isTokenAccount(journal),
     walletReceiver: walletReceiver(journal),
     coverage: coverage(journal),
+    assignEntry: (entry, { invoiceId, merchantId }) =>
+      transferWrite({ ...entry, invoiceId, merchantId, version: entry.version + 1 }),
     journalEntry: (id) => Effect.map(journal.repo.entriesById([id]), ([entry]) => entry ?? null),
     transfers: journal.repo.transfersOfInvoice,
     onTransfer: onTransfer(journal),

@@ -44,6 +44,7 @@ export const chainsOf = (driver: Chains["Service"]["driver"]): Layer.Layer<Chain
     driver,
     status: () => [],
     markHandled: () => assert.fail("a sign-in handles no transfers"),
+    assignEntry: () => assert.fail("a sign-in assigns no transfers"),
     readWallet: () => assert.fail("a sign-in reads no wallets")
   })
 

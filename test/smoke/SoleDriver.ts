@@ -71,6 +71,9 @@ export const soleDriver = (
         status: () => [],
         markHandled: () => {
           throw new Error("there is no journal")
+        },
+        assignEntry: () => {
+          throw new Error("there is no journal")
         }
       }),
       timed(times)

@@ -1,6 +1,6 @@
 /** Decisions of people on exceptions: with the invoice that the exception is of, or alone where its money pays none. */
-import { Clock, Effect, MutableRef } from "effect"
-import { type CommitCause, decideAnew, type ReplyWrite } from "../../../runtime/Commit.ts"
+import { Effect, MutableRef } from "effect"
+import { type CommitCause, decideAnew, type ReplyWrite, type Write } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -14,7 +14,13 @@ export interface Assignment {
   readonly merchantId: number | null
   readonly environment: Environment
   readonly invoiceId: string
-  readonly commands: (current: Aggregate, record: ExceptionRecord) => Effect.Effect<ReadonlyArray<Command>, PublicError>
+  readonly plan: (
+    current: Aggregate,
+    record: ExceptionRecord
+  ) => Effect.Effect<
+    { readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> },
+    PublicError
+  >
 }
 
 /** A decision, and the caller who makes it. */
@@ -56,6 +62,8 @@ export const assignException = Effect.fnUntraced(function*(
   assignment: Assignment,
   { cause, check, reply, resolution }: ExceptionDecision
 ) {
+  const target = yield* context.repo.find(assignment.invoiceId)
+  if (target === null || !isOwnInvoice(target, assignment)) return yield* publicError("INVOICE_NOT_FOUND")
   const resolved = MutableRef.make<ExceptionRecord | null>(null)
   yield* changeInvoice(
     context,
@@ -64,13 +72,14 @@ export const assignException = Effect.fnUntraced(function*(
     Effect.fnUntraced(function*(current) {
       const record = yield* context.repo.findException(merchantId, id)
       if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
-      const refusal = check(record) ?? invoiceRefusal(current, assignment)
+      const refusal = check(record) ?? invoiceRefusal(current)
       if (refusal !== null) return yield* refusal
-      const next = yield* resolvedNow(record, resolution)
+      const next = yield* resolvedNow(context, record, resolution)
       MutableRef.set(resolved, next)
+      const { commands, writes } = yield* assignment.plan(current, record)
       return {
-        commands: yield* assignment.commands(current, record),
-        writes: [unmatchedResolution(record, next.exception)],
+        commands,
+        writes: [...writes, unmatchedResolution(record, next.exception)],
         reply: () => reply(next)
       }
     })
@@ -78,25 +87,26 @@ export const assignException = Effect.fnUntraced(function*(
   return MutableRef.get(resolved)!
 })
 
-/** Why an invoice takes no money by assignment: another merchant's is as unknown as none. */
-const invoiceRefusal = ({ invoice }: Aggregate, { environment, merchantId }: Assignment): PublicError | null => {
-  const isOther = invoice.environment !== environment || (merchantId !== null && invoice.merchantId !== merchantId)
-  if (isOther) return publicError("INVOICE_NOT_FOUND")
-  return invoice.type === "commerce" || invoice.status === "canceled"
+/** Another merchant's invoice is as unknown as none; what is looked at first is this, so that no answer tells of it. */
+const isOwnInvoice = ({ invoice }: Aggregate, { environment, merchantId }: Assignment): boolean =>
+  invoice.environment === environment && (merchantId === null || invoice.merchantId === merchantId)
+
+/** Why an invoice takes no money by assignment; null: it does. */
+const invoiceRefusal = ({ invoice }: Aggregate): PublicError | null =>
+  invoice.type === "commerce" || invoice.status === "canceled"
     ? publicError("INVOICE_NOT_PAYABLE", {
-      message: "Money is assigned to no canceled invoice and to none of an order: name another one, or credit it"
+      message: "Money is assigned to no canceled invoice and to none of commerce: name another one, or credit it"
     })
     : null
-}
 
-const resolvedNow = (record: ExceptionRecord, resolution: ExceptionResolution) =>
-  Effect.map(Clock.currentTimeMillis, (millis): ExceptionRecord => ({
+const resolvedNow = ({ clock }: ChangeContext, record: ExceptionRecord, resolution: ExceptionResolution) =>
+  Effect.map(clock.nowSeconds(record.merchantId, record.environment), (now): ExceptionRecord => ({
     ...record,
     exception: {
       ...record.exception,
       version: record.exception.version + 1,
       status: "resolved",
-      resolvedAt: Math.floor(millis / 1000),
+      resolvedAt: now,
       resolution
     }
   }))
@@ -114,16 +124,17 @@ const recordOf = ({ exceptions, invoice, payments }: Aggregate, exceptionId: str
 
 const resolveUnmatched = Effect.fnUntraced(
   function*(
-    { commit, repo }: ChangeContext,
+    context: ChangeContext,
     merchantId: number,
     id: string,
     { cause, check, reply, resolution }: ExceptionDecision
   ) {
+    const { commit, repo } = context
     const record = yield* repo.findException(merchantId, id)
     if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
     const refusal = check(record)
     if (refusal !== null) return yield* refusal
-    const resolved = yield* resolvedNow(record, resolution)
+    const resolved = yield* resolvedNow(context, record, resolution)
     yield* commit.append({
       merchantId,
       environment: record.environment,

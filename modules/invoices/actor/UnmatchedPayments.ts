@@ -1,23 +1,25 @@
 /** Money that no invoice expects: its exception opens, closes where the transfer goes away again, and is decided on. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { type Commit, noCause, type Write } from "../../../runtime/Commit.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { type Repo, type UnmatchedPayment, unmatchedWrite } from "../repo.ts"
 
 /** The services that this takes. */
 export interface UnmatchedContext {
+  readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
   readonly repo: Repo
 }
 
 /** `Invoices.recordUnmatched`. */
 export const recordUnmatched = Effect.fnUntraced(function*(
-  { commit, repo }: UnmatchedContext,
+  { clock, commit, repo }: UnmatchedContext,
   payment: UnmatchedPayment,
   writes: ReadonlyArray<Write>
 ) {
   const stored = (yield* repo.findException(payment.merchantId, payment.id))?.exception ?? null
-  const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
+  const write = unmatchedWrite(payment, stored, yield* clock.nowSeconds(payment.merchantId, payment.environment))
   if (write !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
     const { token, ...evidence } = payment.evidence

@@ -43,7 +43,12 @@ export const openPaymentException = (
   payment: PaymentState,
   now: number
 ): Aggregate =>
-  openException(state, { type, paymentId: payment.id, amount: payment.amount, evidence: evidenceOf(payment) }, now)
+  openException(state, {
+    type,
+    paymentId: payment.id,
+    amount: acceptedAmount(payment) ?? payment.amount,
+    evidence: evidenceOf(payment)
+  }, now)
 
 const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
   network: payment.network,
@@ -53,56 +58,103 @@ const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
 })
 
 /**
- * Opens what tells of money beyond the amount: `duplicate_payment` for a payment of a paid invoice that would have paid
- * it alone, else `overpaid`. What earlier exceptions told of is not told again, and an open `overpaid` grows.
+ * Brings the exceptions about the invoice as a whole up to date with its payments: what is beyond its amount, and a part
+ * that nobody completed in time. One whose facts are no more is resolved without a decision.
  */
-export const openExcess = (
+export const updateExceptions = (
+  before: Aggregate,
+  after: Aggregate,
+  changedPayments: ReadonlyArray<PaymentState>,
+  now: number
+): Aggregate => updateShortfall(updateExcess(before, after, changedPayments, now), now)
+
+/**
+ * Money beyond the amount: `duplicate_payment` for a payment of a paid invoice that would have paid it alone, `overpaid`
+ * for the rest. All of them together never report more than there is now, and what was decided on is not reported again.
+ */
+const updateExcess = (
   before: Aggregate,
   after: Aggregate,
   changedPayments: ReadonlyArray<PaymentState>,
   now: number
 ): Aggregate => {
   const { amount, amountPaid, policy } = after.invoice
-  if (amountPaid <= amount) return after
+  let rest = amountPaid > amount ? amountPaid - amount : 0n
+  const take = (wanted: bigint): UsdMillis => {
+    const taken = wanted < rest ? wanted : rest
+    rest -= taken
+    return usdMillis(taken)
+  }
+  const isExcess = ({ type }: ExceptionState) => type === "duplicate_payment" || type === "overpaid"
+  for (const each of after.exceptions) if (isExcess(each) && each.resolution !== null) take(each.amount)
   const duplicates = before.invoice.status === "paid"
-    ? changedPayments.filter((payment) => isDuplicate(after, payment))
+    ? changedPayments.filter((payment) => isNewDuplicate(after, payment))
     : []
-  const state = duplicates.reduce((next, payment) =>
-    openException(next, {
-      type: "duplicate_payment",
-      paymentId: payment.id,
-      amount: usdMillis(payment.amount < amountPaid - amount ? payment.amount : amountPaid - amount),
-      evidence: evidenceOf(payment)
-    }, now), after)
-  const open = openExceptionOf(state, "overpaid", null)
-  const excess = amountPaid - amount - knownExcess(state, open)
-  if (excess <= BigInt(policy.overpayTolerance)) return state
+  const withDuplicates = duplicates.reduce(
+    (state, payment) => openPaymentException(state, "duplicate_payment", payment, now),
+    after
+  )
+  const exceptions = withDuplicates.exceptions.map((each) => {
+    if (each.type !== "duplicate_payment" || each.status === "resolved") return each
+    const payment = after.payments.find(({ id }) => id === each.paymentId)
+    const left = take(payment !== undefined && isCounted(payment.status) ? payment.amount : 0n)
+    return withAmount(each, left, now)
+  })
+  const state = { ...withDuplicates, exceptions }
   const draft = {
     type: "overpaid",
     paymentId: null,
-    amount: usdMillis(excess),
+    amount: take(rest > BigInt(policy.overpayTolerance) ? rest : 0n),
     evidence: { amount: usdWire(amount), amount_paid: usdWire(amountPaid) }
   } as const
-  if (open === undefined) return openException(state, draft, now)
-  if (open.amount >= excess) return state
-  return { ...state, exceptions: state.exceptions.map((each) => each === open ? { ...each, ...draft } : each) }
+  const open = openExceptionOf(state, "overpaid", null)
+  if (open === undefined) return draft.amount === 0n ? state : openException(state, draft, now)
+  return replaceException(state, open, { ...withAmount(open, draft.amount, now), evidence: draft.evidence })
 }
 
-/** Whether a payment would have paid its invoice alone; one that was told of before keeps the decision made then. */
-const isDuplicate = ({ exceptions, invoice, payments }: Aggregate, { id }: PaymentState): boolean => {
+/** Whether a payment would have paid its invoice alone; one that was reported before keeps the decision made then. */
+const isNewDuplicate = ({ exceptions, invoice, payments }: Aggregate, { id }: PaymentState): boolean => {
   const payment = payments.find((each) => each.id === id)
-  const isKnown = exceptions.some(({ paymentId, type }) => type === "duplicate_payment" && paymentId === id)
-  return payment !== undefined && !isKnown && isCounted(payment.status) &&
+  const isReported = exceptions.some(({ paymentId, resolution, status, type }) =>
+    type === "duplicate_payment" && paymentId === id && (status === "open" || resolution !== null)
+  )
+  return payment !== undefined && !isReported && isCounted(payment.status) &&
     payment.amount >= invoice.amount - BigInt(invoice.policy.tolerance)
 }
 
-/** Usd_millis beyond the amount that other exceptions than `open` tell of: decided ones, and duplicates that count. */
-const knownExcess = ({ exceptions, payments }: Aggregate, open: ExceptionState | undefined): bigint => {
-  const counted = new Set(payments.filter(({ status }) => isCounted(status)).map(({ id }) => id))
-  return exceptions.reduce((sum, each) => {
-    const isKnown = each.type === "duplicate_payment" ? counted.has(each.paymentId ?? "") : each.type === "overpaid"
-    return isKnown && each !== open ? sum + each.amount : sum
-  }, 0n)
+/**
+ * A part that nobody completed in time. Less of it than before is another question: whoever decides on the old one is
+ * refused, so that nobody waives more than they saw. It opens once for what has come.
+ */
+const updateShortfall = (state: Aggregate, now: number): Aggregate => {
+  const { amount, amountPaid, graceEnded, status } = state.invoice
+  const open = openExceptionOf(state, "underpaid_expired", null)
+  const evidence = { amount: usdWire(amount), amount_paid: usdWire(amountPaid) }
+  if (open !== undefined && status === "underpaid" && amountPaid >= open.amount) {
+    return amountPaid === open.amount ? state : replaceException(state, open, { ...open, amount: amountPaid, evidence })
+  }
+  const withoutOld = open === undefined ? state : replaceException(state, open, withdrawn(open, now))
+  const last = state.exceptions.findLast(({ type }) => type === "underpaid_expired")
+  if (status !== "underpaid" || !graceEnded || (open === undefined && last?.amount === amountPaid)) return withoutOld
+  return openException(withoutOld, { type: "underpaid_expired", paymentId: null, amount: amountPaid, evidence }, now)
+}
+
+/** An open exception with another amount; with none there is nothing left to decide. */
+const withAmount = (exception: ExceptionState, amount: UsdMillis, now: number): ExceptionState =>
+  amount === 0n ? withdrawn(exception, now) : amount === exception.amount ? exception : { ...exception, amount }
+
+const withdrawn = (exception: ExceptionState, now: number): ExceptionState => ({
+  ...exception,
+  status: "resolved",
+  resolvedAt: now
+})
+
+const replaceException = (state: Aggregate, before: ExceptionState, after: ExceptionState): Aggregate => {
+  const hasSameEvidence = JSON.stringify(before.evidence) === JSON.stringify(after.evidence)
+  const isSame = before.status === after.status && before.amount === after.amount && hasSameEvidence
+  return isSame
+    ? state
+    : { ...state, exceptions: state.exceptions.map((each) => (each === before ? after : each)) }
 }
 
 /** Types whose money the merchant may keep without any invoice: it is there, and nobody needs it counted. */
@@ -116,22 +168,25 @@ const creditable: ReadonlySet<ExceptionType> = new Set([
   "unmatched_payment"
 ])
 
-/** Types that nothing but a person's own look can end, so that their end says what was found. */
-const needsNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlement_failed", "expiry_unseen"])
+/** Types about which this service knows too little to say how they ended: the person who looked has to. */
+const typesWithNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlement_failed", "expiry_unseen"])
 
-/** Whether a decision must come with a note: an operator had to look into it. */
+/** Whether a decision must come with a note. */
 export const requiresNote = (type: ExceptionType, action: ExceptionAction): boolean =>
-  action === "ignore" && needsNote.has(type)
+  action === "ignore" && typesWithNote.has(type)
 
-/** What the decisions on an exception depend on; null: money that pays no invoice, or an invoice as a whole. */
+/**
+ * What the decisions on an exception depend on. `invoice` is null for money that pays none, `payment` is too, and where
+ * the exception is about an invoice as a whole.
+ */
 export interface ExceptionSubject {
   readonly invoice: Pick<InvoiceState, "status" | "type"> | null
   readonly payment: Pick<PaymentState, "status" | "amount" | "metadata" | "units" | "tokenDecimals"> | null
 }
 
 /** Whether money that pays no invoice can be given to one: its transfer is known, and what it was worth. */
-const isAssignable = ({ evidence, paymentId, type }: ExceptionState): boolean =>
-  (type === "missing_memo" || type === "unmatched_payment") && paymentId === null &&
+const isAssignable = ({ amount, evidence, paymentId, type }: ExceptionState): boolean =>
+  (type === "missing_memo" || type === "unmatched_payment") && paymentId === null && amount > 0n &&
   typeof evidence.transfer_id === "string" && typeof evidence.exchange_rate === "string"
 
 /**
@@ -144,20 +199,22 @@ export const allowedActions = (
 ): ReadonlyArray<ExceptionAction> => {
   const { status, type } = exception
   if (status === "resolved") return []
-  const isGone = subject.payment?.status === "reverted"
+  const isReverted = subject.payment?.status === "reverted"
+  // What comes too late for an order goes back by the order's own refund.
+  const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
-    ...(creditable.has(type) && !isGone ? ["credit"] as const : []),
+    ...(creditable.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
     ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
   ]
 }
 
-/** The invoice of an order, and a canceled one, take no more money: their money goes back. */
+/** A commerce invoice and a canceled one take no more money. Money worth less than a usd_milli would count for nothing. */
 const isAcceptable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean => {
   if (invoice === null || invoice.type === "commerce" || invoice.status === "canceled") return false
   if (type === "underpaid_expired") return invoice.status === "underpaid"
-  return payment?.status === "rejected" && payment.metadata.exception === type && acceptedAmount(payment) !== null
+  return payment?.status === "rejected" && payment.metadata.exception === type && (acceptedAmount(payment) ?? 0n) > 0n
 }
 
 /**

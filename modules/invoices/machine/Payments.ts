@@ -63,7 +63,7 @@ export const observe = (
 
 /** Whether a person decided that the payment counts: what its chain dropped and brings back needs no second decision. */
 const wasAccepted = ({ exceptions }: Aggregate, id: string): boolean =>
-  exceptions.some(({ paymentId, resolution }) => paymentId === id && resolution?.action === "accept")
+  exceptions.findLast(({ paymentId, type }) => paymentId === id && type !== "reorged")?.resolution?.action === "accept"
 
 const nextOrdinal = (payments: ReadonlyArray<PaymentState>): number =>
   payments.reduce((highest, { ordinal }) => Math.max(highest, ordinal), 0) + 1

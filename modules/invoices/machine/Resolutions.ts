@@ -45,7 +45,7 @@ const withResolution = (
   )
 })
 
-/** What is missing is let go: the invoice is paid with what came. */
+/** What is missing is waived: the invoice is paid with what came. */
 const acceptShortfall = (state: Aggregate, now: number): Step => {
   const { invoice } = state
   const shortfall = invoice.amount - invoice.amountPaid

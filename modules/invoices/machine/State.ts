@@ -62,7 +62,7 @@ export interface InvoiceState {
   readonly metadata: Metadata
   readonly policy: InvoicePolicy
   readonly details: InvoiceDetails
-  /** usd_millis that the merchant let go of when they accepted what had come; 0: nothing. */
+  /** usd_millis that the merchant waived when they accepted what had come; 0: nothing. */
   readonly acceptedShortfall: UsdMillis
   /** Set once `underpaid_expired` was opened, so that it opens once. */
   readonly graceEnded: boolean
@@ -266,11 +266,19 @@ export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =
  * `lock_route`.
  */
 export const lockedRoute = (
-  { invoice, payments }: Pick<Aggregate, "invoice" | "payments">
+  { exceptions, invoice, payments }: Pick<Aggregate, "exceptions" | "invoice" | "payments">
 ): { readonly network: Network; readonly tokenId: number } | null => {
   if (invoice.status !== "underpaid" || invoice.policy.partialPayment !== "lock_route") return null
-  const [first] = payments.filter(({ status, tokenId }) => isCounted(status) && tokenId !== null)
-    .toSorted(bySeenAt)
+  const accepted = new Set(
+    exceptions.flatMap(({ paymentId, resolution }) =>
+      resolution?.action === "accept" && paymentId !== null ? [paymentId] : []
+    )
+  )
+  const { acceptedNetworks } = invoice.policy
+  // What a person accepted may have come by a route that the invoice refuses: nobody could complete it there.
+  const [first] = payments.filter(({ id, network, status, tokenId }) =>
+    isCounted(status) && tokenId !== null && !accepted.has(id) && (acceptedNetworks?.includes(network) ?? true)
+  ).toSorted(bySeenAt)
   return first === undefined ? null : { network: first.network, tokenId: first.tokenId! }
 }
 

@@ -4,7 +4,7 @@ import type { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentStatus } from "../../../schemas/Payment.ts"
 import { invoiceEvents, paymentUpdated } from "./Events.ts"
-import { openExcess } from "./Exceptions.ts"
+import { updateExceptions } from "./Exceptions.ts"
 import {
   type Aggregate,
   hasPending,
@@ -44,7 +44,11 @@ export const recompute = (
     payerWalletAddress: newest?.sender ?? null,
     payerWalletNetwork: newest?.network ?? null,
     lastPaymentAt: newest?.seenAt ?? null,
-    paidAt: status === "paid" ? before.invoice.paidAt ?? now : null
+    paidAt: status === "paid" ? before.invoice.paidAt ?? now : null,
+    // The merchant waived what was missing beside this money: with less of it the question is asked again.
+    acceptedShortfall: amountPaid + before.invoice.acceptedShortfall < before.invoice.amount
+      ? usdMillis(0n)
+      : before.invoice.acceptedShortfall
   }
   const changedIds = new Set(changedPayments.map(({ id }) => id))
   const inOrder = [...payments].sort((a, b) => Number(changedIds.has(b.id)) - Number(changedIds.has(a.id)))
@@ -55,13 +59,13 @@ export const recompute = (
   const next = { ...before, invoice, payments }
   const specific = specificEvents(before.invoice, invoice, trigger)
   return {
-    next: trigger === "credit" ? openExcess(before, next, changedPayments, now) : next,
+    next: updateExceptions(before, next, changedPayments, now),
     events: [...paymentEvents, ...invoiceEvents(before.invoice, invoice, specific)]
   }
 }
 
 /**
- * Paid once what counts is the amount less the tolerance, or less what the merchant let go of; `underpaid` with less
+ * Paid once what counts is the amount less the tolerance, or less what the merchant waived; `underpaid` with less
  * than that and more than nothing; without any of it the time decides (modules/docs/reference/invoices.md#states).
  */
 const statusOf = (

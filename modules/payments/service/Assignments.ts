@@ -1,10 +1,10 @@
 /**
- * Money that pays no invoice, given to one by a person. Its entry in the journal stays without an invoice: the
- * exception says which one it was assigned to, and what becomes of the transfer later goes there.
+ * Money that pays no invoice, given to one by a person. From then on its entry in the journal is that invoice's; the
+ * exception keeps what the money was worth, also for a transfer that leaves its chain and comes back.
  */
 import { Effect } from "effect"
 import type { Chains, JournalEntry } from "../../../runtime/Chains.ts"
-import { noCause } from "../../../runtime/Commit.ts"
+import { systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -73,49 +73,44 @@ const transferOf = (
   }
 }
 
-/** What an entry makes of the invoice that it was assigned to; null where it cannot be valued. */
-const commandsOf = (
-  context: AssignmentContext,
-  entry: JournalEntry,
-  exception: Exception,
-  { invoice }: Aggregate
-): ReadonlyArray<Command> | null => {
-  const paymentId = paymentIdOf(entry)
-  if (entry.status === "reverted") return [{ _tag: "Revert", paymentId }]
-  const transfer = transferOf(context, entry, exception, invoice)
-  return transfer === null ? null : [
-    { _tag: "Observe", transfer, isAssigned: true },
-    ...(entry.status === "confirmed"
-      ? [{ _tag: "Confirm", paymentId, confirmations: entry.confirmations } as const]
-      : [])
-  ]
-}
-
 /** `Payments.assignmentOf`. */
 export const assignmentOf = (context: AssignmentContext) =>
   Effect.fnUntraced(function*(
-    current: Aggregate,
+    { invoice }: Aggregate,
     { exception }: ExceptionRecord
-  ): Effect.fn.Return<ReadonlyArray<Command>, PublicError> {
-    const entry = yield* context.chains.journalEntry(String(exception.evidence.transfer_id))
-    const commands = entry?.status === "confirmed" ? commandsOf(context, entry, exception, current) : null
-    return commands ?? (yield* publicError("INVALID_TRANSITION", {
-      message: "The transfer is not confirmed on its chain any more, or its token is not known here: look again later"
-    }))
+  ): Effect.fn.Return<{ commands: ReadonlyArray<Command>; writes: ReadonlyArray<Write> }, PublicError> {
+    const { chains } = context
+    const entry = yield* chains.journalEntry(String(exception.evidence.transfer_id))
+    const transfer = entry?.status === "confirmed" ? transferOf(context, entry, exception, invoice) : null
+    if (entry === null || transfer === null) {
+      return yield* publicError("INVALID_TRANSITION", {
+        message:
+          "The transfer is not confirmed on its chain any more, or its token is not known here. Once it is, try " +
+          "again with another Idempotency-Key"
+      })
+    }
+    return {
+      commands: [
+        { _tag: "Observe", transfer, isAssigned: true },
+        { _tag: "Confirm", paymentId: transfer.id, confirmations: entry.confirmations }
+      ],
+      writes: [chains.assignEntry(entry, { invoiceId: invoice.id, merchantId: invoice.merchantId })]
+    }
   })
 
 /**
- * Tells the invoice that an entry was assigned to what became of the transfer since, with the entry as dealt with.
- * False: it was assigned to none, and nothing was written.
+ * The payment of an entry that was assigned to this invoice and is on its chain again; null: it was not assigned. The
+ * exception stays with whom it was opened for: the merchant, or the operator. Errors: `NETWORK_DEGRADED` while its
+ * token is not known here, so that it is tried again.
  */
-export const changeAssignedInvoice = Effect.fnUntraced(function*(context: AssignmentContext, entry: JournalEntry) {
-  const record = yield* context.invoices.findException(entry.merchantId, exceptionIdOf(entry))
-  const resolution = record?.exception.resolution
-  if (record == null || resolution?.action !== "assign" || resolution.invoiceId === null) return false
-  yield* context.invoices.change(resolution.invoiceId, noCause, (current) =>
-    Effect.succeed({
-      commands: commandsOf(context, entry, record.exception, current) ?? [],
-      writes: [context.chains.markHandled(entry, depthOf(entry))]
-    })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
-  return true
+export const assignedTransferOf = Effect.fnUntraced(function*(
+  context: AssignmentContext,
+  entry: JournalEntry,
+  invoice: InvoiceState
+) {
+  const id = exceptionIdOf(entry)
+  const record = (yield* context.invoices.findException(invoice.merchantId, id)) ??
+    (yield* context.invoices.findException(systemMerchant, id))
+  if (record?.exception.resolution?.invoiceId !== invoice.id) return null
+  return transferOf(context, entry, record.exception, invoice) ?? (yield* publicError("NETWORK_DEGRADED"))
 })

@@ -8,7 +8,7 @@ import { initializeSeries } from "../../../runtime/Telemetry.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { readAddress } from "../../../schemas/Address.ts"
-import { publicError } from "../../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, requiredDepth } from "../../../schemas/Network.ts"
 import type { PaymentMetadata, UnmatchedPaymentType } from "../../../schemas/Payment.ts"
@@ -57,8 +57,17 @@ const dustOverLimit = Metric.counter("dust_transfers_over_limit_total", {
   incremental: true
 })
 
+/** The payment of an entry that a person assigned to the invoice; null: it was not assigned. */
+type ReadAssignedTransfer = (
+  entry: JournalEntry,
+  invoice: InvoiceState
+) => Effect.Effect<IncomingTransfer | null, PublicError>
+
 /** `Payments.credit`. */
-export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<typeof makePricing>) {
+export const makeCredit = Effect.fnUntraced(function*(
+  price: Effect.Success<typeof makePricing>,
+  assignedTransferOf: ReadAssignedTransfer
+) {
   yield* initializeSeries(dustOverLimit)
   const chains = yield* Chains
   const clock = yield* MerchantClock
@@ -124,7 +133,8 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
     const isReincluded = previous !== undefined && previous.status !== "reverted" &&
       (entry.status === "seen" || previous.units !== entry.amount)
     const isNew = previous === undefined || previous.status === "reverted" || isReincluded
-    const arrival = isNew ? yield* incomingTransferOf(entry, paymentId, invoice) : null
+    const assigned = isNew && previous !== undefined ? yield* assignedTransferOf(entry, invoice) : null
+    const arrival = assigned ?? (isNew ? yield* incomingTransferOf(entry, paymentId, invoice) : null)
     if (arrival !== null && previous === undefined && isDustBeyondLimit(arrival, payments)) {
       if (entry.status === "seen") yield* Metric.update(dustOverLimit, 1)
       return { commands: [], writes: [chains.markHandled(entry, depthOf(entry, invoice))] }
@@ -134,7 +144,7 @@ export const makeCredit = Effect.fnUntraced(function*(price: Effect.Success<type
     const writes = [chains.markHandled(entry, { ...depthOf(entry, invoice), agreement })]
     const observeCommands: ReadonlyArray<Command> = [
       ...(isReincluded ? [{ _tag: "Revert", paymentId } as const] : []),
-      ...(arrival === null ? [] : [{ _tag: "Observe", transfer: arrival } as const])
+      ...(arrival === null ? [] : [{ _tag: "Observe", transfer: arrival, isAssigned: assigned !== null } as const])
     ]
     if (entry.status === "seen") return { commands: observeCommands, writes }
 
@@ -185,6 +195,8 @@ export const unmatchedPayment = (
       tx_hash: entry.txHash,
       address: readAddress(entry.network, entry.environment, entry.matchKey) ?? entry.matchKey,
       token: entry.tokenAddress,
+      token_id: token?.id ?? null,
+      token_decimals: token?.decimals ?? null,
       token_symbol: token?.symbol ?? null,
       token_amount: token === undefined ? entry.amount.toString() : formatUnits(entry.amount, token.decimals),
       token_amount_unit: token === undefined ? "base_units" : "token",

@@ -5,6 +5,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { JournalEntry } from "../../../runtime/Chains.ts"
 import { usdc } from "../../fixtures/tokens.ts"
@@ -61,6 +62,9 @@ layer(invoiceService)("money that names no invoice", (it) => {
       assert.deepInclude(json.data.resolution, { action: "assign", invoice_id: invoice.id })
       const after = yield* read(caller, invoice)
       assert.include(after, { status: "paid", amount_paid: 10_000 })
+      const [journalled] = yield* Effect.orDie((yield* SqlClient.SqlClient)<{ invoice_id: string }>`
+        SELECT invoice_id FROM transfers WHERE id = ${entry.id}`)
+      assert.strictEqual(journalled?.invoice_id, invoice.id, "whatever asks for the invoice's transfers finds it")
       assert.include(after.latest_payment, { status: "confirmed", payer_tx_hash: entry.txHash })
       assert.deepInclude(after.latest_payment.metadata.quote, { exchange_rate: "2000", pricing: "spot" })
       assert.deepStrictEqual((yield* eventsOf(invoice.id)).map(({ type }) => type), [
@@ -84,14 +88,14 @@ layer(invoiceService)("money that names no invoice", (it) => {
       const { entry, exception } = yield* unmatched(caller)
       assert.strictEqual((yield* assign(caller, exception, ended)).status, 200)
       assert.include(yield* read(caller, ended), { status: "paid" })
-      const reverted = { ...entry, status: "reverted", handledStatus: "confirmed", version: 2 } as const
-      yield* handOverTransfer(reverted)
+      const assigned = { ...entry, invoiceId: ended.id as string }
+      yield* handOverTransfer({ ...assigned, status: "reverted", handledStatus: "confirmed", version: 3 })
       const gone = yield* read(caller, ended)
       assert.include(gone, { amount_paid: 0 })
       assert.include(gone.latest_payment, { status: "reverted" })
       const { data: [opened] } = (yield* caller.ok(`/api/v1/exceptions?invoice_id=${ended.id}`)).data
       assert.strictEqual(opened.type, "reorged")
-      yield* handOverTransfer({ ...entry, status: "confirmed", handledStatus: "reverted", version: 3 })
+      yield* handOverTransfer({ ...assigned, status: "confirmed", handledStatus: "reverted", version: 4 })
       assert.include(yield* read(caller, ended), { status: "paid", amount_paid: 10_000 })
       const { data } = yield* caller.ok(`/api/v1/exceptions/${exception.id}`)
       assert.deepInclude(data, { status: "resolved", type: "unmatched_payment" })
@@ -140,6 +144,14 @@ layer(invoiceService)("money that names no invoice", (it) => {
       yield* refused({ action: "assign" }, 400, "VALIDATION_ERROR")
       yield* refused({ action: "credit", invoice_id: invoice.id }, 400, "VALIDATION_ERROR")
       assert.strictEqual((yield* assign(stranger, exception, foreign)).status, 404)
+      const own = yield* unmatched(stranger)
+      assert.strictEqual((yield* resolve(stranger, own.exception, { action: "ignore" })).status, 200)
+      const other = yield* assign(stranger, own.exception, invoice)
+      assert.deepStrictEqual(
+        [other.status, other.json.error.code],
+        [404, "INVOICE_NOT_FOUND"],
+        "whose it is not is not told"
+      )
       assert.deepInclude((yield* caller.ok(`/api/v1/exceptions/${exception.id}`)).data, { status: "open" })
     }))
 

@@ -136,6 +136,8 @@ const givenChains = Layer.mock(Chains, {
   isTokenAccount: () => Effect.succeed(false),
   walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false }),
   reconcile: () => Effect.void,
+  assignEntry: (entry, { invoiceId, merchantId }) =>
+    transferWrite({ ...entry, invoiceId, merchantId, version: entry.version + 1 }),
   journalEntry: (id) => Effect.sync(() => held.entries.get(id) ?? null),
   onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
   markHandled: (entry, requiredDepth) => transferWrite({ ...entry, handledStatus: entry.status, requiredDepth })

@@ -12,6 +12,7 @@ import {
   type Decision,
   type ExceptionState,
   type IncomingTransfer,
+  lockedRoute,
   nothingToScan,
   paymentOf
 } from "../../../modules/invoices/machine.ts"
@@ -117,6 +118,11 @@ const actionsOf = (state: Aggregate, exception: ExceptionState) =>
     payment: exception.paymentId === null ? null : paymentOf(state, exception.paymentId) ?? null
   })
 
+/** Open exceptions by type and amount, in the order of their types. */
+const openAmounts = ({ exceptions }: Aggregate) =>
+  exceptions.filter(({ status }) => status === "open").map(({ amount, type }) => [type, BigInt(amount)] as const)
+    .toSorted(([a], [b]) => a < b ? -1 : 1)
+
 const late = arrival(7, 50_000n, { seenAt: expiresAt + 10 })
 const expired = () => decided(fresh(), [tick], expiresAt).next
 
@@ -188,12 +194,75 @@ describe("accepting", () => {
     const exception = exceptionOf(seen, "late_payment")
     const gone = decided(seen, [revert(late)], expiresAt + 30).next
     assert.deepStrictEqual(actionsOf(gone, exceptionOf(gone, "late_payment")), ["ignore"])
-    for (const more of [{ type: "commerce" }, { status: "canceled" }] as const) {
+    const others = [[{ type: "commerce" }, ["ignore"]], [{ status: "canceled" }, ["credit", "ignore"]]] as const
+    for (const [more, allowed] of others) {
       const other = { ...seen, invoice: { ...seen.invoice, ...more } }
-      assert.deepStrictEqual(actionsOf(other, exception), ["credit", "ignore"])
+      assert.deepStrictEqual<ReadonlyArray<string>>(actionsOf(other, exception), allowed)
       const { changedExceptions, events } = decided(other, [resolve(exception, "accept")], expiresAt + 30)
       assert.deepStrictEqual([changedExceptions, events], [[], []])
     }
+  })
+})
+
+describe("what a person has not seen", () => {
+  it("is not waived: once a part is smaller, the old question is closed and another one is open", () => {
+    const [first, second] = [arrival(1, 20_000n), arrival(2, 5_000n)]
+    const over = decided(decided(fresh(), come(first, second)).next, [tick], expiresAt + 600).next
+    const old = exceptionOf(over, "underpaid_expired")
+    assert.strictEqual(old.amount, 25_000n)
+    const less = decided(over, [revert(first)], expiresAt + 700).next
+    const { changedPayments, events } = decided(less, [resolve(old, "accept")], expiresAt + 800)
+    assert.deepStrictEqual([changedPayments, events], [[], []])
+    const now = exceptionOf(less, "underpaid_expired")
+    assert.notStrictEqual(now.id, old.id)
+    assert.deepInclude(now, { status: "open", amount: usdMillis(5_000n) })
+  })
+
+  it("is asked again once some of the money that was accepted is gone, and all of it asks for the whole amount", () => {
+    const [first, second] = [arrival(1, 20_000n), arrival(2, 5_000n)]
+    const over = decided(decided(fresh(), come(first, second)).next, [tick], expiresAt + 600).next
+    const paid = decided(over, [resolve(exceptionOf(over, "underpaid_expired"), "accept")], expiresAt + 700).next
+    const less = decided(paid, [revert(first)], expiresAt + 800).next
+    assert.deepInclude(exceptionOf(less, "underpaid_expired"), { status: "open", amount: usdMillis(5_000n) })
+    const none = decided(less, [revert(second)], expiresAt + 900).next
+    assert.deepInclude(none.invoice, { acceptedShortfall: usdMillis(0n), amountPaid: usdMillis(0n) })
+    assert.deepStrictEqual(
+      none.exceptions.filter(({ status, type }) => status === "open" && type === "underpaid_expired"),
+      []
+    )
+  })
+
+  it("closes by itself once the rest has come", () => {
+    const over = decided(decided(fresh(), come(arrival(1, 20_000n))).next, [tick], expiresAt + 600).next
+    const { metadata } = arrival(2, 0n)
+    const rest = decided(over, [
+      { _tag: "Observe", transfer: { ...arrival(2, 30_000n), metadata }, isAssigned: true },
+      confirm(arrival(2, 30_000n))
+    ], expiresAt + 700).next
+    assert.strictEqual(rest.invoice.status, "paid")
+    assert.deepInclude(exceptionOf(rest, "underpaid_expired"), { status: "resolved", resolution: null })
+  })
+
+  it("is not accepted with what was: after another amount only the last decision on a payment holds", () => {
+    const seen = decided(expired(), come(late), expiresAt + 20).next
+    const accepted = decided(seen, [resolve(exceptionOf(seen, "late_payment"), "accept")], expiresAt + 30).next
+    const double = { ...late, units: late.units * 2n, amount: usdMillis(late.amount * 2n) }
+    const again = decided(decided(accepted, [revert(late)]).next, come(double), expiresAt + 50).next
+    const ignored = decided(again, [resolve(exceptionOf(again, "late_payment"), "ignore")], expiresAt + 60).next
+    for (const state of [again, ignored]) {
+      const back = decided(decided(state, [revert(double)]).next, come(double), expiresAt + 70).next
+      assert.strictEqual(back.payments[0]!.status, "rejected")
+    }
+  })
+
+  it("locks no payor to the network that only an accepted payment came by", () => {
+    const only = fresh({ policy: { ...fresh().invoice.policy, acceptedNetworks: ["base"] } })
+    const base = arrival(1, 0n, { network: "ethereum", units: 20_000_000n })
+    const wrong = { ...base, metadata: { ...base.metadata, exception: "wrong_network" as const } }
+    const seen = decided(only, come(wrong)).next
+    const part = decided(seen, [resolve(exceptionOf(seen, "wrong_network"), "accept")]).next
+    assert.strictEqual(part.invoice.status, "underpaid")
+    assert.isNull(lockedRoute(part))
   })
 })
 
@@ -224,28 +293,59 @@ describe("money beyond the amount", () => {
     ])
   })
 
-  const Arrivals = Schema.Array(Schema.Struct({
-    amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90_000 })),
-    isDecided: Schema.Boolean
-  })).check(Schema.isMaxLength(8))
+  it("of a payment that comes back is not reported twice", () => {
+    const [one, other] = [arrival(1, 50_000n), arrival(2, 50_000n)]
+    const twice = decided(paid, come(other)).next
+    const alone = decided(twice, [revert(one)]).next
+    assert.deepStrictEqual(openAmounts(alone), [["reorged", 50_000n]])
+    const back = decided(alone, come(one)).next
+    assert.deepStrictEqual(openAmounts(back), [["duplicate_payment", 50_000n], ["reorged", 50_000n]])
+    assert.deepStrictEqual(openAmounts(decided(back, [revert(other)]).next).map(([type]) => type), [
+      "reorged",
+      "reorged"
+    ])
+  })
+
+  it("shrinks with what leaves its chain", () => {
+    const more = decided(paid, come(arrival(2, 5_000n), arrival(3, 2_000n))).next
+    assert.deepStrictEqual(openAmounts(more), [["overpaid", 7_000n]])
+    const less = decided(more, [revert(arrival(2, 5_000n))]).next
+    assert.deepStrictEqual(openAmounts(less), [["overpaid", 2_000n], ["reorged", 5_000n]])
+  })
+
+  const Moves = Schema.Array(Schema.Struct({
+    kind: Schema.Literals(["come", "come", "revert", "credit", "ignore"]),
+    payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
+    amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90_000 }))
+  })).check(Schema.isMaxLength(16))
 
   it.effect.prop(
-    "is told of to the usd_milli in any history, once it is more than the tolerance",
-    [Arrivals],
-    ([all]) =>
+    "is reported to the usd_milli in any history, and never more of it than there is",
+    [Moves],
+    ([moves]) =>
       Effect.sync(() => {
         let state = fresh()
-        for (const [index, { amount, isDecided }] of all.entries()) {
-          state = decided(state, come(arrival(index + 1, BigInt(amount)))).next
+        for (const { amount, kind, payment } of moves) {
+          const one = arrival(payment, BigInt(amount))
+          const open = state.exceptions.find(({ status, type }) => status === "open" && type !== "reorged")
+          const commands = kind === "come" ? come(one) : kind === "revert" ? [revert(one)] : open === undefined
+            ? []
+            : [resolve(open, kind)]
+          state = decided(state, commands).next
           const { invoice, payments } = state
-          const paidTotal = payments.reduce((sum, each) => isCounted(each.status) ? sum + each.amount : sum, 0n)
-          assert.strictEqual(invoice.amountPaid, paidTotal)
-          const excess = paidTotal > invoice.amount ? paidTotal - invoice.amount : 0n
-          const known = state.exceptions.reduce((sum, each) => sum + each.amount, 0n)
-          assert.isTrue(known <= excess, "nothing is told of twice")
-          assert.isTrue(excess - known <= 1_000n, "nothing above the tolerance is left out")
-          const open = state.exceptions.find(({ status }) => status === "open")
-          if (isDecided && open !== undefined) state = decided(state, [resolve(open, "credit")]).next
+          const received = payments.reduce((sum, each) => isCounted(each.status) ? sum + each.amount : sum, 0n)
+          assert.strictEqual(invoice.amountPaid, received)
+          const excess = received > invoice.amount ? received - invoice.amount : 0n
+          const excessExceptions = state.exceptions.filter(({ type }) =>
+            type === "overpaid" || type === "duplicate_payment"
+          )
+          const sumOf = (all: ReadonlyArray<ExceptionState>) => all.reduce((sum, each) => sum + each.amount, 0n)
+          const waiting = sumOf(excessExceptions.filter(({ status }) => status === "open"))
+          const decidedOn = sumOf(excessExceptions.filter(({ resolution }) => resolution !== null))
+          assert.isTrue(waiting <= excess, "no more waits for a decision than there is")
+          const left = excess - (decidedOn < excess ? decidedOn : excess)
+          assert.isTrue(waiting <= left, "what was decided on is not reported again")
+          assert.isTrue(left - waiting <= 1_000n, "nothing above the tolerance is left out")
         }
       })
   )

@@ -150,13 +150,19 @@ layer(invoiceService)("a transfer that belongs to no invoice", (it) => {
       const confirmed = { ...seen, status: "confirmed", version: 2 } as const
       yield* handOverTransfer(confirmed)
       const evidence = {
+        transfer_id: seen.id,
         network: usdc.network,
         tx_hash: seen.txHash,
         address,
         token: usdc.address,
+        token_id: usdc.id,
+        token_decimals: 6,
         token_symbol: "USDC",
         token_amount: "10.000000",
-        token_amount_unit: "token"
+        token_amount_unit: "token",
+        exchange_rate: "1",
+        rate_source: "test",
+        priced_at: 0
       }
       assert.deepStrictEqual(yield* unmatched(merchantId), [{ status: "open", invoice_id: null, evidence }])
       yield* handOverTransfer({ ...confirmed, version: 3 })

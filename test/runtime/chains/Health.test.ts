@@ -31,7 +31,8 @@ layer(databaseLayer)("health", (it) => {
         Layer.mock(Chains, {
           status: () => [],
           driver: () => undefined,
-          markHandled: () => ({ table: "transfers", row: { version: 1 } })
+          markHandled: () => ({ table: "transfers", row: { version: 1 } }),
+          assignEntry: () => ({ table: "transfers", row: { version: 1 } })
         }),
         Layer.mock(Health, { register: (check) => Effect.sync(() => void checks.push(check)) })
       ))))
