@@ -58,8 +58,8 @@ const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
 })
 
 /**
- * Brings the exceptions about the invoice as a whole up to date with its payments: what is beyond its amount, and a part
- * that nobody completed in time. One whose facts are no more is resolved without a decision.
+ * Brings the exceptions about the invoice as a whole up to date with its payments: what is beyond its amount, and a
+ * part that nobody completed in time. One that is about nothing any more is resolved without a decision.
  */
 export const updateExceptions = (
   before: Aggregate,
@@ -69,8 +69,9 @@ export const updateExceptions = (
 ): Aggregate => updateShortfall(updateExcess(before, after, changedPayments, now), now)
 
 /**
- * Money beyond the amount: `duplicate_payment` for a payment of a paid invoice that would have paid it alone, `overpaid`
- * for the rest. All of them together never report more than there is now, and what was decided on is not reported again.
+ * Money beyond the amount: `duplicate_payment` for a payment of a paid invoice that would have paid it alone,
+ * `overpaid` for the rest. All of them together never report more than there is now, and what was decided on is not
+ * reported again.
  */
 const updateExcess = (
   before: Aggregate,
