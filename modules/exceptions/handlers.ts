@@ -96,8 +96,10 @@ export const handlers = Operations.group(
             ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
           }, { cursor, limit: query.limit ?? pageLimits.default })
           if (page === null) {
+            const param = query.starting_after === undefined ? "ending_before" : "starting_after"
             return yield* publicError("INVALID_CURSOR", {
-              message: "A cursor is the id of an exception of this environment"
+              message: `${param}: not the id of an exception of this environment`,
+              param
             })
           }
           return jsonText(
