@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { ringSize } from "../../runtime/chains/Confirmations.ts"
 import { anvil } from "../support/Anvil.ts"
 import { usdc } from "../support/chaos/TestChain.ts"
-import { type NodeAnswers, withLogs } from "../support/NodeProxy.ts"
+import { forgedHeaders, type NodeAnswers } from "../support/NodeProxy.ts"
 import { operatedService, reportOf, type RpcAnswer } from "../support/OperatedService.ts"
 import { until } from "../support/Service.ts"
 
@@ -23,7 +23,7 @@ describe("a report over the internal port", () => {
         const shop = yield* openShop
         const [payer, named] = [yield* order(shop, 5), yield* order(shop, 5)]
         // Neither endpoint shows the payment at first, so the report is the first that is heard of it.
-        for (const endpoint of endpoints) endpoint.set(withLogs(() => []))
+        for (const endpoint of endpoints) endpoint.set(forgedHeaders)
         const paid = yield* pay(payer.address, 5)
         yield* caughtUp
         assert.strictEqual((yield* call("chains.report", reportOf(paid, named.address))).value?.status, "reported")
@@ -216,7 +216,7 @@ describe("a rescan", () => {
         const { another, call, caughtUp, endpoints, invoice, node, openShop, order, pay, restart, sql, status } =
           yield* operatedService()
         const shop = yield* openShop
-        for (const endpoint of endpoints) endpoint.set(withLogs(() => []))
+        for (const endpoint of endpoints) endpoint.set(forgedHeaders)
         const orders = [yield* order(shop, 5), yield* order(shop, 5)]
         const first = yield* pay(orders[0]!.address, 5)
         yield* node.mine(30)

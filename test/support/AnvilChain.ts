@@ -44,11 +44,7 @@ const faults = {
     return behind(() => isSecond() ? lagBlocks : 0)
   },
   duplicates: () => withLogs((logs) => logs.flatMap((log) => [log, log])),
-  // A lone endpoint that hides logs in every answer is believed; one that has them in its index is found out.
-  holes: () => {
-    const withoutLogs = withLogs(() => [])
-    return async (call, ask) => call.method === "eth_getLogs" ? ask(call) : withoutLogs(call, ask)
-  },
+  holes: () => withLogs(() => []),
   cut: () => "cut",
   errors: () => {
     const isSecond = everySecond()

@@ -6,6 +6,7 @@ import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer
 import type { Network } from "../../../schemas/Network.ts"
 import { hashedFields, isProvenHeader } from "./HeaderHash.ts"
 import { type Endpoint, Quantity } from "./JsonRpc.ts"
+import { isBloomOf } from "./LogsBloom.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -26,7 +27,12 @@ const HashedBlock = Schema.Struct({
   ...Object.fromEntries(hashedFields.map((name) => [name, Schema.optionalKey(Schema.Unknown)])),
   ...Block.fields
 })
-const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hash), data: Hex, logIndex: Quantity })
+/** Of whole bytes, because they are hashed. */
+const Address = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{40}$/i))
+const Topic = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{64}$/i)).pipe(
+  Schema.decode(SchemaTransformation.toLowerCase())
+)
+const Log = Schema.Struct({ address: Address, topics: Schema.Array(Topic), data: Hex, logIndex: Quantity })
 const Receipt = Schema.Struct({
   transactionHash: Hash,
   transactionIndex: Quantity,
@@ -91,7 +97,8 @@ const readReceiptsSingly = Effect.fnUntraced(function*(endpoint: Endpoint, heigh
 
 /**
  * A block with its receipts, or null when the node does not have both, or not of the same block: a reorg between the
- * two calls. The caller looks again. Fails when the answers are of one block and contradict themselves.
+ * two calls. The caller looks again. Fails when the answers are of one block and contradict themselves: also where the
+ * logs are not those that the header names, for one that was left out may pay an invoice.
  */
 export const readBlock = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -104,7 +111,9 @@ export const readBlock = Effect.fnUntraced(function*(
     )
   ], { concurrency: 2 })
   if (block === null || receipts === null || !receipts.every(({ blockHash }) => blockHash === block.hash)) return null
-  const contradiction = contradictionOf(block.transactions.map(({ hash }) => hash), receipts)
+  const { logsBloom = null, transactions } = block
+  const contradiction = contradictionOf(transactions.map(({ hash }) => hash), receipts) ??
+    (isBloomOf(logsBloom, receipts) === false ? "its logs are not those of its header (logsBloom)" : null)
   if (contradiction !== null) {
     return yield* new DriverError({
       network: endpoint.network,
@@ -112,7 +121,6 @@ export const readBlock = Effect.fnUntraced(function*(
       kind: "contradiction"
     })
   }
-  const { logsBloom = null, transactions } = block
   return { ...headerOf(block), transactions, receipts, logsBloom, isProven: () => isProvenHeader(block) }
 })
 

@@ -15,7 +15,7 @@ import {
   isWorthAsking
 } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
-import { bloomOf } from "./LogsBloom.ts"
+import { isBloomOf } from "./LogsBloom.ts"
 
 /** Which endpoint a block was read from, by its hash: another one is asked before its transfers count. */
 export interface BlockReaders {
@@ -54,9 +54,7 @@ interface EndpointReading {
   readonly block: FullBlock
 }
 
-const isComplete = ({ block }: EndpointReading): boolean =>
-  block.logsBloom !== null &&
-  block.logsBloom.toLowerCase() === bloomOf(block.receipts.flatMap(({ logs }) => logs))
+const isComplete = ({ block }: EndpointReading): boolean => isBloomOf(block.logsBloom, block.receipts) === true
 
 /**
  * Where readings of one block differ, those that do not have the logs the block's own header names are left out, and of

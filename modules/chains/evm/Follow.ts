@@ -72,10 +72,17 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
   return eventsOfLook(stateOf(context), events, conditionEvents)
 })
 
+/** The next blocks; null for one that cannot be read whole. Only the first fails, so that those before one go on. */
 const fetchBatch = (endpoint: Endpoint, from: bigint, to: bigint) => {
   const length = Number(to - from + 1n)
   const heights = Array.from({ length: Math.min(batchSize, length) }, (_, place) => from + BigInt(place))
-  return Effect.forEach(heights, (height) => readBlock(endpoint, height), { concurrency: batchSize })
+  const read = (height: bigint) =>
+    readBlock(endpoint, height).pipe(
+      Effect.catch((error) =>
+        height > from && error.kind === "contradiction" ? Effect.succeed(null) : Effect.fail(error)
+      )
+    )
+  return Effect.forEach(heights, read, { concurrency: batchSize })
 }
 
 /** Reads the next blocks up to a head; null where the endpoint does not have the first of them whole. */

@@ -7,13 +7,17 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 
 const bloomBytes = 256
 
+/** What of a log is in the filter: whole bytes, in hex. */
+interface BloomLog {
+  readonly address: string
+  readonly topics: ReadonlyArray<string>
+}
+
 /**
  * The filter that a block with these logs has. A reading whose filter is not its header's has left logs out or invented
  * some; one that doubles a log has the same filter.
  */
-export const bloomOf = (
-  logs: Iterable<{ readonly address: string; readonly topics: ReadonlyArray<string> }>
-): string => {
+export const bloomOf = (logs: Iterable<BloomLog>): string => {
   const bloom = new Uint8Array(bloomBytes)
   const seenItems = new Set<string>()
   for (const { address, topics } of logs) {
@@ -29,3 +33,13 @@ export const bloomOf = (
   }
   return `0x${bytesToHex(bloom)}`
 }
+
+/**
+ * Whether these are the logs that a header names. Null: the node does not tell what the header names, and nothing can
+ * be compared. A filter may hold by accident what no log has, so it is compared with that of the logs and not searched.
+ */
+export const isBloomOf = (
+  logsBloom: string | null,
+  receipts: ReadonlyArray<{ readonly logs: ReadonlyArray<BloomLog> }>
+): boolean | null =>
+  logsBloom === null ? null : logsBloom.toLowerCase() === bloomOf(receipts.flatMap(({ logs }) => logs))

@@ -115,6 +115,73 @@ describe("evm driver", () => {
       assert.include(yield* failureOf(search), "rpc 2")
     }).pipe(Effect.scoped))
 
+  it.live("asks the next endpoint for a block without the logs that its header names, and waits where there is none", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const start = yield* pointOf(node, "latest")
+      yield* node.mine(1)
+      const paid = yield* node.token("mint", [receiver("a"), 7n])
+      const head = yield* pointOf(node, "latest")
+      const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
+      first.set(withLogs(() => []))
+      const found = yield* transfersSince(
+        yield* driverOn(second, { urls: [first.url] }),
+        start,
+        head.height,
+        receiver("a")
+      )
+      assert.deepStrictEqual(found.map(({ txHash }) => txHash), [paid])
+      const lone = yield* driverOn(first)
+      const heights: Array<bigint> = []
+      const heard = lone.follow([start], watch(receiver("a"))).pipe(
+        Stream.tap((event) => Effect.sync(() => event._tag === "Forward" && heights.push(event.point.height))),
+        Stream.runDrain
+      )
+      const reason = "its logs are not those of its header"
+      assert.include(yield* failureOf(heard), reason)
+      // What comes before such a block is followed.
+      assert.deepStrictEqual(heights, [start.height + 1n])
+      assert.include(yield* failureOf(blockHistoryOf(lone).readBlock(head.height, head, watch())), reason)
+      first.set("through")
+      const later = yield* transfersSince(lone, start, head.height, receiver("a"))
+      assert.deepStrictEqual(later.map(({ txHash }) => txHash), [paid])
+    }).pipe(Effect.scoped))
+
+  it.live("does not believe a log that the block's header does not name", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const start = yield* pointOf(node, "latest")
+      yield* node.token("mint", [receiver("b"), 7n])
+      const head = yield* pointOf(node, "latest")
+      const endpoint = yield* nodeProxy(node.url)
+      const topic = `0x${receiver("a").slice(2).padStart(64, "0")}`
+      endpoint.set(withLogs((logs) => logs.map((log) => ({ ...log, topics: log.topics.with(2, topic) }))))
+      const driver = yield* driverOn(endpoint)
+      const failure = failureOf(transfersSince(driver, start, head.height, receiver("a")))
+      assert.include(yield* failure, "its logs are not those of its header")
+      for (const change of [{ topics: ["0x1"] }, { address: "0x1" }]) {
+        endpoint.set(withLogs((logs) => logs.map((log) => ({ ...log, ...change }))))
+        assert.include(yield* failure, "eth_getBlockReceipts")
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("reads a block whose node does not tell what its header names", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const start = yield* pointOf(node, "latest")
+      yield* node.token("mint", [receiver("a"), 7n])
+      const head = yield* pointOf(node, "latest")
+      const endpoint = yield* nodeProxy(node.url)
+      endpoint.set(async (call, ask) => {
+        const answer: any = await ask(call)
+        if (call.method !== "eth_getBlockByNumber" || answer === null) return answer
+        const { logsBloom: _, ...header } = answer
+        return header
+      })
+      const driver = yield* driverOn(endpoint)
+      assert.lengthOf(yield* transfersSince(driver, start, head.height, receiver("a")), 1)
+    }).pipe(Effect.scoped))
+
   it.live("knows a transaction again however a node spells hashes and topics", () =>
     Effect.gen(function*() {
       const node = yield* anvil()
