@@ -535,10 +535,11 @@ export interface JournalEntry {
 }
 
 /**
- * What is wrong with a network's nodes, worst first: `no_common_block` no stored block is on the chain any more, and an
- * operator must act; `silent` no answer for 60 s; `disagreement` the endpoints are on different branches, so payments
- * that need agreement are not confirmed and no invoice with an address on the network expires; `frozen` every endpoint
- * that answers has shown the same head for longer than the network's blocks ever take; else `ok`.
+ * What is wrong with a network's nodes, worst first: `no_common_block` no stored block is on the chain any more, or all
+ * heads lie far below them, and an operator must act; `silent` no answer for 60 s; `disagreement` the endpoints are on
+ * different branches, so payments that need agreement are not confirmed and no invoice with an address on the network
+ * expires; `frozen` every endpoint that answers has shown the same head for longer than the network's blocks ever take;
+ * else `ok`.
  */
 export type NetworkCondition = "ok" | "silent" | "frozen" | "disagreement" | "no_common_block"
 

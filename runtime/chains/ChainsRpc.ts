@@ -126,8 +126,9 @@ export class ChainsRpc extends RpcGroup.make(
   /**
    * For a network in the condition `no_common_block`: goes on from the final block `height`, or without one from the
    * newest below everything that was followed. Blocks in between are read again, and transfers that are not where they
-   * were are moved, reverted, or kept for an operator where they were final. Until it has begun, another call corrects
-   * the height.
+   * were are moved, reverted, or kept for an operator where they were final. Solana, TON and Sui go on at their newest
+   * block, and what came since `height`, or since the oldest block that is remembered, is asked for again. Until it has
+   * begun, another call corrects the height.
    */
   Rpc.make("chains.reanchor", {
     payload: { network: Network, environment: Environment, height: Schema.optionalKey(Height) },

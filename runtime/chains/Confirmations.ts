@@ -2,6 +2,7 @@
 import { requiredDepth } from "../../schemas/Network.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, ObservedTransfer, TransferFinality } from "../Chains.ts"
+import { isFarBelow } from "../nodes/HeadSupport.ts"
 import { type ChainHeights, cursorId, type RingPoint, type TargetRow, transferId } from "./ChainsRepo.ts"
 
 /** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
@@ -102,16 +103,19 @@ const clockToleranceSeconds = 900
 /**
  * Whether a block is older than a target, so that no payment in it can be for the target's invoice. Never true of a
  * block made after the target was given out: that one lies above the head of then, or on another branch with a later
- * time. Where no head was known, the clocks are compared with a wide margin.
+ * time. Where no head was known, the clocks are compared with a wide margin; so they are where the head lies far above
+ * `newest`, the newest height that is followed now: an endpoint had named a height that the chain did not have.
  */
 export const isOlderThanTarget = (
   { allocationHeads, createdAt }: Pick<TargetRow, "allocationHeads" | "createdAt">,
   network: Network,
   environment: Environment,
-  block: { readonly height: bigint; readonly time: number }
+  block: { readonly height: bigint; readonly time: number },
+  newest: bigint | null = null
 ): boolean => {
   const head = allocationHeads[cursorId(network, environment)]
-  if (head === undefined) return block.time < createdAt - clockToleranceSeconds
+  const isWrong = head !== undefined && newest !== null && isFarBelow({ height: newest }, head.height)
+  if (head === undefined || isWrong) return block.time < createdAt - clockToleranceSeconds
   if (block.height > head.height || block.time > head.time) return false
   return head.height - block.height >= BigInt(reorgDepth(network, environment)) ||
     block.time < head.time - branchToleranceSeconds

@@ -28,8 +28,9 @@ export const conditionMessages: Readonly<Record<Exclude<NetworkCondition, "ok">,
     "its nodes are on different branches, so payments there are not confirmed and no invoice with an address there "
     + "expires until they agree. Find out which node is wrong, and replace it.",
   no_common_block:
-    "none of the blocks that the service remembers is on the chain any more, so nothing is followed. Make sure "
-    + "that its nodes are those of the right network, then call chains.reanchor over RPC."
+    "none of the blocks that the service remembers is on the chain any more, or a node named a height that the chain "
+    + "does not have, so nothing is followed. Make sure that its nodes are those of the right network and none is wrong, "
+    + "then call chains.reanchor over RPC."
 }
 
 /** What is wrong with networks. Pure. */

@@ -1,10 +1,14 @@
-/** Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks. */
+/**
+ * Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks. A
+ * chain that is read by blocks goes on below what was followed, and reads from there. One that is asked for accounts
+ * goes on at its newest point, and a repair asks again for what came until then.
+ */
 import { Effect, Result, Stream } from "effect"
-import { type ChainPoint, DriverError } from "../Chains.ts"
+import { type AccountHistory, type ChainPoint, DriverError } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
-import { dispatch, type FollowerContext, monotonicMillis, stateOf, write } from "./FollowerContext.ts"
+import { dispatch, type FollowerContext, monotonicMillis, nowSeconds, stateOf, write } from "./FollowerContext.ts"
 import { finalHeightOf, isPruned } from "./FollowerState.ts"
 import { undoBalances } from "./Reorganisations.ts"
 import {
@@ -16,10 +20,17 @@ import {
   minHeight,
   type Repair
 } from "./Repairs.ts"
+import { findLowestHeight } from "./Restores.ts"
 import { repairWrite } from "./ChainsRepo.ts"
 
 /** An answer to where the chain is now takes at most this long. */
 const anchorMillis = 60_000
+
+/**
+ * What is read again of a chain that is asked for accounts where no point that was followed lies on it: 24 h, the
+ * longest outage provided for. The operator may name an older height.
+ */
+const unknownSeconds = 86_400
 
 /** Entries looked at in one page. */
 const pageSize = 200
@@ -36,7 +47,11 @@ const readHead = Effect.fnUntraced(function*({ driver, network, watch }: Followe
   )
   const head = found.find((event) => event._tag === "Forward")
   if (head === undefined) return yield* new DriverError({ network, reason: "the newest block was not told" })
-  return { point: head.point, finalized: found.find((event) => event._tag === "Finality")?.finalized ?? null }
+  return {
+    point: head.point,
+    time: head.time,
+    finalized: found.find((event) => event._tag === "Finality")?.finalized ?? null
+  }
 })
 
 /** Only a chain that is read by blocks can have left those that were followed. */
@@ -135,11 +150,51 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
   yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
 })
 
+/**
+ * The first height to ask for again: the oldest point that was followed, which lies before the one that was wrong; or
+ * the first of the last {@link unknownSeconds} where that is above the chain, too.
+ */
+const lowestUnread = (follower: FollowerContext, history: AccountHistory, head: bigint) => {
+  const oldest = stateOf(follower).ring.at(-1)!.height
+  const since = nowSeconds(follower) - unknownSeconds
+  return oldest <= head ?
+    Effect.succeed(oldest) :
+    findLowestHeight(head, (height) => Effect.map(history.timeOf(height), (time) => time === null || time < since))
+}
+
+/** Goes on at the newest point of a chain that is asked for accounts, and has all since a height asked for again. */
+const reanchorAccounts = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  repair: Repair,
+  history: AccountHistory
+) {
+  const { environment, network } = follower
+  const { finalized, point, time } = yield* readHead(follower)
+  if (repair.to !== null && repair.to > point.height) {
+    const reason = `block ${repair.to} is not on the chain yet: the newest block is ${point.height}`
+    return yield* failReanchor(follower, fence, repair, reason)
+  }
+  const lowest = minHeight(repair.to ?? (yield* lowestUnread(follower, history, point.height)), repair.next)
+  const finalBefore = maxHeight(finalHeightOf(stateOf(follower)), repair.finalBefore)
+  yield* apply(
+    follower,
+    fence,
+    { _tag: "Reanchored", anchor: { ...point, time }, finalized, monotonicMillis: performance.now() },
+    [repairWrite(beginReanchor(repair, point.height, lowest, finalBefore))]
+  )
+  yield* Effect.logWarning("following goes on from another block", { network, environment, from: lowest, at: point })
+})
+
 /** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
 export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
   yield* apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
   const repair = (yield* follower.repo.repairs(follower.network, follower.environment)).find((repair) =>
     repair.kind === "reanchor" && isOpen(repair) && repair.from === null
   )
-  if (repair !== undefined) yield* reanchor(follower, fence, repair)
+  if (repair === undefined) return
+  const { history } = follower.driver
+  yield* history._tag === "AccountHistory"
+    ? reanchorAccounts(follower, fence, repair, history)
+    : reanchor(follower, fence, repair)
 })

@@ -14,6 +14,8 @@ export interface BlockLocation {
   readonly environment: Environment
   /** The block of the transfers. */
   readonly point: RingPoint
+  /** The newest height that is followed, where it never falls but by a reanchor; else absent. */
+  readonly newest?: bigint | null
 }
 
 /**
@@ -39,14 +41,14 @@ export const findOwners = Effect.fnUntraced(function*(
  */
 export const findReceivers = Effect.fnUntraced(function*(
   { addresses, repo }: { readonly repo: ChainsRepo; readonly addresses: WalletAddresses },
-  { environment, network, point }: BlockLocation,
+  { environment, network, newest, point }: BlockLocation,
   keys: ReadonlyArray<string>
 ) {
   const receivers = new Map<string, Receiver>()
   if (keys.length === 0) return receivers
   const targets = yield* repo.targetsByKey(familyOf(network), environment, keys)
   for (const target of targets) receivers.set(target.matchKey, target)
-  const olderTargets = targets.filter((target) => isOlderThanTarget(target, network, environment, point))
+  const olderTargets = targets.filter((target) => isOlderThanTarget(target, network, environment, point, newest))
   const unknownKeys = keys.filter((key) => !receivers.has(key))
   const unusedAddresses = unknownKeys.length === 0 ? [] : yield* repo.addressesByKey(unknownKeys)
   const addressesWithoutInvoice = [...olderTargets, ...unusedAddresses]

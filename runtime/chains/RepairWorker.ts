@@ -194,11 +194,15 @@ const resumeReanchor = Effect.fnUntraced(function*(follower: FollowerContext, re
   return true
 })
 
-/** Every block was read: takes back what is not on the chain, then ends. */
+/**
+ * Every block was read: takes back what is not on the chain, then ends. A chain that is asked for accounts has no
+ * hashes of blocks to compare: its driver looks itself whether what is not final stays.
+ */
 const finishRepair = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
   const { generation, isAtEnd } = stateOf(follower)
   if (!isAtEnd) return false
-  if (yield* revertOrphaned(follower, repair)) return true
+  const isByBlock = follower.driver.history._tag === "BlockHistory"
+  if (isByBlock && (yield* revertOrphaned(follower, repair))) return true
   yield* handOver(follower, { generation, next: () => completeRepair({ ...repair, version: repair.version + 1 }) })
   return true
 })

@@ -4,7 +4,8 @@ import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
 import { findAlreadyCredited } from "./Balances.ts"
 import { alternateEntryId, entryIds, matchEntry, transferKey } from "./TransferIdentity.ts"
 import { observe, type Receiver, revertEntry } from "./Confirmations.ts"
-import { countUnrecorded, type FollowerContext, nowSeconds, rowsPerCommit } from "./FollowerContext.ts"
+import { countUnrecorded, type FollowerContext, nowSeconds, rowsPerCommit, stateOf } from "./FollowerContext.ts"
+import { headOf } from "./FollowerState.ts"
 import * as Receivers from "./Receivers.ts"
 import { type RingPoint, transferId } from "./ChainsRepo.ts"
 import { admitTransfers, screenTransfers } from "./UnlistedTransfers.ts"
@@ -59,7 +60,8 @@ const observeAll = Effect.fnUntraced(function*(
   transfers: ReadonlyArray<ObservedTransfer>,
   point: RingPoint
 ) {
-  const { environment, network } = follower
+  const { driver, environment, network } = follower
+  const newest = driver.history._tag === "AccountHistory" ? headOf(stateOf(follower)) : null
   const changed: Array<JournalEntry> = []
   for (let from = 0; from < transfers.length; from += rowsPerCommit) {
     const part = transfers.slice(from, from + rowsPerCommit)
@@ -67,7 +69,11 @@ const observeAll = Effect.fnUntraced(function*(
     for (const inBlock of Map.groupBy(part, ({ at }) => at?.hash ?? point.hash).values()) {
       const location = inBlock[0]!.at ?? point
       const keys = [...new Set(inBlock.map(({ matchKey }) => matchKey))]
-      const receivers = yield* Receivers.findReceivers(follower, { network, environment, point: location }, keys)
+      const receivers = yield* Receivers.findReceivers(
+        follower,
+        { network, environment, point: location, newest },
+        keys
+      )
       for (const transfer of inBlock) {
         const receiver = receivers.get(transfer.matchKey)
         if (receiver === undefined) continue

@@ -72,6 +72,8 @@ export type Observation =
   | { readonly _tag: "Paused"; readonly place: number; readonly until: number }
   /** Its head lies below everything that was followed. */
   | { readonly _tag: "Below"; readonly place: number; readonly at: number }
+  /** Its head does not lie there. */
+  | { readonly _tag: "NotBelow"; readonly place: number }
   | { readonly _tag: "Branch"; readonly place: number; readonly branch: "followed" | "other"; readonly at: number }
 
 /** Failed calls in a row after which an endpoint rests. One alone only sends that one call to the next endpoint. */
@@ -141,6 +143,8 @@ const stepEndpoint = (state: EndpointState, observation: Observation): EndpointS
       return { ...state, pausedUntil: observation.until }
     case "Below":
       return { ...state, belowSince: state.belowSince ?? observation.at }
+    case "NotBelow":
+      return { ...state, belowSince: null }
     case "Branch": {
       const seen = { ...state, belowSince: null }
       return state.branch === observation.branch

@@ -6,6 +6,8 @@
  *   far ahead, and another endpoint is near it --> supported
  *   far ahead, and the newest block of another endpoint is recent and far below --> contradicted
  *   far ahead, and none of the others tells anything of use --> unknown
+ *
+ * A head that lies far below says that such an answer was believed, or that the chain was started anew.
  */
 import { clockToleranceMillis, type EndpointHead } from "./EndpointPool.ts"
 
@@ -18,6 +20,10 @@ export const nearHeights = 1_000n
 /** Whether a head needs another endpoint's word. `told`: the height up to which the chain was read. */
 export const isFarAhead = (head: EndpointHead, told: bigint, nowMillis: number): boolean =>
   head.height > told + nearHeights || isInFuture(head, nowMillis)
+
+/** Whether a head lies so far below the height up to which the chain was read that no lag explains it. */
+export const isFarBelow = ({ height }: Pick<EndpointHead, "height">, told: bigint): boolean =>
+  height + nearHeights < told
 
 const isInFuture = ({ time }: EndpointHead, nowMillis: number): boolean =>
   time * 1000 > nowMillis + clockToleranceMillis

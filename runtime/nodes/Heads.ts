@@ -11,13 +11,14 @@ import {
   conditionOf,
   type EndpointHead,
   endpointsByPreference,
+  isAllBelow,
   isAway,
   isFrozen,
   isPaused,
   type PoolLimits
 } from "./EndpointPool.ts"
 import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
-import { type HeadSupport, isFarAhead, supportOf } from "./HeadSupport.ts"
+import { type HeadSupport, isFarAhead, isFarBelow, nearHeights, supportOf } from "./HeadSupport.ts"
 
 /**
  * How long heads may stand still: as the network's descriptor says on mainnet, or as the option `frozenSeconds` says;
@@ -115,14 +116,40 @@ const unsupportedHead = ({ name, network }: NodeEndpoint, { height }: EndpointHe
     kind: "contradiction"
   })
 
+const farBelow = (network: Network, told: bigint) =>
+  new DriverError({
+    network,
+    reason:
+      `the newest block of every endpoint that answers lies more than ${nearHeights} below ${told}, up to which ` +
+      "it was followed: an endpoint named a height that the chain has not reached, or the chain was started anew. Make " +
+      "sure that the endpoints are on the right network, then call chains.reanchor on the rpc port",
+    condition: "no_common_block"
+  })
+
+/** Whether an endpoint's head lies far below what was read, which the pool learns of. */
+const observeBelow = <Client extends NodeEndpoint>(
+  endpoints: Endpoints<Client>,
+  place: number,
+  head: EndpointHead,
+  told: bigint | null,
+  at: number
+): boolean => {
+  if (told === null) return false
+  const isBelow = isFarBelow(head, told)
+  endpoints.observe(isBelow ? { _tag: "Below", place, at } : { _tag: "NotBelow", place })
+  return isBelow
+}
+
 /**
  * One look at the chain: reads a head and does `work` at the same endpoint, the first in the pool's order that answers.
  * One whose head stands still is passed over while another may move; where all stand still the first of them serves,
  * and the condition is `frozen`. Fails with the last endpoint's error where none answers.
  *
  * `told`: the height up to which the chain was read. Where it is given, an endpoint whose head lies far above it is
- * passed over unless another supports it, and counts as on another branch where one contradicts it. Null: nothing was
- * read yet, and the first head is where reading begins; or blocks are followed by their hashes, which say as much.
+ * passed over unless another supports it, and counts as on another branch where one contradicts it. One whose head lies
+ * far below is passed over while another may be near; where all do for long, the look fails with `no_common_block`,
+ * because nothing would be read until the chain has come that far. Null: nothing was read yet, and the first head is
+ * where reading begins; or blocks are followed by their hashes, which say as much.
  */
 export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
   endpoints: Endpoints<Client>,
@@ -131,12 +158,14 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
   told: bigint | null = null
 ): Effect.fn.Return<Look<A>, DriverError> {
   const unsupported: Array<DriverError> = []
-  const ask = (place: number, hasNext: boolean) =>
+  const ask = (place: number, hasNext: boolean, isFallback: boolean) =>
     endpoints.attempt(
       endpoints.endpoints[place]!,
       Effect.fnUntraced(function*(endpoint) {
         const head = yield* observeHead(endpoints, endpoint, readHead)
-        if (hasNext && isFrozen(endpoints.pool(), place, yield* Clock.currentTimeMillis)) return "frozen" as const
+        const nowMillis = yield* Clock.currentTimeMillis
+        if (observeBelow(endpoints, place, head, told, nowMillis) && !isFallback) return "below" as const
+        if (hasNext && isFrozen(endpoints.pool(), place, nowMillis)) return "frozen" as const
         if (told !== null && (yield* readSupport(endpoints, place, head, readHead, told)) !== "supported") {
           unsupported.push(unsupportedHead(endpoint, head, told))
           return "unsupported" as const
@@ -148,15 +177,21 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
     )
   const places = endpointsByPreference(endpoints.pool(), yield* Clock.currentTimeMillis)
   let frozenEndpoint: number | null = null
+  let belowEndpoint: number | null = null
   let last = new DriverError({ network: endpoints.endpoints[0]!.network, reason: "no endpoint" })
   for (const [index, place] of places.entries()) {
     const hasNext = places.slice(index + 1).some((each) => !endpoints.pool().endpoints[each]!.isResting)
-    const outcome = yield* Effect.result(ask(place, hasNext))
+    const outcome = yield* Effect.result(ask(place, hasNext, false))
     if (outcome._tag === "Failure") last = outcome.failure
     else if (outcome.success === "frozen") frozenEndpoint ??= place
+    else if (outcome.success === "below") belowEndpoint ??= place
     else if (outcome.success !== "unsupported") return outcome.success
   }
-  const served = frozenEndpoint === null ? null : yield* ask(frozenEndpoint, false)
+  if (told !== null && belowEndpoint !== null && isAllBelow(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+    return yield* farBelow(endpoints.endpoints[0]!.network, told)
+  }
+  const fallback = frozenEndpoint ?? belowEndpoint
+  const served = fallback === null ? null : yield* ask(fallback, false, true)
   return served === null || typeof served === "string" ? yield* unsupported[0] ?? last : served
 })
 

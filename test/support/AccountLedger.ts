@@ -3,7 +3,15 @@
  * that skip numbers; what it tells is what the test has put into it.
  */
 import { Deferred, Effect, MutableRef, Option, Stream } from "effect"
-import type { ChainDriver, ChainEvent, LocatedTransfer, SharedWallet, WatchSet } from "../../runtime/Chains.ts"
+import {
+  type ChainDriver,
+  type ChainEvent,
+  DriverError,
+  type LocatedTransfer,
+  type SharedWallet,
+  type WatchSet
+} from "../../runtime/Chains.ts"
+import { isFarBelow } from "../../runtime/nodes/HeadSupport.ts"
 import { baseUnits } from "../../schemas/Money.ts"
 
 /** The wallet that all invoices are paid to, and the key of what names none of them. */
@@ -28,6 +36,8 @@ interface LedgerState {
   readonly dropped: ReadonlyArray<LocatedTransfer>
   /** Told by `follow`, or found only by whoever reads again. */
   readonly hidden: ReadonlySet<string>
+  /** Slots that it names too many in its heads; their time is a day too late then. */
+  readonly excess: bigint
 }
 
 export interface AccountLedger {
@@ -41,13 +51,15 @@ export interface AccountLedger {
   >
   readonly drop: (txHash: string) => Effect.Effect<void>
   readonly advance: Effect.Effect<void>
+  /** Its heads lie so many slots above its newest one from now on, and a day after it. */
+  readonly exceed: (slots: bigint) => Effect.Effect<void>
   /** The watch set of the follower, once it follows. */
   readonly watch: Effect.Effect<WatchSet>
 }
 
 /** `lagSeconds`: by which its account index is behind its head. */
 export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly lagSeconds?: number } = {}) {
-  const state = MutableRef.make<LedgerState>({ slot: 100n, transfers: [], dropped: [], hidden: new Set() })
+  const state = MutableRef.make<LedgerState>({ slot: 100n, transfers: [], dropped: [], hidden: new Set(), excess: 0n })
   const watched = yield* Deferred.make<WatchSet>()
   let serial = 0
   const update = (change: (before: LedgerState) => LedgerState) =>
@@ -56,12 +68,13 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
   const isWatched = (watch: WatchSet) => ({ matchKey }: LocatedTransfer) => watch.has(matchKey)
 
   const look = (watch: WatchSet, last: bigint): ReadonlyArray<ChainEvent> => {
-    const { dropped, hidden, slot, transfers } = MutableRef.get(state)
+    const { dropped, excess, hidden, slot: newest, transfers } = MutableRef.get(state)
+    const slot = newest + excess
     MutableRef.update(state, (before) => ({ ...before, dropped: [] }))
     const gone: ReadonlyArray<ChainEvent> = dropped.length === 0 ? [] : [{ _tag: "Gone", transfers: dropped }]
     const finality: ChainEvent = { _tag: "Finality", finalized: slot - 14n }
     if (slot <= last) return [...gone, finality]
-    const time = now()
+    const time = now() + (excess > 0n ? 86_400 : 0)
     const forward: ChainEvent = {
       _tag: "Forward",
       point: { height: slot, hash: `slot:${slot}` },
@@ -81,6 +94,11 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
       return Stream.fromEffect(Effect.gen(function*() {
         yield* Effect.sleep(5)
         yield* watch.refresh
+        const { excess, slot } = MutableRef.get(state)
+        if (isFarBelow({ height: slot + excess }, last)) {
+          const reason = "the newest slot lies far below what was followed"
+          return yield* new DriverError({ network: "solana", reason, condition: "no_common_block" })
+        }
         const events = look(watch, last)
         for (const event of events) if (event._tag === "Forward") last = event.point.height
         return events
@@ -126,6 +144,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
   const ledger: AccountLedger = {
     driver,
     watch: Deferred.await(watched),
+    exceed: (excess) => update((before) => ({ ...before, excess })),
     advance: update((before) => ({ ...before, slot: before.slot + slotsPerHead })),
     pay: (to, amount, { isHidden = false, txHash = `tx${++serial}` } = {}) =>
       Effect.gen(function*() {

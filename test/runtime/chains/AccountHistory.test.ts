@@ -254,6 +254,95 @@ describe("a chain that is asked for accounts", () => {
       })
     ))
 
+  /** Until the network stands so. */
+  const becomes = (condition: string) =>
+    Effect.flatMap(
+      Chains,
+      (chains) =>
+        eventually(Effect.sync(() => chains.status(environment)[0]?.condition === condition ? true : undefined))
+    )
+
+  /** Until the reanchor ends; how it ended. */
+  const reanchored = Effect.flatMap(Chains, (chains) =>
+    eventually(
+      Effect.map(chains.repairs(environment), (all) =>
+        all.find(({ kind, status }) => kind === "reanchor" && (status === "done" || status === "failed")))
+    ))
+
+  /**
+   * A node names a head far above its chain for a while. An address is given out after that, and a payment comes to it
+   * that nobody tells the follower of; its height.
+   */
+  const payBelowCursor = (ledger: AccountLedger, number: number) =>
+    Effect.gen(function*() {
+      const chains = yield* Chains
+      yield* ledger.exceed(1_000_000n)
+      yield* ledger.advance
+      yield* eventually(Effect.sync(() => (chains.status(environment)[0]?.head ?? 0n) > 1_000_000n ? true : undefined))
+      yield* ledger.exceed(0n)
+      yield* becomes("no_common_block")
+      const { matchKey } = yield* allocate(number)
+      return (yield* ledger.pay(matchKey, 6n, { isHidden: true })).at.height
+    })
+
+  it.live("goes on with one call after its node named a head far above the chain, and loses and doubles no payment", () =>
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* markHandled
+        yield* ledger.pay((yield* allocate(1)).matchKey, 5n)
+        const first = yield* until("tx1", "confirmed")
+        yield* payBelowCursor(ledger, 2)
+        yield* chains.reanchor("solana", environment, null)
+        const second = yield* until("tx2", "confirmed")
+        const { credited, status } = yield* reanchored
+        assert.deepStrictEqual([status, credited], ["done", 1])
+        assert.strictEqual(second.invoice_id, invoiceId(2))
+        yield* becomes("ok")
+        yield* ledger.pay((yield* allocate(3)).matchKey, 7n)
+        yield* until("tx3", "confirmed")
+        yield* looks(ledger, 2)
+        const rows = yield* entries
+        assert.deepStrictEqual(rows.slice(0, 2), [first, second])
+        assert.lengthOf(rows, 3)
+      })
+    ))
+
+  it.live.each([{ what: "a day of it", isNamed: false }, { what: "from the height that is named", isNamed: true }])(
+    "reads $what again where even its first head lay far above the chain",
+    ({ isNamed }) =>
+      onLedger((ledger) =>
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* ledger.exceed(1_000_000n)
+          yield* follow([ledger.driver])
+          yield* markHandled
+          const height = yield* payBelowCursor(ledger, 1)
+          yield* chains.reanchor("solana", environment, isNamed ? height : null)
+          yield* until("tx1", "confirmed")
+          const repair = yield* reanchored
+          assert.deepStrictEqual([repair.status, repair.from], ["done", height])
+          yield* becomes("ok")
+        })
+      )
+  )
+
+  it.live("says what a reanchor may name where that lies above the chain", () =>
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* markHandled
+        yield* looks(ledger, 1)
+        yield* payBelowCursor(ledger, 1)
+        yield* chains.reanchor("solana", environment, 900_000n)
+        const { reason, status } = yield* reanchored
+        assert.strictEqual(status, "failed")
+        assert.match(reason!, /^block 900000 is not on the chain yet: the newest block is \d+$/)
+      })
+    ))
+
   /** Pays while the network's node does not answer, does `before`, and lets it answer then; the restore's request. */
   const payBeforeFirstBlock = (before: Effect.Effect<unknown, unknown, InstanceServices>) =>
     Effect.gen(function*() {

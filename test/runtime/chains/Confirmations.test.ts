@@ -206,4 +206,12 @@ describe("a block", () => {
       false
     ])
   })
+
+  it("is compared by the clocks, too, where the head that was known lies far above the chain", () => {
+    const target = given(1_000_000n, 1_800_000_000, 0)
+    const block = { height: 5_000n, time: target.createdAt + 5 }
+    assert.isTrue(isOlderThanTarget(target, networks[0]!, "mainnet", { ...block, time: 1_799_990_000 }, 6_000n))
+    assert.isFalse(isOlderThanTarget(target, networks[0]!, "mainnet", { ...block, time: 1_800_000_000 }, 6_000n))
+    assert.isTrue(isOlderThanTarget(target, networks[0]!, "mainnet", { ...block, time: 1_800_000_000 }, 999_000n))
+  })
 })

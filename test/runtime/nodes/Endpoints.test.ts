@@ -325,6 +325,49 @@ describe("heads of endpoints", () => {
       assert.strictEqual((yield* lookFrom(yield* overMainnet(ahead), 100n)).result, "0:1000100")
     }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
 
+  it.live("far below what was read, of all endpoints that answer and for 30 s, say that it is not on the chain", () =>
+    Effect.gen(function*() {
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const lookAt = (endpoints: Effect.Success<ReturnType<typeof overMainnet>>) =>
+        look(
+          endpoints,
+          readHead,
+          (client, head) => Effect.succeed(`${client.place}:${head.height}`),
+          1_000_100n
+        )
+      const below = yield* node(json({ height: 105, time: now }))
+      const other = yield* node(json({ height: 110, time: now }))
+      const one = yield* overMainnet(below)
+      assert.strictEqual((yield* lookAt(one)).result, "0:105")
+
+      const two = yield* overMainnet(below, other)
+      two.observe({ _tag: "Below", place: 0, at: 0 })
+      assert.strictEqual((yield* lookAt(two)).result, "0:105")
+      // The other one was there, and is not far below.
+      other.answer = json({ height: 1_000_000, time: now })
+      assert.strictEqual((yield* lookAt(two)).result, "1:1000000")
+
+      const both = yield* overMainnet(below, other)
+      other.answer = json({ height: 110, time: now })
+      for (const place of [0, 1]) both.observe({ _tag: "Below", place, at: 0 })
+      const error = yield* failureOf(lookAt(both))
+      assert.strictEqual(error.condition, "no_common_block")
+      assert.include(error.reason, "1000100")
+      // One that does not answer is waited for, and no longer than any.
+      const half = yield* overMainnet(below, other)
+      other.answer = json("no", 500)
+      half.observe({ _tag: "Below", place: 0, at: 0 })
+      assert.strictEqual((yield* lookAt(half)).result, "0:105")
+      half.observe({ _tag: "Answered", place: 1, at: 0 })
+      half.observe({ _tag: "Failed", place: 1, isTimeout: false, at: 0 })
+      assert.strictEqual((yield* failureOf(lookAt(half))).condition, "no_common_block")
+
+      below.answer = json({ height: 1_000_100, time: now })
+      assert.strictEqual((yield* lookAt(both)).result, "0:1000100")
+      below.answer = json({ height: 105, time: now })
+      assert.strictEqual((yield* lookAt(both)).result, "0:105")
+    }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
+
   it("may be of any age on devnet, unless an operator says how old", () => {
     assert.isNull(headLimits({ network: "sui", environment: "devnet" }).headAgeMillis)
     assert.strictEqual(headLimits({ network: "sui", environment: "devnet", frozenSeconds: 9 }).headAgeMillis, 9_000)
