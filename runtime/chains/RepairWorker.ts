@@ -69,22 +69,6 @@ const blocksOf = (transfers: ReadonlyArray<LocatedTransfer>): ReadonlyArray<Bloc
     return { point: { height, hash }, time, transfers: inBlock }
   })
 
-/** The next heights of a repair where the chain is asked for accounts. */
-const readAccounts = Effect.fnUntraced(function*(
-  follower: FollowerContext,
-  repair: Repair,
-  history: AccountHistory
-) {
-  const { generation, ring } = stateOf(follower)
-  const heights = nextHeights(repair, ring[0]!.height, accountBatch)
-  if (heights === null) return false
-  const transfers = yield* history.readTransfers(heights.from, heights.to, follower.watch)
-  if (generation !== stateOf(follower).generation) return false
-  const next = (count: number) => advanceRepair(repair, heights.to, count)
-  yield* handOver(follower, { generation, blocks: blocksOf(transfers), next })
-  return true
-})
-
 const readUnlessPruned = (follower: FollowerContext, height: bigint) =>
   Effect.catchIf(
     readAgain(follower, height),
@@ -117,6 +101,27 @@ const skipPruned = Effect.fnUntraced(function*(follower: FollowerContext, repair
   })
   const after = repair.kind !== "reanchor" && isRead(skip) ? completeRepair(skip) : skip
   yield* handOver(follower, { generation, next: () => after })
+  return true
+})
+
+/** The next heights of a repair where the chain is asked for accounts. */
+const readAccounts = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  repair: Repair,
+  history: AccountHistory
+) {
+  const { generation, ring } = stateOf(follower)
+  const heights = nextHeights(repair, ring[0]!.height, accountBatch)
+  if (heights === null) return false
+  const read = yield* Effect.result(history.readTransfers(heights.from, heights.to, follower.watch))
+  if (Result.isFailure(read)) {
+    if (read.failure.condition === "block_pruned") return yield* skipPruned(follower, repair, heights.from)
+    return yield* read.failure
+  }
+  dispatch(follower, { _tag: "BlockFound" })
+  if (generation !== stateOf(follower).generation) return false
+  const next = (count: number) => advanceRepair(repair, heights.to, count)
+  yield* handOver(follower, { generation, blocks: blocksOf(read.success), next })
   return true
 })
 

@@ -26,6 +26,9 @@ export const ledgerWallet: SharedWallet = {
   }
 }
 
+const pruned = (height: bigint) =>
+  new DriverError({ network: "solana", reason: `${height} is too old`, condition: "block_pruned" })
+
 /** Slots between two heads. */
 const slotsPerHead = 7n
 
@@ -38,6 +41,8 @@ interface LedgerState {
   readonly hidden: ReadonlySet<string>
   /** Slots that it names too many in its heads; their time is a day too late then. */
   readonly excess: bigint
+  /** It does not have what lies below any more. */
+  readonly lowest: bigint
 }
 
 export interface AccountLedger {
@@ -53,13 +58,22 @@ export interface AccountLedger {
   readonly advance: Effect.Effect<void>
   /** Its heads lie so many slots above its newest one from now on, and a day after it. */
   readonly exceed: (slots: bigint) => Effect.Effect<void>
+  /** Forgets what lies below a slot. */
+  readonly prune: (lowest: bigint) => Effect.Effect<void>
   /** The watch set of the follower, once it follows. */
   readonly watch: Effect.Effect<WatchSet>
 }
 
 /** `lagSeconds`: by which its account index is behind its head. */
 export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly lagSeconds?: number } = {}) {
-  const state = MutableRef.make<LedgerState>({ slot: 100n, transfers: [], dropped: [], hidden: new Set(), excess: 0n })
+  const state = MutableRef.make<LedgerState>({
+    slot: 100n,
+    transfers: [],
+    dropped: [],
+    hidden: new Set(),
+    excess: 0n,
+    lowest: 0n
+  })
   const watched = yield* Deferred.make<WatchSet>()
   let serial = 0
   const update = (change: (before: LedgerState) => LedgerState) =>
@@ -123,14 +137,18 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
           MutableRef.get(state).transfers.filter((each) => each.txHash === txHash).filter(isWatched(watch))
         ),
       readTransfers: (from, to, watch) =>
-        Effect.sync(() =>
-          MutableRef.get(state).transfers.filter(({ at }) => at.height >= from && at.height <= to)
-            .filter(isWatched(watch))
-        ),
+        from < MutableRef.get(state).lowest ?
+          Effect.fail(pruned(from)) :
+          Effect.sync(() =>
+            MutableRef.get(state).transfers.filter(({ at }) => at.height >= from && at.height <= to)
+              .filter(isWatched(watch))
+          ),
       timeOf: (height) =>
         Effect.sync(() =>
           Option.getOrNull(Option.fromUndefinedOr(
-            MutableRef.get(state).transfers.findLast(({ at }) => at.height <= height)?.at.time
+            height < MutableRef.get(state).lowest
+              ? undefined
+              : MutableRef.get(state).transfers.findLast(({ at }) => at.height <= height)?.at.time
           ))
         )
     },
@@ -144,6 +162,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
   const ledger: AccountLedger = {
     driver,
     watch: Deferred.await(watched),
+    prune: (lowest) => update((before) => ({ ...before, lowest })),
     exceed: (excess) => update((before) => ({ ...before, excess })),
     advance: update((before) => ({ ...before, slot: before.slot + slotsPerHead })),
     pay: (to, amount, { isHidden = false, txHash = `tx${++serial}` } = {}) =>

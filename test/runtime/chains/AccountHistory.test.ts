@@ -254,6 +254,25 @@ describe("a chain that is asked for accounts", () => {
       })
     ))
 
+  it.live("names the heights that no node has any more, and reads all others", () =>
+    onLedger((ledger) =>
+      Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([ledger.driver])
+        yield* markHandled
+        yield* ledger.pay(ledgerWallet.accountKey, 4n, { txHash: "older" })
+        const { at } = yield* ledger.pay((yield* allocate(1)).matchKey, 5n, { isHidden: true })
+        yield* looks(ledger, 2)
+        yield* ledger.prune(at.height - 1n)
+        yield* chains.rescan("solana", environment, at.height - 5n, at.height + 5n)
+        yield* until("tx1", "confirmed")
+        const [repair] = yield* eventually(
+          Effect.map(chains.repairs(environment), (all) => all[0]?.status === "failed" ? all : undefined)
+        )
+        assert.include(repair!.reason!, `blocks ${at.height - 5n} to ${at.height - 2n}`)
+      })
+    ))
+
   /** Until the network stands so. */
   const becomes = (condition: string) =>
     Effect.flatMap(
