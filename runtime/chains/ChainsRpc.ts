@@ -28,18 +28,18 @@ const indexMessage =
   "write a whole number, 0 to 2147483647: 0 for the native coin, else 1 + the log's place in its receipt"
 const skipMessage = "write a whole number of addresses, 0 to 1000"
 
-/** A transfer another watcher saw, under the key format of the network's driver. */
+/** A transfer another watcher saw. */
 export const TransferReport = Schema.Struct({
   network: Network,
   environment: Environment,
-  /** As the chain spells it, on EVM networks in any case; with `index` the journal's key. */
+  /** As explorers show it; with `index` the journal's key. Its form by family: modules/docs/reference/rpc.md#chains. */
   tx_hash: Text,
   /** 0 for the native coin, 1 + position of the log in its own receipt for tokens. */
   index: Schema.Number.annotate({ message: indexMessage }).check(
     Schema.isInt({ message: indexMessage }),
     Schema.isBetween({ minimum: 0, maximum: 2_147_483_647 }, { message: indexMessage })
   ),
-  /** The receiving address, on EVM networks in any case, or the family's reference. */
+  /** The receiving address as payors and the API show it, with `:` and the memo where the invoice has one. */
   match_key: Text,
   token_address: Schema.NullOr(Text),
   /** Base units of the token, above zero. */

@@ -2,16 +2,17 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { descriptorOf, type Network } from "../../schemas/Network.ts"
 import { tokenAddress } from "../../schemas/Token.ts"
 import { Chains, type RepairProgress } from "../Chains.ts"
 import { ChainsRpc } from "./ChainsRpc.ts"
+import { hashRefusal, reportedHash, reportedMatchKey } from "./ReportedNames.ts"
 
 const heightText = (height: bigint | null) => height === null ? null : height.toString()
 
-/** In one spelling where the family has several: hex says the same in either case. */
-const normalizeCase = (network: Network, text: string) =>
-  descriptorOf(network).family.isCaseSensitive ? text : text.toLowerCase()
+const zeroAmount = {
+  param: "amount",
+  message: "`amount` is in base units of the token and must be above zero"
+}
 
 const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
   kind,
@@ -26,22 +27,19 @@ const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairPr
 export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
   const chains = yield* Chains
   return ChainsRpc.of({
-    "chains.report": (report) =>
-      BigInt(report.amount) === 0n
-        ? Effect.fail(
-          publicError("VALIDATION_ERROR", {
-            param: "amount",
-            message: "`amount` is in base units of the token and must be above zero"
-          })
-        )
+    "chains.report": (report) => {
+      if (BigInt(report.amount) === 0n) return Effect.fail(publicError("VALIDATION_ERROR", zeroAmount))
+      const txHash = reportedHash(report.network, report.tx_hash)
+      return txHash === null
+        ? Effect.fail(publicError("VALIDATION_ERROR", { param: "tx_hash", message: hashRefusal(report.network) }))
         : Effect.map(
           chains.report({
             network: report.network,
             environment: report.environment,
-            txHash: normalizeCase(report.network, report.tx_hash),
+            txHash,
             index: report.index,
             kind: "direct",
-            matchKey: normalizeCase(report.network, report.match_key),
+            matchKey: reportedMatchKey(report.network, report.environment, report.match_key),
             tokenAddress: report.token_address === null
               ? null
               : tokenAddress(report.network, report.token_address) ?? report.token_address,
@@ -51,7 +49,8 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
             time: report.block_time
           }),
           (status) => ({ status })
-        ),
+        )
+    },
     "chains.rescan": ({ environment, from, network, to }) =>
       Effect.map(chains.rescan(network, environment, BigInt(from), BigInt(to)), repairBody),
     "chains.reanchor": ({ environment, height, network }) =>

@@ -44,6 +44,10 @@ export interface NetworkFamily<Name extends string = string, TokenType extends s
   readonly tokenKey: (text: string) => string
   /** Whether hashes and match keys that differ only in the case of letters are two. Not so where they are hex. */
   readonly isCaseSensitive: boolean
+  /** A transaction's hash in the one spelling in which drivers tell of it; null when no transaction can have it. */
+  readonly readTransactionHash: (text: string) => string | null
+  /** How such a hash is written, for messages: what follows "write". */
+  readonly transactionHashForm: string
   /** What stands before the digits of a hash that is written in hex. */
   readonly hashPrefix: string
 }

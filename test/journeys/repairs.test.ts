@@ -122,7 +122,11 @@ describe("what an operator may not say", () => {
           ["report", { block_time: "now" }, "block_time", "epoch seconds"],
           ["report", { match_key: `0x${"ef".repeat(20)}` }, "VALIDATION_ERROR match_key", "No invoice of mainnet"],
           ["report", { environment: "devnet" }, "VALIDATION_ERROR match_key", "environment"],
-          ["report", { network: "solana" }, "VALIDATION_ERROR match_key", "network"],
+          ["report", { network: "solana", tx_hash: "1".repeat(64) }, "VALIDATION_ERROR match_key", "network"],
+          ["report", { network: "solana" }, "VALIDATION_ERROR tx_hash", "base58"],
+          ["report", { network: "ton" }, "VALIDATION_ERROR tx_hash", "without 0x"],
+          ["report", { tx_hash: "ab".repeat(32) }, "VALIDATION_ERROR tx_hash", "0x and 64 hex digits"],
+          ["report", { tx_hash: ` 0x${"ab".repeat(32)}` }, "VALIDATION_ERROR tx_hash", "0x and 64 hex digits"],
           ["report", { tx_hash: "" }, "tx_hash", "1 to 256"],
           ["report", { tx_hash: `balance:${address}:1` }, "VALIDATION_ERROR tx_hash", "transaction"],
           ["report", { tx_hash: "a".repeat(257) }, "tx_hash", "1 to 256"]

@@ -48,6 +48,8 @@ const bitcoinFamily: NetworkFamily<"bitcoin", never> = {
   tokenAddress: () => null,
   tokenKey: (text) => text,
   isCaseSensitive: false,
+  readTransactionHash: (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : null,
+  transactionHashForm: "64 hex digits, without 0x",
   hashPrefix: ""
 }
 

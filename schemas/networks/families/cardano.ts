@@ -2,6 +2,7 @@
 import { bech32 } from "@scure/base"
 import type { Environment } from "../Environment.ts"
 import type { NetworkFamily } from "../NetworkFamily.ts"
+import { readHexHash } from "../TransactionHash.ts"
 
 /** Characters of a base address on the test network, with room: bech32's own limit of 90 is not Cardano's (CIP-19). */
 const maximumLength = 128
@@ -67,5 +68,7 @@ export const cardanoFamily: NetworkFamily<"cardano", never> = {
   tokenAddress: assetAddress,
   tokenKey: (text) => assetAddress(text) ?? text,
   isCaseSensitive: false,
+  readTransactionHash: (text) => readHexHash(text, ""),
+  transactionHashForm: "64 hex digits, without 0x",
   hashPrefix: ""
 }

@@ -1,6 +1,7 @@
 /** Ethereum and the networks that run its virtual machine. */
 import { readEvmAddress } from "../../EvmAddress.ts"
 import type { NetworkFamily } from "../NetworkFamily.ts"
+import { readHexHash } from "../TransactionHash.ts"
 
 export const evmFamily: NetworkFamily<"evm", "erc20"> = {
   name: "evm",
@@ -18,5 +19,7 @@ export const evmFamily: NetworkFamily<"evm", "erc20"> = {
   // The checksum of EIP-55 costs a hash of each address, and says nothing of which token it is.
   tokenKey: (text) => text.toLowerCase(),
   isCaseSensitive: false,
+  readTransactionHash: (text) => readHexHash(text, "0x"),
+  transactionHashForm: "0x and 64 hex digits",
   hashPrefix: "0x"
 }

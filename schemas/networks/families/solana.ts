@@ -3,6 +3,7 @@ import { base32crockford, base58 } from "@scure/base"
 import { Result } from "effect"
 import { isOnCurve, referenceCodeBytes } from "../../SolanaAddress.ts"
 import type { NetworkFamily } from "../NetworkFamily.ts"
+import { readBase58Hash } from "../TransactionHash.ts"
 
 /** Not the system program, whose bytes are all zero. */
 const readSolanaAddress = (text: string): string | null => {
@@ -35,5 +36,7 @@ export const solanaFamily: NetworkFamily<"solana", "spl"> = {
   tokenAddress: readSolanaAddress,
   tokenKey: (text) => text,
   isCaseSensitive: true,
+  readTransactionHash: (text) => readBase58Hash(text, 64),
+  transactionHashForm: "its signature, 64 bytes in base58",
   hashPrefix: ""
 }

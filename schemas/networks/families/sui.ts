@@ -1,5 +1,6 @@
 /** Sui. An address is 32 bytes in hex; a coin type is `<package>::<module>::<name>`. */
 import type { NetworkFamily } from "../NetworkFamily.ts"
+import { readBase58Hash } from "../TransactionHash.ts"
 
 /**
  * In full: Sui's tools shorten the addresses of its own packages and objects, and no wallet has one of these. They are
@@ -36,5 +37,7 @@ export const suiFamily: NetworkFamily<"sui", "sui"> = {
   tokenAddress: coinTypeAddress,
   tokenKey: (text) => coinTypeAddress(text) ?? text,
   isCaseSensitive: true,
+  readTransactionHash: (text) => readBase58Hash(text, 32),
+  transactionHashForm: "its digest, 32 bytes in base58",
   hashPrefix: ""
 }

@@ -2,6 +2,7 @@
 import { readTonAddress, type TonAddress, tonAddressText, tonRawAddressText } from "../../TonAddress.ts"
 import type { Environment } from "../Environment.ts"
 import type { NetworkFamily } from "../NetworkFamily.ts"
+import { readHexHash } from "../TransactionHash.ts"
 
 /** Null for the account of zeros, which nobody owns. */
 const readAccount = (text: string): TonAddress | null => {
@@ -23,6 +24,12 @@ const rawAddress = (text: string): string | null => {
   return account === null ? null : tonRawAddressText(account)
 }
 
+/** Explorers write the 32 bytes in base64, some in its form for links. */
+const readHash = (text: string): string | null =>
+  /^[\w+/-]{43}=?$/.test(text)
+    ? readHexHash(Buffer.from(text, "base64").toString("hex"), "")
+    : readHexHash(text, "")
+
 export const tonFamily: NetworkFamily<"ton", "ton"> = {
   name: "ton",
   // TON documentation, "Deep links"; the comment of a transfer.
@@ -39,5 +46,7 @@ export const tonFamily: NetworkFamily<"ton", "ton"> = {
   tokenAddress: rawAddress,
   tokenKey: (text) => rawAddress(text) ?? text,
   isCaseSensitive: true,
+  readTransactionHash: readHash,
+  transactionHashForm: "64 hex digits without 0x, or the same 32 bytes in base64",
   hashPrefix: ""
 }
