@@ -6,7 +6,7 @@ import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer
 import type { Network } from "../../../schemas/Network.ts"
 import { hashedFields, isProvenHeader } from "./HeaderHash.ts"
 import { type Endpoint, Quantity } from "./JsonRpc.ts"
-import { isBloomOf } from "./LogsBloom.ts"
+import { isLogMissing } from "./LogsBloom.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -97,8 +97,8 @@ const readReceiptsSingly = Effect.fnUntraced(function*(endpoint: Endpoint, heigh
 
 /**
  * A block with its receipts, or null when the node does not have both, or not of the same block: a reorg between the
- * two calls. The caller looks again. Fails when the answers are of one block and contradict themselves: also where the
- * logs are not those that the header names, for one that was left out may pay an invoice.
+ * two calls. The caller looks again. Fails when the answers are of one block and contradict themselves: also where
+ * logs are missing that the header names.
  */
 export const readBlock = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -113,7 +113,7 @@ export const readBlock = Effect.fnUntraced(function*(
   if (block === null || receipts === null || !receipts.every(({ blockHash }) => blockHash === block.hash)) return null
   const { logsBloom = null, transactions } = block
   const contradiction = contradictionOf(transactions.map(({ hash }) => hash), receipts) ??
-    (isBloomOf(logsBloom, receipts) === false ? "its logs are not those of its header (logsBloom)" : null)
+    (isLogMissing(logsBloom, receipts) ? "logs that its header names are missing (logsBloom)" : null)
   if (contradiction !== null) {
     return yield* new DriverError({
       network: endpoint.network,

@@ -137,7 +137,7 @@ describe("evm driver", () => {
         Stream.tap((event) => Effect.sync(() => event._tag === "Forward" && heights.push(event.point.height))),
         Stream.runDrain
       )
-      const reason = "its logs are not those of its header"
+      const reason = "logs that its header names are missing"
       assert.include(yield* failureOf(heard), reason)
       // What comes before such a block is followed.
       assert.deepStrictEqual(heights, [start.height + 1n])
@@ -147,22 +147,27 @@ describe("evm driver", () => {
       assert.deepStrictEqual(later.map(({ txHash }) => txHash), [paid])
     }).pipe(Effect.scoped))
 
-  it.live("does not believe a log that the block's header does not name", () =>
+  it.live("believes no log whose address or topics are no whole bytes, and takes more logs than the header names", () =>
     Effect.gen(function*() {
       const node = yield* anvil()
       const start = yield* pointOf(node, "latest")
       yield* node.token("mint", [receiver("b"), 7n])
       const head = yield* pointOf(node, "latest")
       const endpoint = yield* nodeProxy(node.url)
-      const topic = `0x${receiver("a").slice(2).padStart(64, "0")}`
-      endpoint.set(withLogs((logs) => logs.map((log) => ({ ...log, topics: log.topics.with(2, topic) }))))
       const driver = yield* driverOn(endpoint)
-      const failure = failureOf(transfersSince(driver, start, head.height, receiver("a")))
-      assert.include(yield* failure, "its logs are not those of its header")
       for (const change of [{ topics: ["0x1"] }, { address: "0x1" }]) {
         endpoint.set(withLogs((logs) => logs.map((log) => ({ ...log, ...change }))))
-        assert.include(yield* failure, "eth_getBlockReceipts")
+        assert.include(
+          yield* failureOf(transfersSince(driver, start, head.height, receiver("a"))),
+          "eth_getBlockReceipts"
+        )
       }
+      // As Polygon's blocks have the logs of bridge deposits.
+      const topic = `0x${receiver("a").slice(2).padStart(64, "0")}`
+      endpoint.set(
+        withLogs((logs) => logs.flatMap((log) => [log, { ...log, logIndex: "0x1", topics: log.topics.with(2, topic) }]))
+      )
+      assert.lengthOf(yield* transfersSince(driver, start, head.height, receiver("b")), 1)
     }).pipe(Effect.scoped))
 
   it.live("reads a block whose node does not tell what its header names", () =>
