@@ -88,20 +88,19 @@ const updateExcess = (
   }
   const isExcess = ({ type }: ExceptionState) => type === "duplicate_payment" || type === "overpaid"
   for (const each of after.exceptions) if (isExcess(each) && each.resolution !== null) take(each.amount)
+  const exceptions = after.exceptions.map((each) => {
+    if (each.type !== "duplicate_payment" || each.status === "resolved") return each
+    const payment = after.payments.find(({ id }) => id === each.paymentId)
+    return withAmount(each, take(payment !== undefined && isCounted(payment.status) ? payment.amount : 0n), now)
+  })
   const duplicates = before.invoice.status === "paid"
     ? changedPayments.filter((payment) => isNewDuplicate(after, payment))
     : []
-  const withDuplicates = duplicates.reduce(
-    (state, payment) => openPaymentException(state, "duplicate_payment", payment, now),
-    after
-  )
-  const exceptions = withDuplicates.exceptions.map((each) => {
-    if (each.type !== "duplicate_payment" || each.status === "resolved") return each
-    const payment = after.payments.find(({ id }) => id === each.paymentId)
-    const left = take(payment !== undefined && isCounted(payment.status) ? payment.amount : 0n)
-    return withAmount(each, left, now)
-  })
-  const state = { ...withDuplicates, exceptions }
+  const state = duplicates.reduce<Aggregate>((next, payment) => {
+    const amount = take(payment.amount)
+    const draft = { type: "duplicate_payment", paymentId: payment.id, amount, evidence: evidenceOf(payment) } as const
+    return amount === 0n ? next : openException(next, draft, now)
+  }, { ...after, exceptions })
   const draft = {
     type: "overpaid",
     paymentId: null,
@@ -134,17 +133,17 @@ const updateShortfall = (state: Aggregate, now: number): Aggregate => {
   if (open !== undefined && status === "underpaid" && amountPaid >= open.amount) {
     return amountPaid === open.amount ? state : replaceException(state, open, { ...open, amount: amountPaid, evidence })
   }
-  const withoutOld = open === undefined ? state : replaceException(state, open, withdrawn(open, now))
+  const withoutOld = open === undefined ? state : replaceException(state, open, withdraw(open, now))
   const last = state.exceptions.findLast(({ type }) => type === "underpaid_expired")
   if (status !== "underpaid" || !graceEnded || (open === undefined && last?.amount === amountPaid)) return withoutOld
   return openException(withoutOld, { type: "underpaid_expired", paymentId: null, amount: amountPaid, evidence }, now)
 }
 
-/** An open exception with another amount; with none there is nothing left to decide. */
+/** An open exception with another amount; with 0 there is nothing left to decide. */
 const withAmount = (exception: ExceptionState, amount: UsdMillis, now: number): ExceptionState =>
-  amount === 0n ? withdrawn(exception, now) : amount === exception.amount ? exception : { ...exception, amount }
+  amount === 0n ? withdraw(exception, now) : amount === exception.amount ? exception : { ...exception, amount }
 
-const withdrawn = (exception: ExceptionState, now: number): ExceptionState => ({
+const withdraw = (exception: ExceptionState, now: number): ExceptionState => ({
   ...exception,
   status: "resolved",
   resolvedAt: now
@@ -159,7 +158,7 @@ const replaceException = (state: Aggregate, before: ExceptionState, after: Excep
 }
 
 /** Types whose money the merchant may keep without any invoice: it is there, and nobody needs it counted. */
-const creditable: ReadonlySet<ExceptionType> = new Set([
+const creditableTypes: ReadonlySet<ExceptionType> = new Set([
   "overpaid",
   "duplicate_payment",
   "late_payment",
@@ -205,7 +204,7 @@ export const allowedActions = (
   const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
-    ...(creditable.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
+    ...(creditableTypes.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
     ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
   ]
