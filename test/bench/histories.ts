@@ -1,8 +1,8 @@
 /**
  * Random histories of a chain, its nodes and the processes that follow it, against a model, for each family: how many
- * left a journal that is not as the chain is. The run says the seed of each that did.
+ * left a journal that is not as the chain is. The run says the seed of each that did, and why.
  */
-import { Effect, References, type Scope } from "effect"
+import { Cause, Effect, References, type Scope } from "effect"
 import { migrate } from "../../runtime/Migrate.ts"
 import { runtimeMigrations } from "../../runtime/Tables.ts"
 import type { TestedChain } from "../conformance/chains.ts"
@@ -45,7 +45,7 @@ const runShare = Effect.fnUntraced(function*(
     const outcome = yield* Effect.exit(Effect.provideService(history, References.MinimumLogLevel, "None"))
     if (outcome._tag === "Success") continue
     wrong++
-    bench.progress(`${name}: the history of seed ${seed} went wrong`)
+    bench.progress(`${name}: the history of seed ${seed} went wrong: ${Cause.pretty(outcome.cause)}`)
   }
   return wrong
 })
