@@ -17,13 +17,13 @@ export type HeadSupport = "supported" | "contradicted" | "unknown"
 /** Heights by which honest endpoints differ at most: minutes of the fastest network, and far more than one lags. */
 export const nearHeights = 1_000n
 
-/** Whether a head needs another endpoint's word. `told`: the height up to which the chain was read. */
-export const isFarAhead = (head: EndpointHead, told: bigint, nowMillis: number): boolean =>
-  head.height > told + nearHeights || isInFuture(head, nowMillis)
+/** Whether a head needs another endpoint's word. `lastHeight`: the height up to which the chain was read. */
+export const isFarAhead = (head: EndpointHead, lastHeight: bigint, nowMillis: number): boolean =>
+  head.height > lastHeight + nearHeights || isInFuture(head, nowMillis)
 
 /** Whether a head lies so far below the height up to which the chain was read that no lag explains it. */
-export const isFarBelow = ({ height }: Pick<EndpointHead, "height">, told: bigint): boolean =>
-  height + nearHeights < told
+export const isFarBelow = ({ height }: Pick<EndpointHead, "height">, lastHeight: bigint): boolean =>
+  height + nearHeights < lastHeight
 
 const isInFuture = ({ time }: EndpointHead, nowMillis: number): boolean =>
   time * 1000 > nowMillis + clockToleranceMillis

@@ -74,11 +74,11 @@ const readSupport = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   place: number,
   head: EndpointHead,
   readHead: ReadHead<Client>,
-  told: bigint
+  lastHeight: bigint
 ): Effect.fn.Return<HeadSupport> {
   const before = yield* Clock.currentTimeMillis
   const others = endpoints.endpoints.filter((other) => other.place !== place)
-  if (others.length === 0 || !isFarAhead(head, told, before)) return "supported"
+  if (others.length === 0 || !isFarAhead(head, lastHeight, before)) return "supported"
   const answers = yield* Effect.forEach(
     others,
     (other) => Effect.result(endpoints.attempt(other, (each) => observeHead(endpoints, each, readHead))),
@@ -108,19 +108,19 @@ const observeBranch = <Client extends NodeEndpoint>(
   at: number
 ) => endpoints.observe({ _tag: "Branch", place, branch, at })
 
-const unsupportedHead = ({ name, network }: NodeEndpoint, { height }: EndpointHead, told: bigint) =>
+const unsupportedHead = ({ name, network }: NodeEndpoint, { height }: EndpointHead, lastHeight: bigint) =>
   new DriverError({
     network,
-    reason: `${name}: its newest block is ${height}, far above ${told}, and no other ` +
+    reason: `${name}: its newest block is ${height}, far above ${lastHeight}, and no other ` +
       "endpoint is near it: make sure that it is on this network, and that the others are not being synchronised anew",
     kind: "contradiction"
   })
 
-const farBelow = (network: Network, told: bigint) =>
+const farBelow = (network: Network, lastHeight: bigint) =>
   new DriverError({
     network,
     reason:
-      `the newest block of every endpoint that answers lies more than ${nearHeights} below ${told}, up to which ` +
+      `the newest block of every endpoint that answers lies more than ${nearHeights} below ${lastHeight}, up to which ` +
       "it was followed: an endpoint named a height that the chain has not reached, or the chain was started anew. Make " +
       "sure that the endpoints are on the right network, then call chains.reanchor on the rpc port",
     condition: "no_common_block"
@@ -131,11 +131,11 @@ const observeBelow = <Client extends NodeEndpoint>(
   endpoints: Endpoints<Client>,
   place: number,
   head: EndpointHead,
-  told: bigint | null,
+  lastHeight: bigint | null,
   at: number
 ): boolean => {
-  if (told === null) return false
-  const isBelow = isFarBelow(head, told)
+  if (lastHeight === null) return false
+  const isBelow = isFarBelow(head, lastHeight)
   endpoints.observe(isBelow ? { _tag: "Below", place, at } : { _tag: "NotBelow", place })
   return isBelow
 }
@@ -145,17 +145,17 @@ const observeBelow = <Client extends NodeEndpoint>(
  * One whose head stands still is passed over while another may move; where all stand still the first of them serves,
  * and the condition is `frozen`. Fails with the last endpoint's error where none answers.
  *
- * `told`: the height up to which the chain was read. Where it is given, an endpoint whose head lies far above it is
- * passed over unless another supports it, and counts as on another branch where one contradicts it. One whose head lies
- * far below is passed over while another may be near; where all do for long, the look fails with `no_common_block`,
- * because nothing would be read until the chain has come that far. Null: nothing was read yet, and the first head is
- * where reading begins; or blocks are followed by their hashes, which say as much.
+ * `lastHeight`: the height up to which the chain was read. Where it is given, an endpoint whose head lies far above it
+ * is passed over unless another supports it, and counts as on another branch where one contradicts it. One whose head
+ * lies far below is passed over while another may be near; where all do for long, the look fails with
+ * `no_common_block`, because nothing would be read until the chain has come that far. Null: nothing was read yet, and
+ * the first head is where reading begins; or blocks are followed by their hashes, which say as much.
  */
 export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
   endpoints: Endpoints<Client>,
   readHead: ReadHead<Client>,
   work: (endpoint: Client, head: EndpointHead) => Effect.Effect<A, DriverError>,
-  told: bigint | null = null
+  lastHeight: bigint | null = null
 ): Effect.fn.Return<Look<A>, DriverError> {
   const unsupported: Array<DriverError> = []
   const ask = (place: number, hasNext: boolean, isFallback: boolean) =>
@@ -164,10 +164,10 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
       Effect.fnUntraced(function*(endpoint) {
         const head = yield* observeHead(endpoints, endpoint, readHead)
         const nowMillis = yield* Clock.currentTimeMillis
-        if (observeBelow(endpoints, place, head, told, nowMillis) && !isFallback) return "below" as const
+        if (observeBelow(endpoints, place, head, lastHeight, nowMillis) && !isFallback) return "below" as const
         if (hasNext && isFrozen(endpoints.pool(), place, nowMillis)) return "frozen" as const
-        if (told !== null && (yield* readSupport(endpoints, place, head, readHead, told)) !== "supported") {
-          unsupported.push(unsupportedHead(endpoint, head, told))
+        if (lastHeight !== null && (yield* readSupport(endpoints, place, head, readHead, lastHeight)) !== "supported") {
+          unsupported.push(unsupportedHead(endpoint, head, lastHeight))
           return "unsupported" as const
         }
         const result = yield* work(endpoint, head)
@@ -187,8 +187,8 @@ export const look = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
     else if (outcome.success === "below") belowEndpoint ??= place
     else if (outcome.success !== "unsupported") return outcome.success
   }
-  if (told !== null && belowEndpoint !== null && isAllBelow(endpoints.pool(), yield* Clock.currentTimeMillis)) {
-    return yield* farBelow(endpoints.endpoints[0]!.network, told)
+  if (lastHeight !== null && belowEndpoint !== null && isAllBelow(endpoints.pool(), yield* Clock.currentTimeMillis)) {
+    return yield* farBelow(endpoints.endpoints[0]!.network, lastHeight)
   }
   const fallback = frozenEndpoint ?? belowEndpoint
   const served = fallback === null ? null : yield* ask(fallback, false, true)

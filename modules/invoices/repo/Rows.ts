@@ -140,7 +140,7 @@ export const makeColumns = (sql: SqlClient.SqlClient) => {
   const aggregate = sql`i.*,
     (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal), '[]')
       FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
-    (SELECT coalesce(json_agg(${exceptionJson} ORDER BY e.created_at, e.id), '[]')
+    (SELECT coalesce(json_agg(${exceptionJson} ORDER BY e.created_at, e.resolved_at NULLS LAST, e.id), '[]')
       FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id) AS exceptions`
 
   return { aggregate, exceptionJson, paymentJson }
