@@ -577,6 +577,15 @@ CREATE INDEX orders_due_devnet ON public.orders USING btree (((merchant_id)::big
 
 CREATE INDEX orders_newest ON public.orders USING btree (merchant_id, environment, created_at, id);
 
+-- modules/exports
+
+CREATE TABLE export_leases (
+  merchant_id integer NOT NULL,
+  holder uuid NOT NULL,
+  until timestamp with time zone NOT NULL,
+  CONSTRAINT export_leases_pkey PRIMARY KEY (merchant_id)
+);
+
 -- modules/identity
 
 CREATE TABLE refresh_tokens (
@@ -728,6 +737,8 @@ CREATE INDEX exceptions_newest ON public.exceptions USING btree (merchant_id, en
 CREATE INDEX exceptions_open ON public.exceptions USING btree (type) WHERE (status = 'open'::text);
 
 CREATE INDEX invoice_payments_by_ordinal ON public.invoice_payments USING btree (merchant_id, invoice_id, ordinal);
+
+CREATE INDEX invoice_payments_newest ON public.invoice_payments USING btree (merchant_id, environment, id);
 
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (merchant_id, customer_id, id) WHERE (customer_id IS NOT NULL);
 

@@ -12,6 +12,7 @@ import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { AuthApi } from "../auth/api.ts"
 import { EventsApi } from "../events/api.ts"
 import { ExceptionsApi } from "../exceptions/api.ts"
+import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
 import { InvoicesApi } from "../invoices/api.ts"
 import { MetricsApi } from "../metrics/api.ts"
@@ -32,6 +33,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(IdentityApi)
   .addHttpApi(SettingsApi)
   .addHttpApi(MetricsApi)
+  .addHttpApi(ExportsApi)
   .addHttpApi(EventsApi)
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)

@@ -1208,6 +1208,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/exports/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export rows as a file
+         * @description Streams what was created from `from` up to, and without, `to`, oldest first, as `text/csv` or `application/json`. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
+         */
+        get: operations["exports.read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/webhooks": {
         parameters: {
             query?: never;
@@ -18113,6 +18133,100 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["MetricsAnswer"];
+                };
+            };
+            /**
+             * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "exports.read": {
+        parameters: {
+            query: {
+                /** @description `csv` (default, RFC 4180), or `json`: one array of objects. */
+                format?: "csv" | "json";
+                /** @description Created at this moment or later: epoch seconds, or ISO 8601 with a zone. */
+                from: string;
+                /** @description Created before this moment, at most 366 days after `from`. */
+                to: string;
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Keys of the invoices' metadata that become columns, separated by commas: at most 20. */
+                metadata_keys?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description What the rows of the file are. */
+                kind: "invoices" | "payments";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    /** @description The name of the file. */
+                    "content-disposition"?: string;
+                    /** @description The version of the columns. */
+                    "x-export-version"?: string;
+                    /** @description `x-row-count`, which follows a complete file. */
+                    trailer?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example string */
+                    "text/csv": string;
+                    /**
+                     * @example [
+                     *       {}
+                     *     ]
+                     */
+                    "application/json": {
+                        [key: string]: string | null;
+                    }[];
                 };
             };
             /**

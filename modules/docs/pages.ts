@@ -90,6 +90,7 @@ export const ruleNames = [
   "simulator",
   "settings",
   "metrics",
+  "exports",
   "operations",
   "rpc"
 ] as const
@@ -128,6 +129,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   simulator: "Payments, orders, time and faults on devnet.",
   settings: "What a merchant decides, in which range, with which defaults.",
   metrics: "A merchant's figures over time.",
+  exports: "Files of invoices and payments: columns, escaping, limits.",
   operations: "Health, metrics, ports, retention, several instances.",
   rpc: "The calls of the internal port."
 }

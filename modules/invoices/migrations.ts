@@ -82,6 +82,8 @@ export const migrations: Migrations = {
     )`
     // The payments of an invoice, with every read of it, and the newest of each in lists.
     yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
+    // Exports read the payments of a merchant in the order of their ids, a page at a time.
+    yield* sql`CREATE INDEX invoice_payments_newest ON invoice_payments (merchant_id, environment, id)`
     yield* sql`CREATE TABLE exceptions (
       merchant_id integer NOT NULL,
       id text NOT NULL,

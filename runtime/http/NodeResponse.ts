@@ -5,6 +5,7 @@ import { Cookies, HttpServerResponse } from "effect/http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { isAwaitingContinue } from "./NodeRequest.ts"
+import { trailersOf } from "./Trailers.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 type NodeHeaders = Record<string, string | Array<string>>
@@ -88,7 +89,10 @@ const disposeOfBody = (request: IncomingMessage, answer: ServerResponse): void =
 const writeHead = (answer: ServerResponse, response: Response, isStream: boolean): void => {
   const request = answer.req
   if (!isFinal(response.status)) throw new RangeError(`${response.status} is no status of a final answer`)
-  const headers = headersOf(response)
+  const own = headersOf(response)
+  // Node refuses the name of a trailer where no chunks are sent: to HEAD, and to HTTP/1.0.
+  const hasNoTrailer = own["trailer"] !== undefined && (!isStream || request.httpVersion === "1.0")
+  const headers = hasNoTrailer ? Object.fromEntries(Object.entries(own).filter(([name]) => name !== "trailer")) : own
   answer.writeHead(
     response.status,
     response.statusText,
@@ -112,7 +116,12 @@ const writeStream = (answer: ServerResponse, stream: Stream.Stream<Uint8Array, u
     drained.closeUnsafe()
     return drained.await
   })
-  return Effect.andThen(Effect.interruptible(written), Effect.sync(() => answer.end()))
+  const end = Effect.sync(() => {
+    const trailers = trailersOf(stream)
+    if (trailers !== undefined) answer.addTrailers(trailers)
+    answer.end()
+  })
+  return Effect.andThen(Effect.interruptible(written), end)
 }
 
 /** Node streams, such as files, and forms: they are rare, and Effect's own server has all it takes to write them. */

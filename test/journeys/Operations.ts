@@ -65,6 +65,7 @@ export const operationsOf = (document: any): ReadonlyArray<Operation> =>
 
 /** Segments that are not just an id. */
 const wellFormed: Readonly<Record<string, string>> = {
+  kind: "invoices",
   family: "evm",
   eventId: "evt_1700000000000-1",
   tokenId: "1",
@@ -76,7 +77,7 @@ export const plainPath = ({ path }: Operation): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => wellFormed[name] ?? randomUUID())
 
 /** Parameters that a call cannot do without. */
-const needed: Readonly<Record<string, string>> = { amount: "5000", network: "base", token_id: "1" }
+const needed: Readonly<Record<string, string>> = { amount: "5000", network: "base", to: "2", token_id: "1" }
 
 /** Of two parameters of which one must be sent, `amount` is. */
 const isNeeded = (each: Parameter, name: string) =>

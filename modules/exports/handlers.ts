@@ -1,0 +1,144 @@
+/** Exports between the wire and the pages of rows. */
+import { Effect, Option, Stream } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { monotonicMillis } from "../../runtime/Clock.ts"
+import { readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import { withTrailers } from "../../runtime/http/Trailers.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { uuidV4 } from "../../runtime/Uuid.ts"
+import { PublicError } from "../../schemas/Errors.ts"
+import { ExportsApi } from "./api.ts"
+import * as Repo from "./repo.ts"
+import {
+  type Cell,
+  csvLine,
+  exportUnderWay,
+  jsonRow,
+  maximumExportMillis,
+  metadataCell,
+  pageRows,
+  readMetadataKeys,
+  readRange,
+  text
+} from "./rules.ts"
+import { invoiceCells, invoiceColumns, paymentCells, paymentColumns } from "./rules/Kinds.ts"
+
+/** The trailer with the number of rows of a complete file. */
+const rowCountTrailer = "x-row-count"
+
+/** What every kind's rows have, beside their columns. */
+interface ExportRow {
+  readonly id: string
+  readonly created_at: bigint
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+interface Kind<Row extends ExportRow> {
+  readonly columns: ReadonlyArray<string>
+  readonly page: (query: Repo.PageQuery) => Effect.Effect<ReadonlyArray<Row>>
+  readonly cells: (row: Row) => ReadonlyArray<Cell>
+}
+
+/** How a file begins, divides its rows and ends. */
+interface FileFormat {
+  readonly contentType: string
+  readonly head: (columns: ReadonlyArray<string>) => string
+  readonly row: (columns: ReadonlyArray<string>, cells: ReadonlyArray<Cell>) => string
+  readonly divider: string
+  readonly foot: string
+}
+
+const formats: Readonly<Record<"csv" | "json", FileFormat>> = {
+  csv: {
+    contentType: "text/csv; charset=utf-8; header=present",
+    head: (columns) => csvLine(columns.map(text)),
+    row: (_, cells) => csvLine(cells),
+    divider: "",
+    foot: ""
+  },
+  // The bracket that ends the array is missing in a part of a file, so no parser takes it for the whole.
+  json: { contentType: "application/json", head: () => "[\n", row: jsonRow, divider: ",\n", foot: "\n]\n" }
+}
+
+/**
+ * The handlers. Rows are read in pages, each a statement of its own: no snapshot is held, so that a slow reader holds
+ * back no vacuum and no connection. Which rows are in the file is fixed by their time of creation.
+ */
+export const handlers = Operations.group(
+  ExportsApi,
+  "exports",
+  Effect.fn(function*(group) {
+    const repo = yield* Repo.make
+    const invoices: Kind<Repo.InvoiceRow> = { columns: invoiceColumns, page: repo.invoices, cells: invoiceCells }
+    const payments: Kind<Repo.PaymentRow> = { columns: paymentColumns, page: repo.payments, cells: paymentCells }
+    const kinds = { invoices, payments } as unknown as Readonly<Record<"invoices" | "payments", Kind<ExportRow>>>
+
+    /** The merchant's only place for an export, until the answer has ended. */
+    const takePlace = Effect.fnUntraced(function*(merchantId: number) {
+      const holder = yield* uuidV4
+      const isTaken = yield* Effect.acquireRelease(
+        repo.acquire(merchantId, holder),
+        (isAcquired) => isAcquired ? repo.release(merchantId, holder) : Effect.void
+      )
+      return isTaken ? holder : yield* exportUnderWay
+    })
+
+    return group.handle(
+      "read",
+      Effect.fnUntraced(function*({ params, query }) {
+        const principal = yield* requireMerchantScope
+        const environment = yield* readEnvironment(principal, query.environment)
+        const range = readRange(query)
+        if (range instanceof PublicError) return yield* range
+        const keys = readMetadataKeys(query.metadata_keys)
+        if (keys instanceof PublicError) return yield* keys
+        const { merchantId } = principal
+        const kind = kinds[params.kind]
+        const format = formats[query.format ?? "csv"]
+        const columns = [...kind.columns, ...keys.map((key) => `metadata.${key}`)]
+        const headers = {
+          "content-disposition": `attachment; filename="${params.kind}-v1-${environment}.${query.format ?? "csv"}"`,
+          "x-export-version": "1",
+          trailer: rowCountTrailer
+        }
+        const request = yield* HttpServerRequest.HttpServerRequest
+        if (request.method === "HEAD") return HttpServerResponse.empty({ status: 200, headers })
+        const holder = yield* takePlace(merchantId)
+        let rows = 0
+        const fileOf = (page: ReadonlyArray<ExportRow>): string => {
+          let file = ""
+          for (const row of page) {
+            if (row.created_at < range.from || row.created_at >= range.to) continue
+            const cells = [...kind.cells(row), ...keys.map((key) => metadataCell(row.metadata, key))]
+            file += (rows === 0 ? "" : format.divider) + format.row(columns, cells)
+            rows += 1
+          }
+          return file
+        }
+        const startedAtMillis = yield* monotonicMillis
+        const pages = Stream.paginate(Repo.firstId, (after) =>
+          Effect.gen(function*() {
+            if ((yield* monotonicMillis) - startedAtMillis > maximumExportMillis) {
+              return yield* Effect.die(new Error("an export took longer than an hour: it is ended"))
+            }
+            if (!(yield* repo.renew(merchantId, holder))) {
+              return yield* Effect.die(new Error("an export did not renew its place in time, and another has it"))
+            }
+            const page = yield* kind.page({ merchantId, environment, after })
+            const file = fileOf(page)
+            const next = page.length < pageRows ? Option.none() : Option.some(page.at(-1)!.id)
+            return [file === "" ? [] : [file], next] as const
+          }))
+        const body = Stream.make(format.head(columns)).pipe(
+          Stream.concat(pages),
+          Stream.concat(Stream.make(format.foot)),
+          Stream.encodeText
+        )
+        return HttpServerResponse.stream(withTrailers(body, () => ({ [rowCountTrailer]: String(rows) })), {
+          contentType: format.contentType,
+          headers
+        })
+      })
+    )
+  })
+)

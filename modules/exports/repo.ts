@@ -1,0 +1,96 @@
+/** The only SQL of exports: who exports, and one page of rows. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Environment } from "../../schemas/Network.ts"
+import { pageRows } from "./rules.ts"
+
+/** Seconds that an export keeps its place without reading a page. A reader that takes no bytes is cut before it. */
+export const leaseSeconds = 60
+
+/** Whose rows, and behind which: pages are in the order of the ids. */
+export interface PageQuery {
+  readonly merchantId: number
+  readonly environment: Environment
+  /** The id of the last row of the page before. */
+  readonly after: string
+}
+
+/** The id before every other. */
+export const firstId = "00000000-0000-0000-0000-000000000000"
+
+export interface InvoiceRow {
+  readonly id: string
+  readonly environment: string
+  readonly type: string
+  readonly status: string
+  readonly amount: bigint
+  readonly amount_paid: bigint
+  readonly customer_id: string | null
+  readonly order_id: string | null
+  readonly payer_wallet_network: string | null
+  readonly payer_wallet_address: string | null
+  readonly created_at: bigint
+  readonly expires_at: bigint
+  readonly paid_at: bigint | null
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+export interface PaymentRow {
+  readonly id: string
+  readonly invoice_id: string
+  readonly environment: string
+  readonly status: string
+  readonly network: string
+  readonly token_id: number | null
+  readonly token_decimals: number | null
+  readonly units: string
+  readonly amount: bigint
+  readonly tx_hash: string | null
+  readonly sender: string | null
+  readonly seen_at: bigint
+  readonly created_at: bigint
+  readonly confirmed_at: bigint | null
+  readonly customer_id: string | null
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** Statements over one SqlClient; a failing one is a defect. */
+export const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const until = sql`clock_timestamp() + ${leaseSeconds}::integer * interval '1 second'`
+
+  /** False where another export of the merchant is under way, in any process. */
+  const acquire = (merchantId: number, holder: string) =>
+    sql`INSERT INTO export_leases AS l (merchant_id, holder, until) VALUES (${merchantId}, ${holder}, ${until})
+      ON CONFLICT (merchant_id) DO UPDATE SET holder = excluded.holder, until = excluded.until
+        WHERE l.until <= clock_timestamp() RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
+
+  /** False where the time ran out and another export took the place. */
+  const renew = (merchantId: number, holder: string) =>
+    sql`UPDATE export_leases SET until = ${until} WHERE merchant_id = ${merchantId} AND holder = ${holder}
+      RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
+
+  const release = (merchantId: number, holder: string) =>
+    sql`DELETE FROM export_leases WHERE merchant_id = ${merchantId} AND holder = ${holder}`.pipe(
+      Effect.catch((error) => Effect.logWarning("The place of an export was not given up; it runs out", error))
+    )
+
+  /** Every row behind `after`, whenever it was created: so the cost of a statement has a limit. */
+  const invoices = ({ after, environment, merchantId }: PageQuery) =>
+    sql<InvoiceRow>`SELECT id, environment, type, status, amount, amount_paid, customer_id, order_id,
+        payer_wallet_network, payer_wallet_address, created_at, expires_at, paid_at, metadata
+      FROM invoices WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${after}::uuid
+      ORDER BY id LIMIT ${pageRows}`.pipe(Effect.orDie)
+
+  /** As {@link invoices}; the customer and the metadata are those of the invoice. */
+  const payments = ({ after, environment, merchantId }: PageQuery) =>
+    sql<PaymentRow>`SELECT p.id, p.invoice_id, p.environment, p.status, p.network, p.token_id, p.token_decimals,
+        p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at, i.customer_id,
+        i.metadata
+      FROM (SELECT * FROM invoice_payments
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${after}::uuid
+        ORDER BY id LIMIT ${pageRows}) p
+      JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
+
+  return { acquire, renew, release, invoices, payments }
+})

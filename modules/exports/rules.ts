@@ -1,0 +1,94 @@
+/** What an export is asked for, and how its rows are written (modules/docs/reference/exports.md). Pure. */
+import { DateTime } from "effect"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
+import { readTime } from "../../schemas/Time.ts"
+
+/** The longest span of one export: a leap year in seconds. */
+export const maximumSpanSeconds = 31_622_400
+
+/** Metadata keys that one export may have as columns. */
+export const maximumMetadataKeys = 20
+
+/** Longest name of a metadata key. */
+const maximumKeyLength = 64
+
+/** Rows that one statement reads: the most that an export holds in memory, with the page being written. */
+export const pageRows = 500
+
+/** An export that takes longer is ended without its trailer, in milliseconds. */
+export const maximumExportMillis = 3_600_000
+
+/** A value of a row. Text may come from anybody; a decimal is exact digits of ours. */
+export type Cell =
+  | { readonly kind: "text"; readonly value: string | null }
+  | { readonly kind: "decimal"; readonly value: string | null }
+
+export const text = (value: string | null): Cell => ({ kind: "text", value })
+export const decimal = (value: string | null): Cell => ({ kind: "decimal", value })
+
+/** Epoch seconds as ISO 8601 in UTC. */
+export const time = (seconds: bigint | null): Cell =>
+  text(seconds === null ? null : DateTime.formatIso(DateTime.makeUnsafe(Number(seconds) * 1000)).replace(".000Z", "Z"))
+
+/** What a spreadsheet would take for a formula, or could after it dropped leading white space. */
+const formulaPattern = /^[=+\-@\t\r]/u
+
+const quotePattern = /[",\r\n]/u
+
+/** A cell by RFC 4180. Text that a spreadsheet would run begins with an apostrophe; decimals never do. */
+export const csvCell = ({ kind, value }: Cell): string => {
+  if (value === null) return ""
+  const safe = kind === "text" && formulaPattern.test(value) ? `'${value}` : value
+  return quotePattern.test(safe) ? `"${safe.replaceAll("\"", "\"\"")}"` : safe
+}
+
+export const csvLine = (cells: ReadonlyArray<Cell>): string => `${cells.map(csvCell).join(",")}\r\n`
+
+/** A row as a JSON object of strings and nulls: text is as it was stored, and no decimal loses a digit. */
+export const jsonRow = (columns: ReadonlyArray<string>, cells: ReadonlyArray<Cell>): string =>
+  JSON.stringify(Object.fromEntries(columns.map((name, place) => [name, cells[place]!.value])))
+
+/** A metadata value as text: strings as they are, everything else as JSON. */
+export const metadataCell = (metadata: Readonly<Record<string, unknown>>, key: string): Cell => {
+  const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined
+  if (value === undefined || value === null) return text(null)
+  return text(typeof value === "string" ? value : JSON.stringify(value))
+}
+
+/** Moments of creation, in epoch seconds: `from` is part of it, `to` is not. */
+export interface ExportRange {
+  readonly from: number
+  readonly to: number
+}
+
+/** The span of an export, or what is wrong with it. Bounds between two seconds mean the next one. */
+export const readRange = (query: { readonly from: string; readonly to: string }): ExportRange | PublicError => {
+  const from = readTime(query.from)
+  if (from === undefined) return invalidParameter("from", momentInWords)
+  const to = readTime(query.to)
+  if (to === undefined) return invalidParameter("to", momentInWords)
+  if (from >= to) return invalidParameter("from", "a time before `to`")
+  if (to - from > maximumSpanSeconds) {
+    return invalidParameter("to", "at most 366 days (31,622,400 seconds) after `from`: export longer spans in parts")
+  }
+  return { from: Math.ceil(from), to: Math.ceil(to) }
+}
+
+/** The metadata keys that become columns, in the order of the query, or what is wrong with them. */
+export const readMetadataKeys = (sent: string | undefined): ReadonlyArray<string> | PublicError => {
+  if (sent === undefined) return []
+  const keys = sent.split(",")
+  const isValid = keys.length <= maximumMetadataKeys && new Set(keys).size === keys.length &&
+    keys.every((key) => key.length > 0 && key.length <= maximumKeyLength)
+  return isValid
+    ? keys
+    : invalidParameter("metadata_keys", "1 to 20 different names of 1 to 64 characters, separated by commas")
+}
+
+/** Nothing is wrong with the request: another export of the same merchant has not ended yet. */
+export const exportUnderWay = publicError("RATE_LIMIT_EXCEEDED", {
+  message: "An export of this merchant is under way, and one runs at a time: wait until it has ended, or close its "
+    + "connection; after a crash of the service it ends within 60 seconds",
+  retryAfterSeconds: 5
+})
