@@ -1217,7 +1217,7 @@ export interface paths {
         };
         /**
          * Export rows as a file
-         * @description Streams what was created from `from` up to, and without, `to`, oldest first, as `text/csv` or `application/json`. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
+         * @description Streams what was created from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the ids. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
          */
         get: operations["exports.read"];
         put?: never;

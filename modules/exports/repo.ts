@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageRows } from "./rules.ts"
 
-/** Seconds that an export keeps its place without reading a page. A reader that takes no bytes is cut before it. */
+/** Seconds that an export keeps its place without reading a page; a slower one may lose it to another export. */
 export const leaseSeconds = 60
 
 /** Whose rows, and behind which: pages are in the order of the ids. */
