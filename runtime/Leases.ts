@@ -81,12 +81,12 @@ const make = Effect.gen(function*() {
 
   /**
    * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
-   * row that still equals `expiredObservation` is taken before its end: nobody has renewed it for its whole duration,
-   * so the clock of the database was set back and the stored end lies too far ahead.
+   * row that still equals `expiredObservation` is taken before its end (`isBeforeEnd`): nobody has renewed it for its
+   * whole duration, so the clock of the database was set back and the stored end lies too far ahead.
    */
   const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(
-      sql<{ token: bigint; until: string | null }>`with taken as (
+      sql<{ token: bigint; until: string | null; isBeforeEnd: boolean }>`with taken as (
           insert into leases as l (name, holder, token, until)
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
@@ -95,8 +95,11 @@ const make = Effect.gen(function*() {
         expiredObservation?.until ?? null
       }::timestamptz
           returning token)
-        select token, null as until from taken
-        union all select l.token, l.until::text from leases l where l.name = ${name} and not exists (select from taken)`,
+        select token, null as until,
+          coalesce(${expiredObservation?.until ?? null}::timestamptz > clock_timestamp(), false) as "isBeforeEnd"
+          from taken
+        union all select l.token, l.until::text, false from leases l
+          where l.name = ${name} and not exists (select from taken)`,
       ([row]) => row
     )
 
@@ -152,7 +155,7 @@ const make = Effect.gen(function*() {
           Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
         )
         if (row !== undefined && row.until === null) {
-          if (isExpired) {
+          if (row.isBeforeEnd) {
             yield* Effect.logWarning(
               "A lease was not renewed in time and was taken over: was the clock of the database set back?",
               { name }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import type { Fence } from "../../runtime/Commit.ts"
@@ -116,6 +116,28 @@ describe("a lease", () => {
       >`select until < now() + interval '2 minutes' as ordinary from leases`
       assert.isTrue(row!.ordinary)
     }))
+
+  for (const { end, warnings } of [{ end: "1 hour", warnings: 1 }, { end: "1 second", warnings: 0 }]) {
+    it.effect(`of an instance that died, with ${end} to go, warns of a clock set back ${warnings} times`, () => {
+      const logs: Array<unknown> = []
+      return Effect.gen(function*() {
+        const { leases, sql } = yield* instance(yield* freshDatabase)
+        yield* sql`insert into leases (name, holder, token, until)
+          values ('work', 'dead', 7, clock_timestamp() + ${end}::interval)`
+        const fences: Array<Fence> = []
+        yield* holding(leases, (fence) => fences.push(fence))
+        // The first look sees the row, the fourth sees it unchanged for a whole term.
+        for (let looks = 0; looks < 3; looks++) {
+          yield* sql`select pg_sleep(0.1)`
+          if (looks < 2) yield* third
+        }
+        yield* sql`select pg_sleep(greatest(extract(epoch from until - clock_timestamp()), 0))
+          from leases where until < clock_timestamp() + interval '1 minute' and token = 7`
+        while (fences.length === 0) yield* Effect.andThen(third, sql`select pg_sleep(0.05)`)
+        assert.lengthOf(logs.filter((message) => /clock of the database set back/u.test(String(message))), warnings)
+      }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logs.push(message))])))
+    })
+  }
 
   it.effect("stays with an instance that lives, however far in the future a clock set back leaves its end", () =>
     Effect.gen(function*() {
