@@ -1217,7 +1217,7 @@ export interface paths {
         };
         /**
          * Export rows as a file
-         * @description Streams what was created from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the ids. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
+         * @description Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
          */
         get: operations["exports.read"];
         put?: never;
@@ -18173,9 +18173,9 @@ export interface operations {
             query: {
                 /** @description `csv` (default, RFC 4180), or `json`: one array of objects. */
                 format?: "csv" | "json";
-                /** @description Created at this moment or later: epoch seconds, or ISO 8601 with a zone. */
+                /** @description Rows of this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 from: string;
-                /** @description Created before this moment, at most 366 days after `from`. */
+                /** @description Rows before this moment, at most 366 days after `from`. */
                 to: string;
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
@@ -18190,7 +18190,7 @@ export interface operations {
             };
             path: {
                 /** @description What the rows of the file are. */
-                kind: "invoices" | "payments";
+                kind: "invoices" | "payments" | "refunds" | "lots" | "koinly";
             };
             cookie?: never;
         };

@@ -5,7 +5,8 @@ import { authenticationErrors, errors, MerchantAuth, ParameterCodes, WrappedErro
 import { Environment } from "../../schemas/Network.ts"
 
 /** What can be exported. */
-export const ExportKind = Schema.Literals(["invoices", "payments"])
+export const ExportKind = Schema.Literals(["invoices", "payments", "refunds", "lots", "koinly"])
+export type ExportKind = typeof ExportKind.Type
 
 const time = Schema.String.check(Schema.isMaxLength(40))
 
@@ -38,8 +39,8 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
       format: Schema.optionalKey(Schema.Literals(["csv", "json"])).annotate({
         description: "`csv` (default, RFC 4180), or `json`: one array of objects."
       }),
-      from: time.annotate({ description: "Created at this moment or later: epoch seconds, or ISO 8601 with a zone." }),
-      to: time.annotate({ description: "Created before this moment, at most 366 days after `from`." }),
+      from: time.annotate({ description: "Rows of this moment or later: epoch seconds, or ISO 8601 with a zone." }),
+      to: time.annotate({ description: "Rows before this moment, at most 366 days after `from`." }),
       environment: Schema.optionalKey(Environment),
       metadata_keys: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2000))).annotate({
         description: "Keys of the invoices' metadata that become columns, separated by commas: at most 20."
@@ -59,8 +60,8 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Export rows as a file",
     description:
-      "Streams what was created from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order "
-      + "of the ids. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. "
+      "Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the "
+      + "ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. "
       + "One export of a merchant runs at a time, else 429.",
     transform: documentFile
   }))

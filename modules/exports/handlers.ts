@@ -1,5 +1,5 @@
 /** Exports between the wire and the pages of rows. */
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Schedule, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { monotonicMillis } from "../../runtime/Clock.ts"
 import { readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
@@ -7,7 +7,7 @@ import { withTrailers } from "../../runtime/http/Trailers.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { PublicError } from "../../schemas/Errors.ts"
-import { ExportsApi } from "./api.ts"
+import { type ExportKind, ExportsApi } from "./api.ts"
 import * as Repo from "./repo.ts"
 import {
   type Cell,
@@ -21,21 +21,28 @@ import {
   readRange,
   text
 } from "./rules.ts"
-import { invoiceCells, invoiceColumns, paymentCells, paymentColumns } from "./rules/Kinds.ts"
+import * as Kinds from "./rules/Kinds.ts"
 
 /** The trailer with the number of rows of a complete file. */
 const rowCountTrailer = "x-row-count"
 
+/**
+ * A caller that has read a file to its end may ask for the next one before the place is given up: so a request waits
+ * for it, a second at most.
+ */
+const placeRetries = 20
+const placePause = "50 millis"
+
 /** What every kind's rows have, beside their columns. */
 interface ExportRow {
   readonly id: string
-  readonly created_at: bigint
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
 interface Kind<Row extends ExportRow> {
   readonly columns: ReadonlyArray<string>
   readonly page: (query: Repo.PageQuery) => Effect.Effect<ReadonlyArray<Row>>
+  readonly moment: Kinds.Moment<Row>
   readonly cells: (row: Row) => ReadonlyArray<Cell>
 }
 
@@ -62,22 +69,55 @@ const formats: Readonly<Record<"csv" | "json", FileFormat>> = {
 
 /**
  * The handlers. Rows are read in pages, each a statement of its own: no snapshot is held, so that a slow reader holds
- * back no vacuum and no connection. Which rows are in the file is fixed by their time of creation.
+ * back no vacuum and no connection. Which rows are in the file is fixed by their moments.
  */
 export const handlers = Operations.group(
   ExportsApi,
   "exports",
   Effect.fn(function*(group) {
     const repo = yield* Repo.make
-    const invoices: Kind<Repo.InvoiceRow> = { columns: invoiceColumns, page: repo.invoices, cells: invoiceCells }
-    const payments: Kind<Repo.PaymentRow> = { columns: paymentColumns, page: repo.payments, cells: paymentCells }
-    const kinds = { invoices, payments } as unknown as Readonly<Record<"invoices" | "payments", Kind<ExportRow>>>
+    const kinds = {
+      invoices: {
+        columns: Kinds.invoiceColumns,
+        page: repo.invoices,
+        moment: Kinds.createdAt,
+        cells: Kinds.invoiceCells
+      } satisfies Kind<Repo.InvoiceRow>,
+      payments: {
+        columns: Kinds.paymentColumns,
+        page: repo.payments,
+        moment: Kinds.createdAt,
+        cells: Kinds.paymentCells
+      } satisfies Kind<Repo.PaymentRow>,
+      refunds: {
+        columns: Kinds.refundColumns,
+        page: repo.refunds,
+        moment: Kinds.createdAt,
+        cells: Kinds.refundCells
+      } satisfies Kind<Repo.RefundRow>,
+      lots: {
+        columns: Kinds.lotColumns,
+        page: repo.payments,
+        moment: Kinds.receiptMoment,
+        cells: Kinds.lotCells
+      } satisfies Kind<Repo.PaymentRow>,
+      koinly: {
+        columns: Kinds.koinlyColumns,
+        page: repo.movements,
+        moment: Kinds.movementMoment,
+        cells: Kinds.koinlyCells
+      } satisfies Kind<Repo.MovementRow>
+    } as unknown as Readonly<Record<ExportKind, Kind<ExportRow>>>
 
     /** The merchant's only place for an export, until the answer has ended. */
     const takePlace = Effect.fnUntraced(function*(merchantId: number) {
       const holder = yield* uuidV4
       const isTaken = yield* Effect.acquireRelease(
-        repo.acquire(merchantId, holder),
+        Effect.repeat(repo.acquire(merchantId, holder), {
+          until: (isAcquired) => isAcquired,
+          times: placeRetries,
+          schedule: Schedule.spaced(placePause)
+        }),
         (isAcquired) => isAcquired ? repo.release(merchantId, holder) : Effect.void
       )
       return isTaken ? holder : yield* exportUnderWay
@@ -108,7 +148,8 @@ export const handlers = Operations.group(
         const fileOf = (page: ReadonlyArray<ExportRow>): string => {
           let file = ""
           for (const row of page) {
-            if (row.created_at < range.from || row.created_at >= range.to) continue
+            const moment = kind.moment(row)
+            if (moment === null || moment < range.from || moment >= range.to) continue
             const cells = [...kind.cells(row), ...keys.map((key) => metadataCell(row.metadata, key))]
             file += (rows === 0 ? "" : format.divider) + format.row(columns, cells)
             rows += 1

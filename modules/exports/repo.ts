@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Environment } from "../../schemas/Network.ts"
+import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import { pageRows } from "./rules.ts"
 
 /** Seconds that an export keeps its place without reading a page; a slower one may lose it to another export. */
@@ -50,9 +51,37 @@ export interface PaymentRow {
   readonly seen_at: bigint
   readonly created_at: bigint
   readonly confirmed_at: bigint | null
+  readonly token: PaymentMetadata["token"]
+  readonly quote: PaymentMetadata["quote"]
+  readonly customer_id: string | null
+  /** The invoice's. */
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+export interface RefundRow {
+  readonly id: string
+  readonly invoice_id: string
+  readonly environment: string
+  readonly status: string
+  readonly amount: bigint
+  readonly fee: bigint
+  readonly destination: { readonly network: string; readonly address: string } | null
+  readonly token: { readonly symbol: string; readonly decimals: number } | null
+  /** Base units. */
+  readonly token_amount: string | null
+  readonly tx_hash: string | null
+  readonly reason: string
+  readonly failure_code: string | null
+  readonly created_at: bigint
+  readonly updated_at: bigint
   readonly customer_id: string | null
   readonly metadata: Readonly<Record<string, unknown>>
 }
+
+/** Money that came in or went out. */
+export type MovementRow =
+  | (PaymentRow & { readonly kind: "payment" })
+  | (RefundRow & { readonly kind: "refund" })
 
 /** Statements over one SqlClient; a failing one is a defect. */
 export const make = Effect.gen(function*() {
@@ -75,7 +104,7 @@ export const make = Effect.gen(function*() {
       Effect.catch((error) => Effect.logWarning("The place of an export was not given up; it runs out", error))
     )
 
-  /** Every row behind `after`, whenever it was created: so the cost of a statement has a limit. */
+  /** Every row behind `after`, whatever its moment: so the cost of a statement has a limit. */
   const invoices = ({ after, environment, merchantId }: PageQuery) =>
     sql<InvoiceRow>`SELECT id, environment, type, status, amount, amount_paid, customer_id, order_id,
         payer_wallet_network, payer_wallet_address, created_at, expires_at, paid_at, metadata
@@ -85,12 +114,38 @@ export const make = Effect.gen(function*() {
   /** As {@link invoices}; the customer and the metadata are those of the invoice. */
   const payments = ({ after, environment, merchantId }: PageQuery) =>
     sql<PaymentRow>`SELECT p.id, p.invoice_id, p.environment, p.status, p.network, p.token_id, p.token_decimals,
-        p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at, i.customer_id,
-        i.metadata
+        p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at,
+        p.metadata -> 'token' AS token, p.metadata -> 'quote' AS quote, i.customer_id, i.metadata
       FROM (SELECT * FROM invoice_payments
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${after}::uuid
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${uuidOf(after)}::uuid
         ORDER BY id LIMIT ${pageRows}) p
       JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
 
-  return { acquire, renew, release, invoices, payments }
+  /** As {@link payments}. The ids are `re_` and a UUID; `after` is one, or the UUID alone. */
+  const refunds = ({ after, environment, merchantId }: PageQuery) =>
+    sql<RefundRow>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
+        r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
+        i.customer_id, i.metadata
+      FROM (SELECT * FROM refunds
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
+        ORDER BY id LIMIT ${pageRows}) r
+      JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ORDER BY r.id`.pipe(Effect.orDie)
+
+  /** Both, in the order of their UUIDs. */
+  const movements = (query: PageQuery) =>
+    Effect.map(Effect.all([payments(query), refunds(query)]), ([received, refunded]) => {
+      const rows: ReadonlyArray<MovementRow> = [
+        ...received.map((row) => ({ ...row, kind: "payment" as const })),
+        ...refunded.map((row) => ({ ...row, kind: "refund" as const }))
+      ]
+      return rows.toSorted((a, b) => (uuidOf(a.id) < uuidOf(b.id) ? -1 : 1)).slice(0, pageRows)
+    })
+
+  return { acquire, renew, release, invoices, payments, refunds, movements }
 })
+
+const refundPrefix = "re_"
+
+const uuidOf = (id: string): string => (id.startsWith(refundPrefix) ? id.slice(refundPrefix.length) : id)
+
+const refundIdOf = (id: string): string => refundPrefix + uuidOf(id)

@@ -31,6 +31,10 @@ export const decimal = (value: string | null): Cell => ({ kind: "decimal", value
 export const time = (seconds: bigint | null): Cell =>
   text(seconds === null ? null : DateTime.formatIso(DateTime.makeUnsafe(Number(seconds) * 1000)).replace(".000Z", "Z"))
 
+/** Epoch seconds as Koinly reads them: "2026-11-24 08:30:15 UTC". */
+export const koinlyTime = (seconds: bigint): Cell =>
+  text(`${DateTime.formatIso(DateTime.makeUnsafe(Number(seconds) * 1000)).slice(0, 19).replace("T", " ")} UTC`)
+
 /** What a spreadsheet would take for a formula, or could after it dropped leading white space. */
 const formulaPattern = /^[=+\-@\t\r]/u
 
@@ -56,7 +60,7 @@ export const metadataCell = (metadata: Readonly<Record<string, unknown>>, key: s
   return text(typeof value === "string" ? value : JSON.stringify(value))
 }
 
-/** Moments of creation, in epoch seconds: `from` is part of it, `to` is not. */
+/** Moments of rows, in epoch seconds: `from` is part of it, `to` is not. */
 export interface ExportRange {
   readonly from: number
   readonly to: number

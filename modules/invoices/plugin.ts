@@ -32,6 +32,7 @@ export {
 export { checkMetadata } from "./handlers/Creation.ts"
 export { makeSession } from "./handlers/PaymentSession.ts"
 export {
+  acceptedAmount,
   type Aggregate,
   allowedActions,
   amountRemaining,

@@ -81,6 +81,73 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("exports", 
       assert.deepStrictEqual(JSON.parse(foreign.text).filter(({ environment }: any) => environment === "mainnet"), [])
     }))
 
+  it.effect("hold what came in with its worth, and what went out, each once over many pages and over spans", () =>
+    Effect.gen(function*() {
+      const { b, service, sql } = yield* Tenants
+      const pay = Effect.fnUntraced(function*(amount: number, action: object, more: object = {}) {
+        const made = assertStatus(
+          200,
+          yield* ask(service, b.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: amount, ...more } })
+        )
+        const path = `/api/v1/devnet/invoices/${made.invoice_id}/simulate`
+        const { data } = assertStatus(200, yield* ask(service, b.merchant, path, { method: "POST", body: action }))
+        return { invoiceId: made.invoice_id as string, payment: data.invoice_payment }
+      })
+      const paid = yield* pay(12, { action: "pay" })
+      const foreign = yield* pay(7, { action: "wrong_network" }, { accepted_networks: ["base"] })
+      yield* pay(8, { action: "wrong_token" })
+      yield* pay(9, { action: "pay", confirmations: 0 })
+      // Refunds of orders are the only ones that are paid out so far, and an order needs a retailer.
+      const refundCount = 1_100
+      yield* sql`INSERT INTO refunds (merchant_id, id, version, environment, invoice_id, source, status, amount, fee,
+          fee_free, destination, token, token_amount, tx_hash, reason, created_at, updated_at)
+        SELECT ${b.merchantId}, 're_' || gen_random_uuid(), 3, 'devnet', ${paid.invoiceId}, 'all',
+          CASE WHEN n <= ${refundCount} THEN 'succeeded' ELSE 'canceled' END, 1000 + n, 20, false,
+          '{"network":"base","address":"0x52908400098527886E0F7030069857D2E4169EE7","memo":null}',
+          '{"id":1,"symbol":"=USDC","decimals":6}', 980000, '0xabc', 'overpayment', 1000, 2000 + n % 2
+        FROM generate_series(1, ${refundCount + 5}) n`
+      const rowsOf = Effect.fnUntraced(function*(kind: string, range: string) {
+        const response = yield* open(service, b.merchant, `/api/v1/exports/${kind}?${range}&format=json`)
+        const rows = JSON.parse((yield* read(response)).text) as ReadonlyArray<Record<string, string | null>>
+        assert.strictEqual(response.trailers["x-row-count"], String(rows.length))
+        return rows
+      })
+      const range = yield* untilNow
+
+      const lots = yield* rowsOf("lots", range)
+      assert.sameMembers(lots.map((row) => row["payment_id"]!), [paid.payment.id, foreign.payment.id])
+      const lot = lots.find((row) => row["payment_id"] === paid.payment.id)!
+      assert.include(lot, {
+        invoice_id: paid.invoiceId,
+        token_amount: paid.payment.payer_amount_token,
+        value_usd: "12.000",
+        payment_status: "confirmed",
+        tx_hash: paid.payment.payer_tx_hash
+      })
+      assert.include(lots.find((row) => row !== lot), { value_usd: "7.000", payment_status: "rejected" })
+
+      const refunds = yield* rowsOf("refunds", "from=1000&to=1001")
+      assert.lengthOf(new Set(refunds.map((row) => row["id"])), refundCount + 5)
+      assert.deepStrictEqual(yield* rowsOf("refunds", "from=2000&to=2002"), [])
+
+      const spans = [...yield* rowsOf("koinly", "from=2000&to=2001"), ...yield* rowsOf("koinly", "from=2001&to=2002")]
+      assert.lengthOf(new Set(spans.map((row) => row["Description"])), refundCount)
+      assert.include(spans.find((row) => row["Koinly Date"] === "1970-01-01 00:33:20 UTC"), {
+        Amount: "-0.980000",
+        Currency: "=USDC",
+        "Net Worth Currency": "USD",
+        TxHash: "0xabc"
+      })
+      const received = yield* rowsOf("koinly", range)
+      assert.lengthOf(received, 2)
+      assert.sameMembers(received.map((row) => row["Amount"]), lots.map((row) => row["token_amount"]))
+      const csv = yield* Effect.flatMap(open(service, b.merchant, "/api/v1/exports/koinly?from=2000&to=2001"), read)
+      assert.match(
+        csv.text,
+        /\r\n1970-01-01 00:33:20 UTC,-0\.980000,'=USDC,[0-9.]+,USD,,Refund re_[0-9a-f-]+ of invoice/
+      )
+    }))
+
   it.effect("are one at a time for a merchant, and free when the client has gone or asked for the head alone", () =>
     Effect.gen(function*() {
       const { a, service, sql } = yield* Tenants

@@ -1,7 +1,13 @@
 /** The columns of each kind of export. A new column goes to the end, before those of metadata. Pure. */
-import { formatUnits, usdDecimal, usdMillis } from "../../../schemas/Money.ts"
-import type { InvoiceRow, PaymentRow } from "../repo.ts"
-import { type Cell, decimal, text, time } from "../rules.ts"
+import { baseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import { acceptedAmount } from "../../invoices/plugin.ts"
+import type { InvoiceRow, MovementRow, PaymentRow, RefundRow } from "../repo.ts"
+import { type Cell, decimal, koinlyTime, text, time } from "../rules.ts"
+
+/** The moment by which a row belongs to a span of time, in epoch seconds; null: the row is not of this kind. */
+export type Moment<Row> = (row: Row) => bigint | null
+
+export const createdAt: Moment<{ readonly created_at: bigint }> = (row) => row.created_at
 
 export const invoiceColumns = [
   "id",
@@ -71,3 +77,152 @@ export const paymentCells = (row: PaymentRow): ReadonlyArray<Cell> => [
   time(row.seen_at),
   time(row.confirmed_at)
 ]
+
+export const refundColumns = [
+  "id",
+  "invoice_id",
+  "environment",
+  "status",
+  "amount_usd",
+  "fee_usd",
+  "net_amount_usd",
+  "network",
+  "token_symbol",
+  "token_amount",
+  "destination_address",
+  "tx_hash",
+  "reason",
+  "failure_code",
+  "customer_id",
+  "created_at",
+  "updated_at"
+] as const
+
+const refundTokenAmount = ({ token, token_amount: units }: RefundRow): string | null =>
+  token === null || units === null ? null : formatUnits(BigInt(units), token.decimals)
+
+/** Token and token amount are empty until the refund is approved. */
+export const refundCells = (row: RefundRow): ReadonlyArray<Cell> => [
+  text(row.id),
+  text(row.invoice_id),
+  text(row.environment),
+  text(row.status),
+  usd(row.amount),
+  usd(row.fee),
+  usd(row.amount - row.fee),
+  text(row.destination?.network ?? null),
+  text(row.token?.symbol ?? null),
+  decimal(refundTokenAmount(row)),
+  text(row.destination?.address ?? null),
+  text(row.tx_hash),
+  text(row.reason),
+  text(row.failure_code),
+  text(row.customer_id),
+  time(row.created_at),
+  time(row.updated_at)
+]
+
+/**
+ * When a payment's money was final. Null: it is not, or it is not money: the chain took it back, or its token is not in
+ * the catalogue, so that anybody may have made up its symbol.
+ */
+export const receiptMoment: Moment<PaymentRow> = (row) =>
+  row.status === "reverted" || row.status === "pending" || row.token_id === null || row.token_decimals === null ||
+    row.token?.symbol == null
+    ? null
+    : row.confirmed_at
+
+/** What a receipt was worth when it came, whether or not it counts for its invoice; null without a price. */
+const receiptValue = (row: PaymentRow): UsdMillis | null =>
+  acceptedAmount({
+    amount: usdMillis(row.amount),
+    units: baseUnits(BigInt(row.units)),
+    tokenDecimals: row.token_decimals,
+    metadata: { quote: row.quote }
+  })
+
+const receiptUnits = (row: PaymentRow): string | null =>
+  row.token_decimals === null ? null : formatUnits(BigInt(row.units), row.token_decimals)
+
+export const lotColumns = [
+  "payment_id",
+  "invoice_id",
+  "environment",
+  "network",
+  "token_id",
+  "token_symbol",
+  "token_amount",
+  "value_usd",
+  "price_usd",
+  "payment_status",
+  "received_at",
+  "final_at",
+  "tx_hash",
+  "customer_id"
+] as const
+
+/** A receipt with what it was worth. Without a price, value and price are empty. */
+export const lotCells = (row: PaymentRow): ReadonlyArray<Cell> => {
+  const value = receiptValue(row)
+  return [
+    text(row.id),
+    text(row.invoice_id),
+    text(row.environment),
+    text(row.network),
+    decimal(row.token_id === null ? null : String(row.token_id)),
+    text(row.token?.symbol ?? null),
+    decimal(receiptUnits(row)),
+    decimal(value === null ? null : usdDecimal(value)),
+    decimal(row.quote?.exchange_rate ?? null),
+    text(row.status),
+    time(row.seen_at),
+    time(row.confirmed_at),
+    text(row.tx_hash),
+    text(row.customer_id)
+  ]
+}
+
+/** Names of Koinly's "simple" file: https://support.koinly.io/en/articles/9489976. */
+export const koinlyColumns = [
+  "Koinly Date",
+  "Amount",
+  "Currency",
+  "Net Worth Amount",
+  "Net Worth Currency",
+  "Label",
+  "Description",
+  "TxHash"
+] as const
+
+/** Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards. */
+export const movementMoment: Moment<MovementRow> = (row) => {
+  if (row.kind === "payment") return receiptMoment(row)
+  return row.status === "succeeded" && row.token !== null ? row.updated_at : null
+}
+
+/** Receipts are dated when they came in. What goes out is negative, and worth what the payor was given back. */
+export const koinlyCells = (row: MovementRow): ReadonlyArray<Cell> => {
+  if (row.kind === "payment") {
+    const value = receiptValue(row)
+    return [
+      koinlyTime(row.seen_at),
+      decimal(receiptUnits(row)),
+      text(row.token?.symbol ?? null),
+      decimal(value === null ? null : usdDecimal(value)),
+      text(value === null ? null : "USD"),
+      text(null),
+      text(`Payment ${row.id} of invoice ${row.invoice_id}`),
+      text(row.tx_hash)
+    ]
+  }
+  return [
+    koinlyTime(row.updated_at),
+    decimal(`-${refundTokenAmount(row)}`),
+    text(row.token?.symbol ?? null),
+    usd(row.amount - row.fee),
+    text("USD"),
+    text(null),
+    text(`Refund ${row.id} of invoice ${row.invoice_id}`),
+    text(row.tx_hash)
+  ]
+}

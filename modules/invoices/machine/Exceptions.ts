@@ -222,10 +222,9 @@ const isAcceptable = (type: ExceptionType, { invoice, payment }: ExceptionSubjec
  * at the price of when it was seen, rounded down; null without a price.
  */
 export const acceptedAmount = (
-  { amount, metadata: { quote }, tokenDecimals, units }: Pick<
-    PaymentState,
-    "amount" | "metadata" | "tokenDecimals" | "units"
-  >
+  { amount, metadata: { quote }, tokenDecimals, units }:
+    & Pick<PaymentState, "amount" | "tokenDecimals" | "units">
+    & { readonly metadata: Pick<PaymentState["metadata"], "quote"> }
 ): UsdMillis | null => {
   if (amount > 0n) return amount
   const rate = quote === null ? undefined : readRate(quote.exchange_rate)
