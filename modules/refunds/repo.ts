@@ -97,6 +97,14 @@ export interface RefundFilter {
   readonly limit: number
 }
 
+/** Statuses that somebody has to do something about; those that are over would be counted through all of history. */
+export const unfinishedStatuses = [
+  "awaiting_destination",
+  "pending_approval",
+  "processing",
+  "failed"
+] as const satisfies ReadonlyArray<RefundStatus>
+
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const merchantDue = yield* makeMerchantDue("refunds")
@@ -121,6 +129,12 @@ export const makeRepo = Effect.gen(function*() {
           ...(before === null ? [] : [sql`id < ${before}`])
         ])
       } ORDER BY id DESC LIMIT ${limit}`),
+    /** Refunds of the whole deployment in each of {@link unfinishedStatuses}; statuses without any are left out. */
+    unfinishedCounts: sql<{ status: string; count: bigint }>`SELECT status, count(*) AS count FROM refunds
+      WHERE ${sql.in("status", unfinishedStatuses)} GROUP BY status`.pipe(
+      Effect.orDie,
+      Effect.map((rows): ReadonlyMap<string, number> => new Map(rows.map((row) => [row.status, Number(row.count)])))
+    ),
     /** Due when the system's clock says `now`, by their merchants' clocks. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<RefundState>> =>
       Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),

@@ -16,6 +16,7 @@ import { makeRepo, type Repo } from "./repo.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
+import { refundMetrics } from "./service/Metrics.ts"
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
@@ -83,6 +84,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
   }
   yield* (yield* InvoiceHooks).register({ name: "refunds", run: onInvoiceChange(services) })
   yield* (yield* Timers).register(refundTimer(services))
+  yield* refundMetrics(services.repo)
   return Refunds.of({
     quote: (current, request, now) => quoteRefund(services, current, request, now),
     open: openRefund(services),

@@ -78,6 +78,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
         ["rate_limited_total", ["limit=\"in_flight\""], 0],
         ["idempotency_replays_total", [], 0],
         ["invoices_total", ["status=\"paid\""], 0],
+        ["refunds", ["status=\"failed\""], 0],
         ...ExceptionType.literals.map((type) => ["exceptions_open", [`type="${type}"`], 0] as const)
       ]
       const found = atRest.map(([name, labels]) => find(`tillwire_${name}`, labels).map(([, value]) => value))

@@ -9,6 +9,7 @@ import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { PayorDetails } from "../../../modules/payments/plugin.ts"
 import { type RefundCommand, type RefundRequest, Refunds, type RefundState } from "../../../modules/refunds/plugin.ts"
+import { makeRepo, unfinishedStatuses } from "../../../modules/refunds/repo.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -189,6 +190,19 @@ layer(invoiceService)("refunds", (it) => {
       assert.strictEqual((yield* stored(refund.id)).status, "processing")
       const types = (yield* eventsOf(invoice.id)).map(({ type }) => type)
       assert.deepStrictEqual(types.slice(-2), ["invoice_payment.created", "invoice_payment.updated"])
+    }))
+
+  it.effect("are counted by status for the operator, until they are over", () =>
+    Effect.gen(function*() {
+      const { unfinishedCounts } = yield* makeRepo
+      const countsOf = Effect.map(unfinishedCounts, (found) => unfinishedStatuses.map((each) => found.get(each) ?? 0))
+      const before = yield* countsOf
+      const { invoice } = yield* paidInvoice(10n)
+      const refund = yield* open(invoice.id, remaining)
+      const first = unfinishedStatuses.indexOf("awaiting_destination")
+      assert.deepStrictEqual(yield* countsOf, before.map((count, place) => place === first ? count + 1 : count))
+      yield* command(refund.id, { _tag: "Cancel" })
+      assert.deepStrictEqual(yield* countsOf, before)
     }))
 
   it.effect("take no destination that cannot be paid to", () =>
