@@ -177,7 +177,12 @@ const report = (cause: Cause.Cause<unknown>) =>
 
 const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return 0
-  return Cause.squash(exit.cause) instanceof ConfigInvalid ? exitCodeConfig : 1
+  const error = Cause.squash(exit.cause)
+  // A plugin may find out only at its start that a file named in the config cannot be used.
+  const reason = Predicate.isTagged(error, "PluginFailed") && Predicate.hasProperty(error, "cause")
+    ? error.cause
+    : error
+  return reason instanceof ConfigInvalid ? exitCodeConfig : 1
 }
 
 const command = parse(process.argv.slice(2))

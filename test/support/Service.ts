@@ -309,7 +309,9 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
       Effect.map(({ status }) => status === 200),
       Effect.catchDefect(() => Effect.succeed(false)),
       Effect.flatMap((is) =>
-        exited === undefined ? Effect.succeed(is) : Effect.die(new Error(`the service did not start:\n${output}`))
+        exited === undefined
+          ? Effect.succeed(is)
+          : Effect.die(new Error(`the service did not start, code ${exited}:\n${output}`))
       )
     )
     yield* until("the service is ready", ready, (is) => is, startPatienceMillis).pipe(
