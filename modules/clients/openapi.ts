@@ -15085,6 +15085,8 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.

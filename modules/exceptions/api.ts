@@ -96,6 +96,7 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
     error: errors(
       "wrapped",
       "SCOPE_MISMATCH",
+      "CREDENTIAL_NOT_ALLOWED",
       "EXCEPTION_NOT_FOUND",
       "EXCEPTION_ALREADY_RESOLVED",
       "INVOICE_NOT_FOUND",

@@ -44,13 +44,13 @@ const makeDecide = Effect.gen(function*() {
   return Effect.fnUntraced(function*(
     merchantId: number,
     id: string,
-    { cause, reply, resolution }: Omit<ExceptionDecision, "check">
+    { cause, isOwner, reply, resolution }: Omit<ExceptionDecision, "check"> & { readonly isOwner: boolean }
   ) {
     const decision: ExceptionDecision = {
       resolution,
       cause,
       reply,
-      check: (record) => rejectionReason(record, resolution)
+      check: (record) => rejectionReason(record, resolution, isOwner)
     }
     const { action, invoiceId } = resolution
     if (action !== "assign" || invoiceId === null) return yield* invoices.resolveException(merchantId, id, decision)
@@ -128,6 +128,8 @@ export const handlers = Operations.group(
               actor: principal.credential,
               invoiceId: payload.invoice_id?.toLowerCase() ?? null
             },
+            // Until members have roles, whoever signs in with a wallet of the merchant is its owner.
+            isOwner: principal.kind === "wallet",
             cause: { requestId, idempotencyKey: idempotency.key },
             reply: (record) => idempotency.reply(200, text(record))
           }).pipe(dieOnReplay)
@@ -170,6 +172,7 @@ export const rpcHandlers = Rpc.handlers(
       "exceptions.resolve": ({ action, actor, exception_id, invoice_id, merchant_id, note = "" }) =>
         decide(merchant_id ?? systemMerchant, exception_id, {
           resolution: { action, note, actor: `service:${actor}`, invoiceId: invoice_id ?? null },
+          isOwner: false,
           cause: noCause,
           reply: () => undefined
         }).pipe(

@@ -38,7 +38,8 @@ export class ExceptionsRpc extends RpcGroup.make(
     error: PublicError
   }),
   /**
-   * A decision, once. Errors: `EXCEPTION_NOT_FOUND`, `EXCEPTION_ALREADY_RESOLVED`, `VALIDATION_ERROR` for an action that
+   * A decision, once. Errors: `EXCEPTION_NOT_FOUND`, `EXCEPTION_ALREADY_RESOLVED`, `CREDENTIAL_NOT_ALLOWED`
+   * for `accept` of `screened`, which only a person may, `VALIDATION_ERROR` for an action that
    * is not in `allowed_actions`, or without the note or the invoice that it needs; for `assign` also
    * `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `INVALID_TRANSITION`.
    */

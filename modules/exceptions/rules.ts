@@ -4,10 +4,14 @@ import type { Exception, ExceptionResolution } from "../../schemas/Exception.ts"
 import { formatUnits, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/plugin.ts"
 
-/** Why the action cannot be decided; null where it can. */
+/**
+ * Why the action cannot be decided; null where it can. `isOwner`: a person of the merchant with the role owner decides.
+ * Keys and internal services are none, because a program that accepts by itself would undo the screening.
+ */
 export const rejectionReason = (
   { exception, ...subject }: ExceptionRecord,
-  { action, invoiceId, note }: Pick<ExceptionResolution, "action" | "invoiceId" | "note">
+  { action, invoiceId, note }: Pick<ExceptionResolution, "action" | "invoiceId" | "note">,
+  isOwner: boolean
 ): PublicError | null => {
   if (exception.status === "resolved") return publicError("EXCEPTION_ALREADY_RESOLVED")
   const allowed = allowedActions(exception, subject)
@@ -16,6 +20,13 @@ export const rejectionReason = (
       message: `action: this exception allows ${allowed.join(", ")}`,
       param: "action",
       details: { allowed_actions: [...allowed] }
+    })
+  }
+  if (exception.type === "screened" && action === "accept" && !isOwner) {
+    return publicError("CREDENTIAL_NOT_ALLOWED", {
+      message:
+        "The sender of this payment is on a screening list. Only an owner of the merchant may accept it: sign in with a " +
+        "wallet and decide with that token. API keys and internal services may only ignore it"
     })
   }
   if ((action === "assign") !== (invoiceId !== null)) {

@@ -66,8 +66,11 @@ export const accessErrors = {
     example: [get("/api/commerce/merchant/carts?customer_id=cust_1", "merchant")]
   },
   CREDENTIAL_NOT_ALLOWED: {
-    cause: "A merchant's key or token came to a route that only the customer's browser calls.",
-    fix: "Remove it: payment pages take the session pair only. Never send a key to a browser; a key that was, is lost.",
+    cause:
+      "A merchant's key or token came to a route that only the customer's browser calls, or a key accepted an exception "
+      + "of the type `screened`.",
+    fix: "Payment pages take the session pair only: remove it. Never send a key to a browser; a key that was, is lost. "
+      + "`screened` is accepted by an owner, with the token of a signed-in wallet.",
     example: [...session, get("/api/v1/payments/session-details", "payor", { "x-api-key": "$KEY" })]
   },
   ENVIRONMENT_FORBIDDEN: {
