@@ -16,6 +16,7 @@ import type { Operations } from "./Operations.ts"
 import type { Prices } from "./Prices.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
+import type { Screening } from "./Screening.ts"
 import type { Secrets } from "./Secrets.ts"
 import type { Settings } from "./Settings.ts"
 import type { SignIns } from "./SignIns.ts"
@@ -43,6 +44,7 @@ export type Kernel =
   | ReplyRenderers
   | Revocations
   | Rpc
+  | Screening
   | Secrets
   | Settings
   | SignIns

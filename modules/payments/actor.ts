@@ -4,6 +4,7 @@ import { Actors } from "../../runtime/Actors.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { Commit, decideAnew, dieOnReplay, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Network } from "../../schemas/Network.ts"
@@ -48,6 +49,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       const clock = yield* MerchantClock
       const commit = yield* Commit
       const invoices = yield* Invoices
+      const screening = yield* Screening
       const repo = yield* makeRepo
 
       /** Writes the row that `next` makes of the time, or nothing where it makes none. */
@@ -87,7 +89,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         }
       ) {
         if (!isNetwork(network)) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-        const address = yield* readRefundAddress({ catalog, chains }, network, invoice.environment, text)
+        const address = yield* readRefundAddress({ catalog, chains, screening }, network, invoice.environment, text)
         if (memo !== null && !isMemo(network, memo)) {
           return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
         }

@@ -90,14 +90,16 @@ export const lockedRateAt = (
 /**
  * Why a transfer of `token` (undefined: not in the catalogue) on `network` is not accepted; null when it is.
  * `refusedTokens` are those that were blocked when the address was given out: what was blocked since is accepted. A
- * network the invoice does not take weighs more than the token.
+ * listed sender weighs most, because that exception is not everybody's to accept, and the network more than the token.
  */
 export const rejectionReason = (
   token: Token | undefined,
   network: Network,
   acceptedNetworks: ReadonlyArray<Network> | null,
-  refusedTokens: ReadonlyArray<number>
+  refusedTokens: ReadonlyArray<number>,
+  isSenderListed: boolean
 ): PaymentExceptionType | null => {
+  if (isSenderListed) return "screened"
   if (acceptedNetworks !== null && !acceptedNetworks.includes(network)) return "wrong_network"
   return token === undefined || !token.active || refusedTokens.includes(token.id) ? "wrong_token" : null
 }

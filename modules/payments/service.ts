@@ -4,6 +4,7 @@ import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
+import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { requiredDepth } from "../../schemas/Network.ts"
@@ -31,7 +32,8 @@ export class Payments extends Context.Service<Payments, {
   readonly currentRoute: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
   /**
    * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as
-   * dealt with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
+   * dealt with. Reads only. Errors: `QUOTE_UNAVAILABLE`, `NETWORK_DEGRADED` and `SERVICE_UNAVAILABLE`, where it
+   * must be tried again.
    */
   readonly credit: (
     entry: JournalEntry,
@@ -75,8 +77,9 @@ export class Payments extends Context.Service<Payments, {
         policies: yield* TokenPolicies,
         settings: yield* MerchantSettings
       }
+      const screening = yield* Screening
       const price = yield* makePricing
-      const assignments: AssignmentContext = { catalog, chains, clock: routes.clock, invoices }
+      const assignments: AssignmentContext = { catalog, chains, clock: routes.clock, invoices, screening }
       const credit = yield* makeCredit(price, (entry, invoice) => assignedTransferOf(assignments, entry, invoice))
       const nameToken = yield* makeNameToken(invoices)
       const prices = yield* Prices
@@ -92,6 +95,7 @@ export class Payments extends Context.Service<Payments, {
           chains.markHandled(entry, requiredDepth(network, environment, "final", 0n))
         ])
       })
+      yield* screening.begin
       yield* chains.onTransfer((entry) =>
         entry.invoiceId === null
           ? recordUnmatched(entry)

@@ -5,6 +5,7 @@ import type { CommitCause, IdempotentReplay } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
+import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -60,9 +61,10 @@ export class Refunds extends Context.Service<Refunds, {
     cause: CommitCause
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
   /**
-   * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract and an
-   * address that payments are received at; `UNSUPPORTED_NETWORK` where it has no token to pay out; `VALIDATION_ERROR`
-   * for a memo where the network has none.
+   * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract, an
+   * address that payments are received at, and a listed one (runtime/Screening.ts); `UNSUPPORTED_NETWORK` where it has
+   * no token to pay out; `VALIDATION_ERROR` for a memo where the network has none; `NETWORK_DEGRADED` and
+   * `SERVICE_UNAVAILABLE` where the chain or screening has to be asked and does not answer.
    */
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
   readonly find: Repo["find"]
@@ -80,7 +82,8 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     invoices: yield* Invoices,
     payors: yield* PayorDetails,
     prices: yield* Prices,
-    repo: yield* makeRepo
+    repo: yield* makeRepo,
+    screening: yield* Screening
   }
   yield* (yield* InvoiceHooks).register({ name: "refunds", run: onInvoiceChange(services) })
   yield* (yield* Timers).register(refundTimer(services))

@@ -22,6 +22,7 @@ import { migrate } from "../Migrate.ts"
 import * as PriceHealth from "../prices/Health.ts"
 import * as Oracle from "../prices/Oracle.ts"
 import * as RpcServer from "../rpc/Server.ts"
+import * as Screening from "../Screening.ts"
 import * as Secrets from "../Secrets.ts"
 import { checkMaster } from "../secrets/MasterCheck.ts"
 import { Settings } from "../Settings.ts"
@@ -113,6 +114,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
     Layer.provideMerge(Actors.layer),
     Layer.provideMerge(SignIns.layer),
+    Layer.provideMerge(Screening.layer),
     Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )

@@ -14,6 +14,7 @@ import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
 import { Rpc } from "../../runtime/Rpc.ts"
+import * as Screening from "../../runtime/Screening.ts"
 import { fromMasters, Secrets } from "../../runtime/Secrets.ts"
 import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
@@ -116,7 +117,7 @@ export const kernel = <E>(
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  return Layer.mergeAll(Tail.layer, MerchantClock.layer).pipe(
+  return Layer.mergeAll(Tail.layer, MerchantClock.layer, Screening.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
     Layer.provideMerge(migrated),
     Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Chains, JournalEntry } from "../../../runtime/Chains.ts"
 import { systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, readRate } from "../../../schemas/Money.ts"
@@ -20,7 +21,7 @@ import type {
 } from "../../invoices/plugin.ts"
 import { valuation } from "../../quotes/plugin.ts"
 import { seenAtOf } from "../rules.ts"
-import { exceptionIdOf, paymentIdOf } from "./Credit.ts"
+import { exceptionIdOf, isSenderListed, paymentIdOf } from "./Credit.ts"
 
 /** The services that assignments take. */
 export interface AssignmentContext {
@@ -28,6 +29,7 @@ export interface AssignmentContext {
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]
   readonly invoices: Invoices["Service"]
+  readonly screening: Screening["Service"]
 }
 
 type Exception = ExceptionRecord["exception"]
@@ -42,16 +44,21 @@ const spotOf = ({ evidence }: Exception) => {
 /** Money without an invoice is recorded at final depth, whatever it is worth. */
 const depthOf = ({ environment, network }: JournalEntry) => requiredDepth(network, environment, "final", 0n)
 
-/** The payment that the entry becomes; null where its token or its price is not known. */
-const transferOf = (
-  { catalog, clock }: AssignmentContext,
+/**
+ * The payment that the entry becomes; null where its token or its price is not known. From a listed sender it is
+ * refused as `screened`: whoever assigns money may not be one who may accept such a payment.
+ */
+const transferOf = Effect.fnUntraced(function*(
+  { catalog, clock, screening }: AssignmentContext,
   entry: JournalEntry,
   exception: Exception,
   { environment, merchantId }: InvoiceState
-): IncomingTransfer | null => {
+): Effect.fn.Return<IncomingTransfer | null, PublicError> {
   const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
   const worth = token === undefined ? null : valuation([], baseUnits(entry.amount), spotOf(exception), token.decimals)
-  return token === undefined || worth === null ? null : {
+  if (token === undefined || worth === null) return null
+  const isListed = yield* isSenderListed(screening, entry)
+  return {
     id: paymentIdOf(entry),
     network: entry.network,
     tokenId: token.id,
@@ -67,11 +74,11 @@ const transferOf = (
       required_confirmations: depthOf(entry).blocks,
       // Play money is in the journal below all blocks, at the negative of the height it shows.
       block_number: Math.abs(Number(entry.height)),
-      exception: null,
+      exception: isListed ? "screened" : null,
       token: { id: token.id, symbol: token.symbol, address: token.address, decimals: token.decimals }
     }
   }
-}
+})
 
 /** `Payments.assignmentOf`. */
 export const assignmentOf = (context: AssignmentContext) =>
@@ -81,7 +88,7 @@ export const assignmentOf = (context: AssignmentContext) =>
   ): Effect.fn.Return<{ commands: ReadonlyArray<Command>; writes: ReadonlyArray<Write> }, PublicError> {
     const { chains } = context
     const entry = yield* chains.journalEntry(String(exception.evidence.transfer_id))
-    const transfer = entry?.status === "confirmed" ? transferOf(context, entry, exception, invoice) : null
+    const transfer = entry?.status === "confirmed" ? yield* transferOf(context, entry, exception, invoice) : null
     if (entry === null || transfer === null) {
       return yield* publicError("INVALID_TRANSITION", {
         message:
@@ -91,7 +98,7 @@ export const assignmentOf = (context: AssignmentContext) =>
     }
     return {
       commands: [
-        { _tag: "Observe", transfer, isAssigned: true },
+        { _tag: "Observe", transfer, isAssigned: transfer.metadata.exception === null },
         { _tag: "Confirm", paymentId: transfer.id, confirmations: entry.confirmations }
       ],
       writes: [chains.assignEntry(entry, { invoiceId: invoice.id, merchantId: invoice.merchantId })]
@@ -112,5 +119,5 @@ export const assignedTransferOf = Effect.fnUntraced(function*(
   const record = (yield* context.invoices.findException(invoice.merchantId, id)) ??
     (yield* context.invoices.findException(systemMerchant, id))
   if (record?.exception.resolution?.invoiceId !== invoice.id) return null
-  return transferOf(context, entry, record.exception, invoice) ?? (yield* publicError("NETWORK_DEGRADED"))
+  return (yield* transferOf(context, entry, record.exception, invoice)) ?? (yield* publicError("NETWORK_DEGRADED"))
 })

@@ -4,6 +4,7 @@ import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, type Spot } from "../../../runtime/Prices.ts"
+import { Screening } from "../../../runtime/Screening.ts"
 import { initializeSeries } from "../../../runtime/Telemetry.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
@@ -52,6 +53,12 @@ export const makePricing = Effect.gen(function*() {
 /** The payment that a transfer becomes: the same one however often it is seen. */
 export const paymentIdOf = ({ id }: Pick<JournalEntry, "id">): string => uuidOf(`payment:${id}`)
 
+/** Whether a transfer comes from a listed address; of a transfer without a known sender nothing can be said. */
+export const isSenderListed = (
+  screening: Screening["Service"],
+  { environment, from, network }: Pick<JournalEntry, "environment" | "from" | "network">
+): Effect.Effect<boolean, PublicError> => screening.isListed(network, environment, from === null ? [] : [from])
+
 const dustOverLimit = Metric.counter("dust_transfers_over_limit_total", {
   description: "Transfers too small to count, beyond those that an invoice tells of",
   incremental: true
@@ -72,6 +79,7 @@ export const makeCredit = Effect.fnUntraced(function*(
   const chains = yield* Chains
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
+  const screening = yield* Screening
 
   /** Block times follow the system's clock: they are shifted to the merchant's, which may be ahead. */
   const seenAtBy = ({ blockTime, observedAt }: JournalEntry, { environment, merchantId }: InvoiceState) =>
@@ -91,7 +99,8 @@ export const makeCredit = Effect.fnUntraced(function*(
       token,
       entry.network,
       invoice.policy.acceptedNetworks,
-      target?.refusedTokens ?? []
+      target?.refusedTokens ?? [],
+      yield* isSenderListed(screening, entry)
     )
     const seenAt = seenAtBy(entry, invoice)
     // Of what is refused the price is kept as well: a person may accept it later, at the price of when it was seen.
@@ -144,7 +153,15 @@ export const makeCredit = Effect.fnUntraced(function*(
     const writes = [chains.markHandled(entry, { ...depthOf(entry, invoice), agreement })]
     const observeCommands: ReadonlyArray<Command> = [
       ...(isReincluded ? [{ _tag: "Revert", paymentId } as const] : []),
-      ...(arrival === null ? [] : [{ _tag: "Observe", transfer: arrival, isAssigned: assigned !== null } as const])
+      ...(arrival === null
+        ? []
+        : [
+          {
+            _tag: "Observe",
+            transfer: arrival,
+            isAssigned: assigned !== null && assigned.metadata.exception === null
+          } as const
+        ])
     ]
     if (entry.status === "seen") return { commands: observeCommands, writes }
 

@@ -1,6 +1,7 @@
 /** Which addresses a refund may go to: a wallet of somebody else's, on any network the service knows. */
 import { Effect } from "effect"
 import type { Chains } from "../../../runtime/Chains.ts"
+import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -14,6 +15,16 @@ const receiveAddressMessage =
 const noWalletMessage =
   "address: it is a token, a token account or another contract, where money would be lost: give the address that the " +
   "payor's own wallet shows for receiving"
+
+/** Why a listed address is none. The payor reads it too, and need not know which lists the operator keeps. */
+const refusedAddressMessage = "address: refunds cannot be sent to it: give another address of the payor's own wallet"
+
+/** What reading a destination takes. */
+export interface RefundAddressServices {
+  readonly catalog: TokenCatalog["Service"]
+  readonly chains: Chains["Service"]
+  readonly screening: Screening["Service"]
+}
 
 /** Whether an address names the contract of a token in the catalogue, on whatever network of the family. */
 const isTokenContract = (
@@ -32,11 +43,11 @@ const isTokenContract = (
 
 /**
  * Reads where a refund shall go. Errors: `WALLET_ADDRESS_INVALID` for what is no address, and for one that is a token's
- * contract, a token account, or one of ours in whatever form (modules/docs/reference/refunds.md#destination);
- * `NETWORK_DEGRADED` where the chain has to be asked and does not answer.
+ * contract, a token account, one of ours in whatever form (modules/docs/reference/refunds.md#destination), or a listed
+ * one; `NETWORK_DEGRADED` and `SERVICE_UNAVAILABLE` where the chain or screening has to be asked and does not answer.
  */
 export const readRefundAddress = Effect.fnUntraced(function*(
-  { catalog, chains }: { readonly catalog: TokenCatalog["Service"]; readonly chains: Chains["Service"] },
+  { catalog, chains, screening }: RefundAddressServices,
   network: Network,
   environment: Environment,
   text: string
@@ -51,6 +62,9 @@ export const readRefundAddress = Effect.fnUntraced(function*(
     !(yield* chains.isTokenAccount(network, environment, address))
   if (!isWallet) {
     return yield* publicError("WALLET_ADDRESS_INVALID", { message: noWalletMessage, param: "address" })
+  }
+  if (yield* screening.isListed(network, environment, [address])) {
+    return yield* publicError("WALLET_ADDRESS_INVALID", { message: refusedAddressMessage, param: "address" })
   }
   return address
 })

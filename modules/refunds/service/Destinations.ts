@@ -17,12 +17,12 @@ export const parseAddress = ({ address, network }: Destination, environment: Env
 }
 
 export const checkDestination = Effect.fnUntraced(function*(
-  { catalog, chains }: RefundServices,
+  { catalog, chains, screening }: RefundServices,
   destination: Destination,
   environment: Environment
 ) {
   const { memo, network } = destination
-  const address = yield* readRefundAddress({ catalog, chains }, network, environment, destination.address)
+  const address = yield* readRefundAddress({ catalog, chains, screening }, network, environment, destination.address)
   if (memo !== null && !isMemo(network, memo)) {
     return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
   }

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { Chains } from "../../../runtime/Chains.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
+import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { Aggregate, Command, InvoiceFact, Invoices } from "../../invoices/plugin.ts"
 import type { PayorDetails } from "../../payments/plugin.ts"
@@ -21,6 +22,7 @@ export interface RefundServices extends RefundOptions {
   readonly payors: PayorDetails["Service"]
   readonly prices: Prices["Service"]
   readonly repo: Repo
+  readonly screening: Screening["Service"]
 }
 
 export const refundsOfInvoice = (

@@ -45,6 +45,7 @@ import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
+import type { Screening } from "../../../runtime/Screening.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -220,17 +221,19 @@ interface Deployment {
   readonly database?: Layer.Layer<Layer.Success<typeof databaseLayer>, SqlError.SqlError>
   readonly publicUrl?: string
   readonly secrets?: Layer.Layer<Secrets>
+  /** Registers a driver of screening before payments begin; absent: everybody passes. */
+  readonly screening?: Layer.Layer<never, never, Screening>
 }
 
 /** The till over some chains. */
 export const invoiceServiceOn = (
   chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>,
-  { database, publicUrl, secrets }: Deployment = {}
+  { database, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
 ) =>
   apiLayer(
     [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi],
     routes as never,
-    Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
+    Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
       Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),
       Layer.provideMerge(kernel(
         [
