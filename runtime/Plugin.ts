@@ -6,6 +6,7 @@ import type { HttpApi } from "effect/http-api"
 import type { RpcGroup } from "effect/rpc"
 import type { SqlClient } from "effect/sql"
 import type { Actors } from "./Actors.ts"
+import type { AuditLog } from "./AuditLog.ts"
 import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
@@ -32,6 +33,7 @@ export type Kernel =
   | SqlClient.SqlClient
   | HttpClient.HttpClient
   | Actors
+  | AuditLog
   | Chains
   | Commit
   | Credentials

@@ -35,3 +35,6 @@ export const apiKeyPattern = /^(mk|ck)_(live|dev)_[0-9A-Za-z]{32}[0-9A-Za-z]{6}$
 /** First part of a key: tells its scope and environment, and lets secret scanners find it. */
 export const apiKeyPrefix = (scope: KeyScope, environment: Environment): string =>
   `${scope === "merchant" ? "mk" : "ck"}_${environment === "mainnet" ? "live" : "dev"}_`
+
+/** The service or the person behind a call of the internal port, in a word: it is kept as `service:<name>`. */
+export const ActorName = Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9._-]{0,63}$/u))

@@ -110,5 +110,8 @@ export type RefundId = typeof RefundId.Type
 export const ExceptionId = prefixedId("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 
+export const AuditEntryId = prefixedId("aud").pipe(Schema.brand("AuditEntryId"))
+export type AuditEntryId = typeof AuditEntryId.Type
+
 /** Unix epoch seconds: every timestamp that crosses a wire (modules/docs/reference/time.md#times-in-answers). */
 export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ examples: [1_766_320_496] })

@@ -459,6 +459,43 @@ CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON public.wallet_batches FOR 
 
 CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON public.wallet_counters FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
 
+-- modules/audit
+
+CREATE TABLE audit_chains (
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  chain_place bigint NOT NULL,
+  hash text NOT NULL,
+  CONSTRAINT audit_chains_pkey PRIMARY KEY (merchant_id)
+);
+
+CREATE TABLE audit_entries (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  actor text NOT NULL,
+  action text NOT NULL,
+  subject json NOT NULL,
+  before json NOT NULL,
+  after json NOT NULL,
+  request_id text,
+  created_at bigint NOT NULL,
+  chain_place bigint,
+  previous_hash text,
+  hash text,
+  CONSTRAINT audit_entries_chain_place_check CHECK ((chain_place > 0)),
+  CONSTRAINT audit_entries_check CHECK ((((chain_place IS NULL) = (hash IS NULL)) AND ((chain_place IS NULL) = (previous_hash IS NULL)))),
+  CONSTRAINT audit_entries_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT audit_entries_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE UNIQUE INDEX audit_entries_by_place ON public.audit_entries USING btree (merchant_id, chain_place);
+
+CREATE INDEX audit_entries_newest ON public.audit_entries USING btree (merchant_id, environment, id);
+
+CREATE INDEX audit_entries_unchained ON public.audit_entries USING btree (id) WHERE (chain_place IS NULL);
+
 -- modules/auth
 
 CREATE SEQUENCE merchant_id_seq AS integer INCREMENT 1 START 1 CACHE 1;

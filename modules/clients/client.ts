@@ -11,6 +11,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { AuthApi } from "../auth/api.ts"
 import { EventsApi } from "../events/api.ts"
+import { AuditApi } from "../audit/api.ts"
 import { ExceptionsApi } from "../exceptions/api.ts"
 import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
@@ -34,6 +35,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(SettingsApi)
   .addHttpApi(MetricsApi)
   .addHttpApi(ExportsApi)
+  .addHttpApi(AuditApi)
   .addHttpApi(EventsApi)
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)

@@ -896,6 +896,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the audit log, newest first
+         * @description Who did what about money, and what it changed. A cursor is the id of an entry.
+         */
+        get: operations["audit.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/commerce/merchant/orders": {
         parameters: {
             query?: never;
@@ -2072,6 +2092,109 @@ export interface components {
         ApiKeyRotation: {
             /** @description How long the old key may still be used; default 86400 */
             overlap_seconds?: number;
+        };
+        /**
+         * @description Something that a person or a service did about money.
+         * @example {
+         *       "id": "aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "audit_entry",
+         *       "environment": "devnet",
+         *       "actor": "key_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *       "action": "exception.resolve",
+         *       "subject": {
+         *         "object": "exception",
+         *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"
+         *       },
+         *       "before": {
+         *         "status": "open",
+         *         "type": "overpaid",
+         *         "amount": 5000
+         *       },
+         *       "after": {
+         *         "status": "resolved",
+         *         "action": "credit",
+         *         "note": "Kept by agreement",
+         *         "invoice_id": null
+         *       },
+         *       "request_id": "req_a79618e8-f1bd-4399-9450-622d888b45e7",
+         *       "created_at": 1766320496,
+         *       "place": 1,
+         *       "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+         *       "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+         *     }
+         */
+        AuditEntry: {
+            /** @example aud_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "audit_entry";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description The API key or the wallet that acted, or `service:<name>` */
+            actor: string;
+            /** @description `exception.resolve` and others. More may be added */
+            action: string;
+            subject: {
+                object: string;
+                id: string;
+            };
+            before: unknown;
+            after: unknown;
+            request_id: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @description Its place in your chain, from 1; null in its first seconds */
+            place: number | null;
+            previous_hash: string | null;
+            hash: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "audit_entry",
+         *             "environment": "devnet",
+         *             "actor": "key_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *             "action": "exception.resolve",
+         *             "subject": {
+         *               "object": "exception",
+         *               "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"
+         *             },
+         *             "before": {
+         *               "status": "open",
+         *               "type": "overpaid",
+         *               "amount": 5000
+         *             },
+         *             "after": {
+         *               "status": "resolved",
+         *               "action": "credit",
+         *               "note": "Kept by agreement",
+         *               "invoice_id": null
+         *             },
+         *             "request_id": "req_a79618e8-f1bd-4399-9450-622d888b45e7",
+         *             "created_at": 1766320496,
+         *             "place": 1,
+         *             "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+         *             "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        AuditLogPage: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["AuditEntry"][];
+                has_more: boolean;
+            };
         };
         /**
          * @example {
@@ -15164,6 +15287,157 @@ export interface operations {
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "audit.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Only this action */
+                action?: string;
+                /** @description Only what was done to this object */
+                subject_id?: string;
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Created at this time or before it, in epoch seconds. */
+                created_lte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description AuditLogPage */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "audit_entry",
+                     *             "environment": "devnet",
+                     *             "actor": "key_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "action": "exception.resolve",
+                     *             "subject": {
+                     *               "object": "exception",
+                     *               "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"
+                     *             },
+                     *             "before": {
+                     *               "status": "open",
+                     *               "type": "overpaid",
+                     *               "amount": 5000
+                     *             },
+                     *             "after": {
+                     *               "status": "resolved",
+                     *               "action": "credit",
+                     *               "note": "Kept by agreement",
+                     *               "invoice_id": null
+                     *             },
+                     *             "request_id": "req_a79618e8-f1bd-4399-9450-622d888b45e7",
+                     *             "created_at": 1766320496,
+                     *             "place": 1,
+                     *             "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *             "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditLogPage"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];

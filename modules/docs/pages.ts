@@ -93,6 +93,7 @@ export const ruleNames = [
   "settings",
   "metrics",
   "exports",
+  "audit",
   "operations",
   "rpc"
 ] as const
@@ -131,7 +132,8 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   simulator: "Payments, orders, time and faults on devnet.",
   settings: "What a merchant decides, in which range, with which defaults.",
   metrics: "A merchant's figures over time.",
-  exports: "Files of invoices and payments: columns, escaping, limits.",
+  exports: "Files of invoices, payments, refunds and receipts: columns, escaping, limits.",
+  audit: "Who did what about money, and the chain that shows changes.",
   operations: "Health, metrics, ports, retention, several instances.",
   rpc: "The calls of the internal port."
 }

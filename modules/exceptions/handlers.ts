@@ -1,5 +1,6 @@
 /** Exceptions between the wire and the invoices that keep them. */
 import { Effect } from "effect"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
@@ -12,7 +13,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { type ExceptionDecision, type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { Payments } from "../payments/plugin.ts"
 import { ExceptionsApi, pageLimits } from "./api.ts"
-import { exceptionObject, rejectionReason } from "./rules.ts"
+import { auditActOf, exceptionObject, rejectionReason } from "./rules.ts"
 import { ExceptionsRpc } from "./rpc.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
@@ -39,18 +40,20 @@ const findVisible = Effect.fnUntraced(function*(id: string, requested: Environme
 
 /** Decides on an exception, with the invoice that the money is assigned to where it is. */
 const makeDecide = Effect.gen(function*() {
+  const auditLog = yield* AuditLog
   const invoices = yield* Invoices
   const payments = yield* Payments
   return Effect.fnUntraced(function*(
     merchantId: number,
     id: string,
-    { cause, isOwner, reply, resolution }: Omit<ExceptionDecision, "check"> & { readonly isOwner: boolean }
+    { cause, isOwner, reply, resolution }: Omit<ExceptionDecision, "check" | "writes"> & { readonly isOwner: boolean }
   ) {
     const decision: ExceptionDecision = {
       resolution,
       cause,
       reply,
-      check: (record) => rejectionReason(record, resolution, isOwner)
+      check: (record) => rejectionReason(record, resolution, isOwner),
+      writes: (record) => auditLog.writesOf(auditActOf(record, resolution, cause.requestId))
     }
     const { action, invoiceId } = resolution
     if (action !== "assign" || invoiceId === null) return yield* invoices.resolveException(merchantId, id, decision)

@@ -1,6 +1,7 @@
 /** Exceptions for operators and internal services: definitions only. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
+import { ActorName } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
 import { ExceptionId, InvoiceId, MerchantId } from "../../schemas/Ids.ts"
@@ -10,9 +11,6 @@ import { pageLimits } from "./api.ts"
 
 /** Whose exception it is; absent: the operator's own, of money on wallets that belong to no single merchant. */
 const owner = { merchant_id: Schema.optionalKey(MerchantId) }
-
-/** The service or the person that decides, in a word: it is kept as `service:<name>`. */
-const ActorName = Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9._-]{0,63}$/u))
 
 export class ExceptionsRpc extends RpcGroup.make(
   /**

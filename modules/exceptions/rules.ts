@@ -1,4 +1,5 @@
 /** Exceptions on the wire, and why a decision on one is refused. Pure. */
+import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Exception, ExceptionResolution } from "../../schemas/Exception.ts"
 import { formatUnits, usdDecimal, usdWire } from "../../schemas/Money.ts"
@@ -44,6 +45,22 @@ export const rejectionReason = (
     })
     : null
 }
+
+/** The decision as the audit log keeps it. */
+export const auditActOf = (
+  { environment, exception, merchantId }: ExceptionRecord,
+  { action, actor, invoiceId, note }: ExceptionResolution,
+  requestId: string | null
+): AuditAct => ({
+  merchantId,
+  environment,
+  actor,
+  action: "exception.resolve",
+  subject: { object: "exception", id: exception.id },
+  before: { status: exception.status, type: exception.type, amount: usdWire(exception.amount) },
+  after: { status: "resolved", action, note, invoice_id: invoiceId },
+  requestId
+})
 
 /** The single transfer that an exception is about: of its payment, or of the evidence where no invoice has it. */
 const transferOf = ({ exception: { evidence }, payment }: ExceptionRecord) => {

@@ -39,8 +39,8 @@ export const rpcHandlers = Rpc.handlers(
       }
     })
 
-    const change = (refundId: string, command: RefundCommand) =>
-      refunds.change(refundId, command, noCause).pipe(
+    const change = (refundId: string, command: RefundCommand, actor = "operator") =>
+      refunds.change(refundId, command, noCause, `service:${actor}`).pipe(
         Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
         Effect.flatMap(operatorRefund)
       )
@@ -63,9 +63,9 @@ export const rpcHandlers = Rpc.handlers(
           next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
         }
       }),
-      "refunds.approve": ({ refund_id }) => change(refund_id, { _tag: "Approve" }),
-      "refunds.retry": ({ refund_id }) => change(refund_id, { _tag: "Retry" }),
-      "refunds.report": ({ refund_id, report }) => change(refund_id, commandOf(report))
+      "refunds.approve": ({ actor, refund_id }) => change(refund_id, { _tag: "Approve" }, actor),
+      "refunds.retry": ({ actor, refund_id }) => change(refund_id, { _tag: "Retry" }, actor),
+      "refunds.report": ({ actor, refund_id, report }) => change(refund_id, commandOf(report), actor)
     })
   })
 )

@@ -1,6 +1,7 @@
 /** Refunds for operators, who pay them out: definitions only. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
+import { ActorName } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { MerchantId, RefundId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -26,7 +27,11 @@ export const PayoutReport = Schema.Union([
   Schema.Struct({ status: Schema.Literal("failed"), failure_code: RefundFailureCode })
 ])
 
+/** Who acts, for the audit log; absent: `operator`. */
+const actor = { actor: Schema.optionalKey(ActorName) }
+
 const refundCall = { payload: { refund_id: RefundId }, success: OperatorRefund, error: PublicError }
+const refundAct = { ...refundCall, payload: { ...refundCall.payload, ...actor } }
 
 export class RefundsRpc extends RpcGroup.make(
   /** Errors: `REFUND_NOT_FOUND`. */
@@ -47,15 +52,15 @@ export class RefundsRpc extends RpcGroup.make(
    * `INVALID_TRANSITION` unless it is `pending_approval`, `REFUND_EXCEEDS_RECEIVED` once its money is gone,
    * `QUOTE_UNAVAILABLE`.
    */
-  Rpc.make("refunds.approve", refundCall),
+  Rpc.make("refunds.approve", refundAct),
   /**
    * A refund that failed is to be paid out once more, at the price now. Errors: as `refunds.approve`, of one that is
    * `failed`.
    */
-  Rpc.make("refunds.retry", refundCall),
+  Rpc.make("refunds.retry", refundAct),
   /** A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now. */
   Rpc.make("refunds.report", {
-    payload: { refund_id: RefundId, report: PayoutReport },
+    payload: { refund_id: RefundId, report: PayoutReport, ...actor },
     success: OperatorRefund,
     error: PublicError
   })

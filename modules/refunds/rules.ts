@@ -2,13 +2,24 @@
  * What is around the steps of a refund: the token that is paid out, the destination that is taken, and which changes of
  * the invoice concern its refunds. Pure.
  */
+import type { AuditAct } from "../../runtime/AuditLog.ts"
+import type { CommitCause } from "../../runtime/Commit.ts"
 import { isPublicError } from "../../schemas/Errors.ts"
+import { usdWire } from "../../schemas/Money.ts"
 import { descriptorOf, type Environment, type Network } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
 import type { RefundAddressFact } from "../payments/plugin.ts"
-import { decide, type Destination, isConfirmed, isReceived, type RefundContext, type RefundState } from "./machine.ts"
+import {
+  decide,
+  type Destination,
+  isConfirmed,
+  isReceived,
+  type RefundCommand,
+  type RefundContext,
+  type RefundState
+} from "./machine.ts"
 
 /** For the hooks of an invoice: this is how a refund of it will be. */
 export interface RefundFact extends InvoiceFact {
@@ -36,6 +47,45 @@ export const refundsAfter = (
   for (const refund of refundsIn(facts)) if (refund.invoiceId === invoiceId) newest.set(refund.id, refund)
   return [...newest.values()]
 }
+
+/** The verb of each command in the audit log. */
+const actions: Readonly<Record<RefundCommand["_tag"], string>> = {
+  SetDestination: "set_destination",
+  Approve: "approve",
+  Submit: "report_submitted",
+  Succeed: "report_succeeded",
+  Fail: "report_failed",
+  Retry: "retry",
+  Cancel: "cancel",
+  Expire: "expire"
+}
+
+/** What the audit log keeps of a refund: not the payor's address. */
+const auditFieldsOf = ({ amount, failureCode, status, tokenAmount, txHash }: RefundState) => ({
+  status,
+  amount: usdWire(amount),
+  token_amount: tokenAmount === null ? null : tokenAmount.toString(),
+  tx_hash: txHash,
+  failure_code: failureCode
+})
+
+/** The step of a refund as the audit log keeps it. */
+export const auditActOf = (
+  before: RefundState,
+  after: RefundState,
+  { _tag }: RefundCommand,
+  actor: string,
+  { requestId }: CommitCause
+): AuditAct => ({
+  merchantId: before.merchantId,
+  environment: before.environment,
+  actor,
+  action: `refund.${actions[_tag]}`,
+  subject: { object: "refund", id: before.id },
+  before: auditFieldsOf(before),
+  after: auditFieldsOf(after),
+  requestId
+})
 
 /** The tokens there are to be paid out. */
 export interface PayoutTokens {

@@ -1,5 +1,6 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
 import { Context, Effect, Layer } from "effect"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause, IdempotentReplay } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -54,11 +55,15 @@ export class Refunds extends Context.Service<Refunds, {
     now: number,
     facts?: ReadonlyArray<InvoiceFact>
   ) => Effect.Effect<RefundStep, PublicError>
-  /** The same as a commit. Errors: those, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`. */
+  /**
+   * The same as a commit, in the audit log where `actor` says who acts. Errors: those, `REFUND_NOT_FOUND`,
+   * `SERVICE_UNAVAILABLE`.
+   */
   readonly change: (
     refundId: string,
     command: RefundCommand,
-    cause: CommitCause
+    cause: CommitCause,
+    actor?: string | null
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
   /**
    * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract, an
@@ -76,6 +81,7 @@ export class Refunds extends Context.Service<Refunds, {
 const make = Effect.fnUntraced(function*(options: RefundOptions) {
   const services: RefundServices = {
     ...options,
+    auditLog: yield* AuditLog,
     catalog: yield* TokenCatalog,
     chains: yield* Chains,
     clock: yield* MerchantClock,

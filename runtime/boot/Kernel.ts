@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
+import * as AuditLog from "../AuditLog.ts"
 import * as ChainHealth from "../chains/Health.ts"
 import * as Chains from "../chains/TransferJournal.ts"
 import * as Flushes from "../commit/Flushes.ts"
@@ -112,7 +113,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
-    Layer.provideMerge(Actors.layer),
+    Layer.provideMerge(Layer.merge(Actors.layer, AuditLog.layer)),
     Layer.provideMerge(SignIns.layer),
     Layer.provideMerge(Screening.layer),
     Layer.provideMerge(MerchantClock.layer),

@@ -215,8 +215,18 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const operator = yield* RpcClient.make(RefundsRpc)
       yield* operator["refunds.report"]({
         refund_id: sent.refund.refund_id,
-        report: { status: "succeeded", tx_hash: "0xabc" }
+        report: { status: "succeeded", tx_hash: "0xabc" },
+        actor: "payout-desk"
       })
+      const { keys, service } = yield* Mall
+      const logged = yield* service.call(`/api/v1/audit-log?subject_id=${sent.refund.refund_id}`, {
+        headers: { "x-api-key": keys.merchant_key }
+      })
+      const [act, ...others] = assertStatus(200, logged).data.data
+      assert.deepStrictEqual(others, [])
+      assert.include(act, { actor: "service:payout-desk", action: "refund.report_succeeded" })
+      assert.deepInclude(act.before, { status: "processing", tx_hash: null })
+      assert.deepInclude(act.after, { status: "succeeded", tx_hash: "0xabc" })
       const repaid = yield* read(never)
       assert.deepInclude(repaid, { refund_status: "REFUNDED", refund_quote: null })
       assert.deepStrictEqual(repaid.line_items.map(({ status }: any) => status), ["refunded"])

@@ -31,6 +31,8 @@ export interface ExceptionDecision {
   readonly check: (record: ExceptionRecord) => PublicError | null
   /** The answer to keep for the caller's idempotency key. */
   readonly reply: (record: ExceptionRecord) => ReplyWrite | undefined
+  /** Rows of other features that the decision's commit has, by the exception as it was before. */
+  readonly writes: (record: ExceptionRecord) => Effect.Effect<ReadonlyArray<Write>>
 }
 
 /** `Invoices.resolveException`. */
@@ -43,14 +45,22 @@ export const resolveException = Effect.fnUntraced(function*(
   const found = yield* context.repo.findException(merchantId, id)
   if (found === null) return yield* publicError("EXCEPTION_NOT_FOUND")
   if (found.invoice === null) return yield* resolveUnmatched(context, merchantId, id, decision)
-  const { cause, check, reply, resolution } = decision
-  const { aggregate } = yield* changeInvoice(context, found.invoice.id, cause, (current) => {
-    const refusal = check(recordOf(current, id))
-    return refusal !== null ? Effect.fail(refusal) : Effect.succeed({
-      commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution }],
-      reply: (next: Aggregate) => reply(recordOf(next, id))
+  const { cause, check, reply, resolution, writes } = decision
+  const { aggregate } = yield* changeInvoice(
+    context,
+    found.invoice.id,
+    cause,
+    Effect.fnUntraced(function*(current) {
+      const record = recordOf(current, id)
+      const refusal = check(record)
+      if (refusal !== null) return yield* refusal
+      return {
+        commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution }],
+        writes: yield* writes(record),
+        reply: (next: Aggregate) => reply(recordOf(next, id))
+      }
     })
-  })
+  )
   return recordOf(aggregate, id)
 })
 
@@ -60,7 +70,7 @@ export const assignException = Effect.fnUntraced(function*(
   merchantId: number,
   id: string,
   assignment: Assignment,
-  { cause, check, reply, resolution }: ExceptionDecision
+  { cause, check, reply, resolution, writes: decisionWrites }: ExceptionDecision
 ) {
   const target = yield* context.repo.find(assignment.invoiceId)
   if (target === null || !isOwnInvoice(target, assignment)) return yield* publicError("INVOICE_NOT_FOUND")
@@ -79,7 +89,7 @@ export const assignException = Effect.fnUntraced(function*(
       const { commands, writes } = yield* assignment.plan(current, record)
       return {
         commands,
-        writes: [...writes, unmatchedResolution(record, next.exception)],
+        writes: [...writes, unmatchedResolution(record, next.exception), ...yield* decisionWrites(record)],
         reply: () => reply(next)
       }
     })
@@ -127,7 +137,7 @@ const resolveUnmatched = Effect.fnUntraced(
     context: ChangeContext,
     merchantId: number,
     id: string,
-    { cause, check, reply, resolution }: ExceptionDecision
+    { cause, check, reply, resolution, writes }: ExceptionDecision
   ) {
     const { commit, repo } = context
     const record = yield* repo.findException(merchantId, id)
@@ -139,7 +149,7 @@ const resolveUnmatched = Effect.fnUntraced(
       merchantId,
       environment: record.environment,
       cause,
-      writes: [unmatchedResolution(record, resolved.exception)],
+      writes: [unmatchedResolution(record, resolved.exception), ...yield* writes(record)],
       events: [],
       reply: reply(resolved)
     })

@@ -2,6 +2,7 @@
  * What the parts of {@link Refunds} in service.ts share: the ports, and the refunds of an invoice as a step sees them.
  */
 import { Effect } from "effect"
+import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
@@ -15,6 +16,7 @@ import { refundFact, refundsAfter } from "../rules.ts"
 import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
 
 export interface RefundServices extends RefundOptions {
+  readonly auditLog: AuditLog["Service"]
   readonly catalog: TokenCatalog["Service"]
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]

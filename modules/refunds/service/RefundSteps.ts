@@ -5,7 +5,7 @@ import type { CommitCause } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
 import { decide, newRefund, type RefundCommand, type RefundState } from "../machine.ts"
-import { refundsIn, withPayableDestination } from "../rules.ts"
+import { auditActOf, refundsIn, withPayableDestination } from "../rules.ts"
 import type { RefundRequest, RefundStep } from "./RefundCalls.ts"
 import { checkDestination, parseAddress, payorDestinations } from "./Destinations.ts"
 import { approveIfPossible, payoutOf } from "./Payouts.ts"
@@ -61,8 +61,13 @@ export const decideOnRefund = (services: RefundServices) =>
   })
 
 export const changeRefund = (services: RefundServices) =>
-  Effect.fn("Refunds.change")(function*(refundId: string, command: RefundCommand, cause: CommitCause) {
-    const { invoices, repo } = services
+  Effect.fn("Refunds.change")(function*(
+    refundId: string,
+    command: RefundCommand,
+    cause: CommitCause,
+    actor: string | null = null
+  ) {
+    const { auditLog, invoices, repo } = services
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
     const decideOn = decideOnRefund(services)
@@ -72,8 +77,10 @@ export const changeRefund = (services: RefundServices) =>
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
-        const { commands, facts, writes } = yield* decideOn(refund, command, current, now)
-        return facts.length === 0 ? { commands: [] } : { commands, writes, facts }
+        const { commands, facts, refund: next, writes } = yield* decideOn(refund, command, current, now)
+        if (facts.length === 0) return { commands: [] }
+        const act = actor === null ? [] : yield* auditLog.writesOf(auditActOf(refund, next, command, actor, cause))
+        return { commands, writes: [...writes, ...act], facts }
       })
     )
     return refundsIn(facts).findLast(({ id }) => id === refundId) ?? before

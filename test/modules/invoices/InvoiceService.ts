@@ -38,6 +38,7 @@ import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
 import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
+import * as AuditLog from "../../../runtime/AuditLog.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
@@ -234,7 +235,9 @@ export const invoiceServiceOn = (
     [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi],
     routes as never,
     Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
-      Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),
+      Layer.provideMerge(
+        Layer.mergeAll(Actors.layer, AuditLog.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))
+      ),
       Layer.provideMerge(kernel(
         [
           { name: "auth", migrations: authMigrations, tables: authTables },

@@ -1,0 +1,63 @@
+/** The audit log between the wire and its entries. */
+import { Effect } from "effect"
+import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { isUuid } from "../../schemas/Ids.ts"
+import { AuditApi } from "./api.ts"
+import type { AuditPage } from "./repo.ts"
+import { auditEntryObject, pageLimits } from "./rules.ts"
+import { AuditEntries } from "./service.ts"
+
+const idPrefix = "aud_"
+
+const readCursor = Effect.fnUntraced(function*(
+  { ending_before: before, starting_after: after }: {
+    readonly starting_after?: string
+    readonly ending_before?: string
+  }
+) {
+  if (before !== undefined && after !== undefined) {
+    return yield* publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" })
+  }
+  const id = (after ?? before)?.toLowerCase()
+  if (id === undefined) return null
+  if (!id.startsWith(idPrefix) || !isUuid(id.slice(idPrefix.length))) {
+    const param = after === undefined ? "ending_before" : "starting_after"
+    return yield* publicError("INVALID_CURSOR", { message: `${param}: not the id of an entry of the audit log`, param })
+  }
+  const cursor: AuditPage["cursor"] = { direction: after === undefined ? "newer" : "older", id }
+  return cursor
+})
+
+export const handlers = Operations.group(
+  AuditApi,
+  "audit",
+  Effect.fn(function*(group) {
+    const entries = yield* AuditEntries
+    return group.handle(
+      "list",
+      Effect.fnUntraced(function*({ query }) {
+        const principal = yield* requireMerchantScope
+        const environment = yield* readEnvironment(principal, query.environment)
+        const cursor = yield* readCursor(query)
+        const page = yield* entries.list({
+          merchantId: principal.merchantId,
+          environment,
+          ...(query.action === undefined ? {} : { action: query.action }),
+          ...(query.subject_id === undefined ? {} : { subjectId: query.subject_id }),
+          ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
+          ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
+        }, { cursor, limit: query.limit ?? pageLimits.default })
+        return jsonText(JSON.stringify({
+          success: true,
+          data: {
+            object: "list",
+            data: page.entries.map(({ entry, link }) => auditEntryObject(entry, link)),
+            has_more: page.hasMore
+          }
+        }))
+      })
+    )
+  })
+)

@@ -1,0 +1,110 @@
+/**
+ * Goal: whatever is decided about money stands in the audit log once, with who decided it, and nothing else does.
+ * Method: a whole devnet over HTTP and RPC; the chain is checked by code that reads the answers alone.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { RpcClient } from "effect/rpc"
+import { randomUUID } from "node:crypto"
+import { ExceptionsRpc } from "../../../modules/exceptions/rpc.ts"
+import { MerchantId } from "../../../schemas/Ids.ts"
+import * as InternalRpc from "../../../runtime/rpc/Client.ts"
+import { rpcToken, until } from "../../support/Service.ts"
+import {
+  assertRefused,
+  type DevnetMerchant,
+  DevnetService,
+  newDevnetMerchant,
+  okData
+} from "../simulator/DevnetService.ts"
+import { brokenPlace } from "./AuditChain.ts"
+
+const send = Effect.fnUntraced(function*({ merchant }: DevnetMerchant, path: string, body?: unknown) {
+  const service = yield* DevnetService
+  return yield* service.call(path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { "x-api-key": merchant, "idempotency-key": randomUUID() },
+    ...(body === undefined ? {} : { body })
+  })
+})
+
+const call = (player: DevnetMerchant, path: string, body?: unknown) => Effect.map(send(player, path, body), okData)
+
+const openException = Effect.fnUntraced(function*(player: DevnetMerchant) {
+  const { invoice_id: id } = yield* call(player, "/api/v1/invoices", { amount_usd: 50 })
+  yield* call(player, `/api/v1/devnet/invoices/${id}/simulate`, { action: "overpay" })
+  const { data: [exception] } = yield* call(player, `/api/v1/exceptions?status=open&invoice_id=${id}`)
+  return exception
+})
+
+const listOf = (player: DevnetMerchant, query = "") => call(player, `/api/v1/audit-log?${query}`)
+
+layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the audit log", (it) => {
+  it.effect("holds each decision once, with who made it, however many tried, and nothing of a refused one", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const other = yield* newDevnetMerchant
+      const first = yield* openException(player)
+      const path = `/api/v1/exceptions/${first.id}/resolve`
+      assertRefused(yield* send(player, path, { action: "accept" }), 400, "VALIDATION_ERROR")
+      const tried = yield* Effect.all(
+        Array.from({ length: 20 }, () => send(player, path, { action: "credit", note: "kept" })),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(tried.filter(({ status }) => status === 200), 1)
+      const second = yield* openException(player)
+      const { internalUrl } = yield* DevnetService
+      yield* Effect.gen(function*() {
+        const operator = yield* RpcClient.make(ExceptionsRpc)
+        yield* operator["exceptions.resolve"]({
+          merchant_id: MerchantId.make(player.id),
+          exception_id: second.id,
+          action: "ignore",
+          actor: "back-office"
+        })
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(rpcToken) }))
+      )
+
+      const { data, has_more } = yield* listOf(player)
+      assert.isFalse(has_more)
+      assert.deepStrictEqual(
+        data.map(({ action, after, subject }: any) => [action, subject.id, after.action, after.note]),
+        [["exception.resolve", second.id, "ignore", ""], ["exception.resolve", first.id, "credit", "kept"]]
+      )
+      const [byService, byKey] = data
+      assert.strictEqual(byService.actor, "service:back-office")
+      assert.match(byKey.actor, /^key_/)
+      assert.match(byKey.request_id, /^req_/)
+      assert.deepStrictEqual(byKey.before, { status: "open", type: "overpaid", amount: first.amount })
+      assert.deepStrictEqual((yield* listOf(other)).data, [])
+      const filtered = yield* listOf(player, `subject_id=${first.id}&action=exception.resolve`)
+      assert.deepStrictEqual(filtered.data.map(({ id }: any) => id), [byKey.id])
+      assertRefused(yield* send(player, "/api/v1/audit-log?starting_after=exc_1"), 400, "INVALID_CURSOR")
+    }))
+
+  it.effect("is one chain, whose pages hold each entry once in both directions", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const exceptions = yield* Effect.forEach(Array.from({ length: 7 }), () => openException(player))
+      yield* Effect.forEach(
+        exceptions,
+        ({ id }) => call(player, `/api/v1/exceptions/${id}/resolve`, { action: "ignore" }),
+        { concurrency: "unbounded" }
+      )
+      const { data: all } = yield* until(
+        "every entry has its place",
+        listOf(player),
+        ({ data }) => data.length === 7 && data.every(({ place }: any) => place !== null)
+      )
+      const inOrder = all.toSorted((a: any, b: any) => a.place - b.place)
+      assert.isNull(brokenPlace(inOrder))
+      assert.strictEqual(brokenPlace(inOrder.with(2, { ...inOrder[2], actor: "key_another" })), 3)
+
+      const older = yield* listOf(player, `limit=3&starting_after=${all[2].id}`)
+      assert.deepStrictEqual([older.data, older.has_more], [all.slice(3, 6), true])
+      const newer = yield* listOf(player, `limit=3&ending_before=${all[2].id}`)
+      assert.deepStrictEqual([newer.data, newer.has_more], [all.slice(0, 2), false])
+    }))
+})
