@@ -4,12 +4,19 @@ import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/H
 import * as Operations from "../../runtime/Operations.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { AuditApi } from "./api.ts"
 import type { AuditPage } from "./repo.ts"
 import { auditEntryObject, pageLimits } from "./rules.ts"
 import { AuditEntries } from "./service.ts"
 
 const idPrefix = "aud_"
+
+/** The object and the verb. */
+const actionPattern = /^[a-z_]{1,64}\.[a-z_]{1,64}$/u
+
+/** Ids are a prefix and a UUID, or a UUID. */
+const subjectIdPattern = /^[A-Za-z0-9_-]{1,128}$/u
 
 const readCursor = Effect.fnUntraced(function*(
   { ending_before: before, starting_after: after }: {
@@ -40,6 +47,12 @@ export const handlers = Operations.group(
       Effect.fnUntraced(function*({ query }) {
         const principal = yield* requireMerchantScope
         const environment = yield* readEnvironment(principal, query.environment)
+        if (query.action !== undefined && !actionPattern.test(query.action)) {
+          return yield* invalidParameter("action", "an action of the log, such as `exception.resolve`")
+        }
+        if (query.subject_id !== undefined && !subjectIdPattern.test(query.subject_id)) {
+          return yield* invalidParameter("subject_id", "the id of an object, such as `exc_…` of an exception")
+        }
         const cursor = yield* readCursor(query)
         const page = yield* entries.list({
           merchantId: principal.merchantId,

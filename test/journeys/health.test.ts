@@ -114,7 +114,9 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const cardano = { environment: "devnet", api: [{ url: "http://127.0.0.1:9" }] }
       const chains = [{ use: "evm", options }, { use: "cardano", options: cardano }]
       const config = configOf({ database: database.url, chains })
-      const service = yield* startService({ directory: yield* temporaryDirectory, config })
+      // The guides also name series of modules that a deployment has to ask for.
+      const modules = [{ use: "screening" }, { use: "screening/none" }, ...config.modules]
+      const service = yield* startService({ directory: yield* temporaryDirectory, config: { ...config, modules } })
       const series = [...(yield* scrape(service)).keys()]
       const missing = [...named].filter(([, { labels, name }]) =>
         !series.some((key) => key.split("{")[0] === name && labels.every((label) => key.includes(`${label}="`)))
