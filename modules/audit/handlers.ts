@@ -48,10 +48,10 @@ export const handlers = Operations.group(
         const principal = yield* requireMerchantScope
         const environment = yield* readEnvironment(principal, query.environment)
         if (query.action !== undefined && !actionPattern.test(query.action)) {
-          return yield* invalidParameter("action", "an action of the log, such as `exception.resolve`")
+          return yield* invalidParameter("action", "the name of an action, like `exception.resolve`")
         }
         if (query.subject_id !== undefined && !subjectIdPattern.test(query.subject_id)) {
-          return yield* invalidParameter("subject_id", "the id of an object, such as `exc_…` of an exception")
+          return yield* invalidParameter("subject_id", "the id of an object, like `exc_…` of an exception")
         }
         const cursor = yield* readCursor(query)
         const page = yield* entries.list({
