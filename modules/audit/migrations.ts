@@ -28,7 +28,7 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, id),
       CHECK ((chain_place IS NULL) = (hash IS NULL) AND (chain_place IS NULL) = (previous_hash IS NULL))
     )`
-    // The rest of the list reads one environment, newest first.
+    // The list reads the entries of one environment, newest first.
     yield* sql`CREATE INDEX audit_entries_newest ON audit_entries (merchant_id, environment, id)`
     yield* sql`CREATE UNIQUE INDEX audit_entries_by_place ON audit_entries (merchant_id, chain_place)`
     yield* sql`CREATE INDEX audit_entries_unchained ON audit_entries (id) WHERE chain_place IS NULL`

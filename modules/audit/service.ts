@@ -24,7 +24,10 @@ const make = Effect.gen(function*() {
   const commit = yield* Commit
   const repo = yield* makeRepo
 
-  /** Goes on with one merchant's chain, unless another process was faster. */
+  /**
+   * Goes on with one merchant's chain, unless another process was faster: how many entries it chained. A failure is
+   * that of this merchant alone, so that it holds up no other chain.
+   */
   const chainOf = (merchantId: number, entries: ReadonlyArray<AuditEntry>) =>
     Effect.gen(function*() {
       const end = yield* repo.chainEnd(merchantId)
@@ -39,13 +42,19 @@ const make = Effect.gen(function*() {
         ],
         events: []
       })
-    }).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+      return entries.length
+    }).pipe(
+      Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+      Effect.catch((error) =>
+        Effect.as(Effect.logWarning("entries of the audit log could not be chained; they are tried again", error), 0)
+      )
+    )
 
   const chain = Effect.fnUntraced(function*(limit: number) {
     const waiting = yield* repo.unchained(limit)
     const byMerchant = Map.groupBy(waiting, ({ merchantId }) => merchantId)
-    yield* Effect.forEach(byMerchant, ([merchantId, entries]) => chainOf(merchantId, entries), { discard: true })
-    return waiting.length
+    const counts = yield* Effect.forEach(byMerchant, ([merchantId, entries]) => chainOf(merchantId, entries))
+    return counts.reduce((sum, count) => sum + count, 0)
   })
 
   yield* (yield* AuditLog).register((act) =>
@@ -58,12 +67,7 @@ const make = Effect.gen(function*() {
     name: "audit",
     batchSize: chainBatch,
     nextDueMillis: repo.oldestUnchainedMillis,
-    run: (_, limit) =>
-      chain(limit).pipe(
-        Effect.catch((error) =>
-          Effect.as(Effect.logWarning("entries of the audit log could not be chained; they are tried again", error), 0)
-        )
-      )
+    run: (_, limit) => chain(limit)
   })
   return AuditEntries.of({ list: repo.list })
 })

@@ -61,8 +61,8 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
     summary: "Export rows as a file",
     description:
       "Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the "
-      + "ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. "
-      + "One export of a merchant runs at a time, else 429.",
+      + "ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The "
+      + "trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.",
     transform: documentFile
   }))
 )

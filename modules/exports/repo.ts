@@ -117,7 +117,7 @@ export const make = Effect.gen(function*() {
         p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at,
         p.metadata -> 'token' AS token, p.metadata -> 'quote' AS quote, i.customer_id, i.metadata
       FROM (SELECT * FROM invoice_payments
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${uuidOf(after)}::uuid
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${uuidPartOf(after)}::uuid
         ORDER BY id LIMIT ${pageRows}) p
       JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
 
@@ -138,7 +138,7 @@ export const make = Effect.gen(function*() {
         ...received.map((row) => ({ ...row, kind: "payment" as const })),
         ...refunded.map((row) => ({ ...row, kind: "refund" as const }))
       ]
-      return rows.toSorted((a, b) => (uuidOf(a.id) < uuidOf(b.id) ? -1 : 1)).slice(0, pageRows)
+      return rows.toSorted((a, b) => (uuidPartOf(a.id) < uuidPartOf(b.id) ? -1 : 1)).slice(0, pageRows)
     })
 
   return { acquire, renew, release, invoices, payments, refunds, movements }
@@ -146,6 +146,6 @@ export const make = Effect.gen(function*() {
 
 const refundPrefix = "re_"
 
-const uuidOf = (id: string): string => (id.startsWith(refundPrefix) ? id.slice(refundPrefix.length) : id)
+const uuidPartOf = (id: string): string => (id.startsWith(refundPrefix) ? id.slice(refundPrefix.length) : id)
 
-const refundIdOf = (id: string): string => refundPrefix + uuidOf(id)
+const refundIdOf = (id: string): string => refundPrefix + uuidPartOf(id)

@@ -197,7 +197,7 @@ export const koinlyColumns = [
 /** Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards. */
 export const movementMoment: Moment<MovementRow> = (row) => {
   if (row.kind === "payment") return receiptMoment(row)
-  return row.status === "succeeded" && row.token !== null ? row.updated_at : null
+  return row.status === "succeeded" && refundTokenAmount(row) !== null ? row.updated_at : null
 }
 
 /** Receipts are dated when they came in. What goes out is negative, and worth what the payor was given back. */
