@@ -55,7 +55,7 @@ export interface JourneyNetwork<R> {
   readonly payWithoutInvoice: {
     readonly type: "missing_memo" | "unmatched_payment"
     readonly pay: (shown: any) => Effect.Effect<string, never, R>
-  } | null
+  }
   /** A payment that was confirmed leaves the chain; answers what brings it back. */
   readonly removePayment: {
     /** Whether it leaves alone; else the newest blocks leave with all they hold. */
@@ -291,7 +291,7 @@ const refusedToken = <R>(network: JourneyNetwork<R>, native: NonNullable<Journey
 
 const paymentWithoutInvoice = <R>(
   network: JourneyNetwork<R>,
-  { pay, type }: NonNullable<JourneyNetwork<R>["payWithoutInvoice"]>
+  { pay, type }: JourneyNetwork<R>["payWithoutInvoice"]
 ) =>
   Effect.gen(function*() {
     const town = yield* network.town
@@ -369,12 +369,10 @@ export const paymentJourneys = <R>(it: It<R>, network: JourneyNetwork<R>): void 
       refusedToken(network, native)
     )
   }
-  if (payWithoutInvoice !== null) {
-    journey(
-      `money that names no invoice pays none, and waits for a person as ${payWithoutInvoice.type}`,
-      paymentWithoutInvoice(network, payWithoutInvoice)
-    )
-  }
+  journey(
+    `money that names no invoice pays none, and waits for a person as ${payWithoutInvoice.type}`,
+    paymentWithoutInvoice(network, payWithoutInvoice)
+  )
   if (removePayment !== null) {
     journey(
       "a payment that leaves the chain is taken back, its return counts once, and its neighbours stay",
@@ -384,13 +382,13 @@ export const paymentJourneys = <R>(it: It<R>, network: JourneyNetwork<R>): void 
 }
 
 /** Comes last: what the operator was told by then, and that the service is well. */
-export const healthJourney = <R>(it: It<R>, { payWithoutInvoice, town }: JourneyNetwork<R>): void =>
+export const healthJourney = <R>(it: It<R>, { town }: JourneyNetwork<R>): void =>
   it.effect("nothing went wrong meanwhile that the operator would be told of", () =>
     Effect.gen(function*() {
       const { service } = yield* town
       const messages = service.errors().map((line) => JSON.parse(line).msg)
       // The payment that belongs to no invoice is told to the operator, and is the only thing that is.
-      assert.lengthOf(messages, payWithoutInvoice === null ? 0 : 1, messages.join("\n"))
+      assert.lengthOf(messages, 1, messages.join("\n"))
       for (const message of messages) assert.match(message, /^money arrived that belongs to no invoice/)
       const report = yield* until(
         "a clean bill of health",

@@ -7,6 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { HDKey } from "@scure/bip32"
 import { randomBytes } from "node:crypto"
 import { getAddress, parseEther } from "viem"
+import { mnemonicToAccount } from "viem/accounts"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { dollars, healthJourney, type JourneyNetwork, paid, paymentJourneys } from "./PaymentJourneys.ts"
@@ -15,6 +16,9 @@ import { openInvoice, openTown, paymentsOf, type Town } from "./Town.ts"
 
 /** A token that no catalogue has. */
 const unlisted = getAddress("0x00000000000000000000000000000000000abcde")
+
+/** The words of which `devnetXpub` is made, and the accounts of every test node. */
+const devnetMnemonic = "test test test test test test test test test test test junk"
 
 /** 7.01 USD at 3500 USD, rounded up at 18 decimals. */
 const weiOf701 = (701n * 10n ** 18n + 349_999n) / 350_000n
@@ -36,7 +40,7 @@ class EvmTown extends Context.Service<EvmTown, Town & { readonly node: Anvil }>(
             environment: "devnet",
             rpc: [node.url],
             xpub: devnetXpub,
-            startIndex: 10,
+            startIndex: firstIndex,
             pollMillis: 25
           }
         }]
@@ -44,6 +48,17 @@ class EvmTown extends Context.Service<EvmTown, Town & { readonly node: Anvil }>(
       return { ...town, node }
     })
   )
+}
+
+const firstIndex = 10
+
+/** The address that the next invoice gets, by an independent derivation. */
+const addressAfter = (shown: string): string => {
+  const addressAt = (addressIndex: number) => mnemonicToAccount(devnetMnemonic, { addressIndex }).address
+  for (let index = firstIndex; index < firstIndex + 100; index++) {
+    if (addressAt(index) === shown) return addressAt(index + 1)
+  }
+  return assert.fail(`${shown} is none of the first 100 addresses`)
 }
 
 const sendUsdc = (to: string, amount: bigint) =>
@@ -82,7 +97,11 @@ const base: JourneyNetwork<EvmTown> = {
           (txHash) => ({ txHash, token: unlisted })
         )
     ),
-  payWithoutInvoice: null,
+  payWithoutInvoice: {
+    type: "unmatched_payment",
+    // To an address that no invoice has yet.
+    pay: ({ temp_address: shown }) => sendUsdc(addressAfter(shown), 5_000_000n)
+  },
   removePayment: {
     isSingle: false,
     prepare: Effect.void,

@@ -50,6 +50,12 @@ describe("the descriptors of the networks", () => {
     }
   })
 
+  it("trap 11: of Solana's devnet link to the devnet of an explorer whose path is that of mainnet", () => {
+    const { transactionUrl } = descriptorOf("solana")
+    assert.strictEqual(transactionUrl.devnet?.("5Uab"), "https://explorer.solana.com/tx/5Uab?cluster=devnet")
+    assert.strictEqual(transactionUrl.mainnet?.("5Uab"), "https://explorer.solana.com/tx/5Uab")
+  })
+
   it("link to an explorer by https, with the whole hash", () => {
     for (const { name, transactionUrl } of descriptors) {
       for (const environment of Environment.literals) {

@@ -115,6 +115,18 @@ describe("invoices that nobody has paid yet", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("a wallet of one address", () => {
+  it.live("trap 10: shows that address once, as its only first address", () =>
+    Effect.gen(function*() {
+      const service = yield* instanceOn(yield* freshDatabase)
+      for (const family of ["solana", "ton"] as const) {
+        const [shared = ""] = newAddresses(family, 1)
+        const { json } = yield* service.put("11", family, "address", shared)
+        assert.deepStrictEqual(json.first_addresses, [shared], family)
+      }
+    }).pipe(Effect.scoped))
+})
+
 describe("a wallet that comes to its end", () => {
   it.live("is not begun again when its invoices end, and goes on where a longer list is sent", () =>
     Effect.gen(function*() {

@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { base58 } from "@scure/base"
 import { Effect } from "effect"
 import { createHash, generateKeyPairSync } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { associatedTokenAccount, token2022Program, tokenProgram } from "../../../../modules/chains/solana/Addresses.ts"
 import {
   codeInReference,
@@ -26,6 +27,18 @@ const wallet = keyOf("wallet")
 const invoiceId = (place: number): string => `inv_${seeded(`invoice ${place}`).toString("hex").slice(0, 24)}`
 
 describe("solana addresses", () => {
+  it("trap 15: are checked by one kit, of the version that the token library is made for", () => {
+    const packages: Record<string, { readonly version: string; readonly peerDependencies?: Record<string, string> }> =
+      JSON.parse(readFileSync("package-lock.json", "utf8")).packages
+    const kits = Object.keys(packages).filter((path) => path.endsWith("node_modules/@solana/kit"))
+    assert.deepStrictEqual(kits, ["node_modules/@solana/kit"])
+    const [major] = packages["node_modules/@solana/kit"]!.version.split(".")
+    for (const name of ["token", "system"]) {
+      const needed = packages[`node_modules/@solana-program/${name}`]!.peerDependencies!["@solana/kit"]
+      assert.strictEqual(needed, `^${major}.0.0`, name)
+    }
+  })
+
   it("finds the same token account as the kit, 200 of 200, for both token programs", async () => {
     for (let place = 0; place < 200; place++) {
       const owner = keyOf(`owner ${place}`)
