@@ -1,6 +1,7 @@
 /** Committed events, told to subscribers in commit order, whichever instance committed them. */
 import { Context, type Effect, type Scope } from "effect"
 import type { CommittedEvent } from "./Commit.ts"
+import type { EventType } from "../schemas/Event.ts"
 import type { EventPosition } from "../schemas/Ids.ts"
 
 /** A subscriber's work for events of one flush, in order. It must not fail: what can fail is retried from rows. */
@@ -12,6 +13,8 @@ export interface EventsOf {
   readonly invoiceId?: string
   readonly customerId?: string
   readonly orderId?: string
+  /** Types that are neither read nor counted; absent: none. */
+  readonly hiddenTypes?: ReadonlyArray<EventType>
 }
 
 export interface EventsAfter extends EventsOf {

@@ -5,6 +5,7 @@
  * The schema of every object stays here for good, whatever modules are loaded: stored events must still decode.
  */
 import { Schema } from "effect"
+import { Exception } from "./Exception.ts"
 import { EpochSeconds, EventId } from "./Ids.ts"
 import { Invoice } from "./Invoice.ts"
 import type { Environment } from "./Network.ts"
@@ -33,6 +34,8 @@ export const eventObjects = {
   "commerce.order.created": "commerce_order",
   "commerce.order.updated": "commerce_order",
   "payment_quote.updated": "payment_quote",
+  "exception.opened": "exception",
+  "exception.resolved": "exception",
   "test.ping": "test_ping"
 } as const
 
@@ -42,12 +45,34 @@ export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
 /** Types that are stored and delivered. A quote's news goes to the payor's socket only. */
 export const deliveredTypes: ReadonlyArray<EventType> = eventTypes.filter((type) => type !== "payment_quote.updated")
 
+/**
+ * Objects that clients of v1 were written for. An event of any other object is opt-in: it is listed, delivered and
+ * streamed only where its type or `prefix.*` is named, and neither `*` nor an absent filter includes it
+ * (modules/docs/reference/events.md#opt-in-types).
+ */
+const defaultObjects: ReadonlySet<string> = new Set([
+  "invoice",
+  "invoice_payment",
+  "commerce_order",
+  "payment_quote",
+  "test_ping"
+])
+
+/** Types that `*` and an absent filter leave out. */
+export const optInTypes: ReadonlyArray<EventType> = eventTypes.filter((type) => !defaultObjects.has(eventObjects[type]))
+
+const optIn: ReadonlySet<string> = new Set(optInTypes)
+
+/** Whether events of a type are for those alone who ask for it by name. Types of later versions are for everybody. */
+export const isOptIn = (type: string): boolean => optIn.has(type)
+
 /** The schema of each object that an event carries, by the object's own `object` field. */
 const objectSchemas = {
   invoice: Invoice,
   invoice_payment: Payment,
   commerce_order: Order,
   payment_quote: Quote,
+  exception: Exception,
   test_ping: Ping
 }
 
@@ -309,7 +334,9 @@ export interface EventIndex {
 /** Whether all events of a type are of commerce, or none; undefined: some are. What {@link eventIndex} reads off each. */
 export const isCommerceType = (type: EventType): boolean | undefined => {
   const object = eventObjects[type]
-  return object === "commerce_order" ? true : object === "test_ping" ? false : undefined
+  if (object === "commerce_order") return true
+  // No commerce key reads exceptions, so their events are none of commerce, also where the invoice is.
+  return object === "test_ping" || object === "exception" ? false : undefined
 }
 
 export const eventIndex = (object: WireObject): EventIndex => {

@@ -1,5 +1,6 @@
 /** Webhook endpoints and deliveries: where events are sent, which, how the filters match, and what came of it. */
 import { Schema } from "effect"
+import { type EventType, isOptIn, optInTypes } from "./Event.ts"
 import { DeliveryId, EndpointId, EpochSeconds, EventId } from "./Ids.ts"
 import { Environment } from "./Network.ts"
 
@@ -102,9 +103,12 @@ export const WebhookDelivery = Schema.Struct({
 /** Endpoints a merchant may have (modules/docs/reference/webhooks.md#endpoints). */
 export const maximumEndpoints = 16
 
+/** The filter that an absent one means. */
+export const anyType = "*"
+
 /**
- * Every filter that selects `type`: `*`, the type itself, and each dotted prefix with `.*`. The commit matches
- * endpoints by overlap with this list, and the API and the sockets use it too.
+ * Every filter that selects `type`: `*` unless the type is opt-in, the type itself, and each dotted prefix with `.*`.
+ * The commit matches endpoints by overlap with this list, and the API and the sockets use it too.
  *
  * @example
  * filtersMatching("commerce.order.updated")
@@ -112,9 +116,14 @@ export const maximumEndpoints = 16
  */
 export const filtersMatching = (type: string): ReadonlyArray<string> => {
   const parts = type.split(".")
-  return ["*", type, ...parts.slice(1).map((_, index) => `${parts.slice(0, index + 1).join(".")}.*`)]
+  const prefixes = parts.slice(1).map((_, index) => `${parts.slice(0, index + 1).join(".")}.*`)
+  return [...(isOptIn(type) ? [] : [anyType]), type, ...prefixes]
 }
 
 /** Whether any of `filters` selects events of `type`. Malformed and unknown filters select nothing. */
 export const selects = (filters: ReadonlyArray<string>, type: string): boolean =>
   filtersMatching(type).some((filter) => filters.includes(filter))
+
+/** Opt-in types that `filters` do not name: whoever asks so is not even told how many there are of them. */
+export const hiddenTypes = (filters: ReadonlyArray<string>): ReadonlyArray<EventType> =>
+  optInTypes.filter((type) => !selects(filters, type))

@@ -1822,6 +1822,46 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "exception.opened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive exception.opened
+         * @description Sent to the endpoints that listen to `exception.opened`: an event with the `exception` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.exceptionOpened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "exception.resolved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive exception.resolved
+         * @description Sent to the endpoints that listen to `exception.resolved`: an event with the `exception` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.exceptionResolved"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -3212,7 +3252,7 @@ export interface components {
             expires_at: number;
         };
         /** @description One state change, told the same way everywhere. `type` says which object it carries. */
-        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["TestPingEvent"];
+        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["ExceptionOpenedEvent"] | components["schemas"]["ExceptionResolvedEvent"] | components["schemas"]["TestPingEvent"];
         /**
          * @description Something about money that needs a person's decision.
          * @example {
@@ -3364,6 +3404,194 @@ export interface components {
                 object: "list";
                 data: components["schemas"]["Exception"][];
                 has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "exception.opened",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *           "object": "exception",
+         *           "type": "overpaid",
+         *           "status": "open",
+         *           "environment": "devnet",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "invoice_payment_id": null,
+         *           "customer_id": "cust_123",
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "network": null,
+         *           "token": null,
+         *           "token_amount": null,
+         *           "tx_hash": null,
+         *           "evidence": {
+         *             "amount": 49990,
+         *             "amount_paid": 54990
+         *           },
+         *           "allowed_actions": [
+         *             "credit",
+         *             "ignore"
+         *           ],
+         *           "resolution": null,
+         *           "created_at": 1766320496,
+         *           "resolved_at": null
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        ExceptionOpenedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "exception.opened";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Exception"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "exception.resolved",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *           "object": "exception",
+         *           "type": "overpaid",
+         *           "status": "resolved",
+         *           "environment": "devnet",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "invoice_payment_id": null,
+         *           "customer_id": "cust_123",
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "network": null,
+         *           "token": null,
+         *           "token_amount": null,
+         *           "tx_hash": null,
+         *           "evidence": {
+         *             "amount": 49990,
+         *             "amount_paid": 54990
+         *           },
+         *           "allowed_actions": [],
+         *           "resolution": {
+         *             "action": "credit",
+         *             "note": "A tip, the customer says",
+         *             "actor": "key 7",
+         *             "refund_id": null,
+         *             "invoice_id": null,
+         *             "at": 1766320900
+         *           },
+         *           "created_at": 1766320496,
+         *           "resolved_at": 1766320900
+         *         },
+         *         "previous_attributes": {
+         *           "status": "open",
+         *           "allowed_actions": [
+         *             "credit",
+         *             "ignore"
+         *           ],
+         *           "resolution": null,
+         *           "resolved_at": null
+         *         }
+         *       }
+         *     }
+         */
+        ExceptionResolvedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "exception.resolved";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Exception"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
             };
         };
         /**
@@ -5507,7 +5735,7 @@ export interface components {
             /** @description `https`, on a public address, without credentials */
             url: string;
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. `*` does not include `exception.*`
              * @example [
              *       "invoice.*"
              *     ]
@@ -7623,7 +7851,7 @@ export interface components {
             /** @description `https`, on a public address, without credentials */
             url?: string;
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. `*` does not include `exception.*`
              * @example [
              *       "invoice.*"
              *     ]
@@ -22432,6 +22660,234 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["CommerceOrderUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.exceptionOpened": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "exception.opened",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                 *           "object": "exception",
+                 *           "type": "overpaid",
+                 *           "status": "open",
+                 *           "environment": "devnet",
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "invoice_payment_id": null,
+                 *           "customer_id": "cust_123",
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "network": null,
+                 *           "token": null,
+                 *           "token_amount": null,
+                 *           "tx_hash": null,
+                 *           "evidence": {
+                 *             "amount": 49990,
+                 *             "amount_paid": 54990
+                 *           },
+                 *           "allowed_actions": [
+                 *             "credit",
+                 *             "ignore"
+                 *           ],
+                 *           "resolution": null,
+                 *           "created_at": 1766320496,
+                 *           "resolved_at": null
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExceptionOpenedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.exceptionResolved": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "exception.resolved",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                 *           "object": "exception",
+                 *           "type": "overpaid",
+                 *           "status": "resolved",
+                 *           "environment": "devnet",
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "invoice_payment_id": null,
+                 *           "customer_id": "cust_123",
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "network": null,
+                 *           "token": null,
+                 *           "token_amount": null,
+                 *           "tx_hash": null,
+                 *           "evidence": {
+                 *             "amount": 49990,
+                 *             "amount_paid": 54990
+                 *           },
+                 *           "allowed_actions": [],
+                 *           "resolution": {
+                 *             "action": "credit",
+                 *             "note": "A tip, the customer says",
+                 *             "actor": "key 7",
+                 *             "refund_id": null,
+                 *             "invoice_id": null,
+                 *             "at": 1766320900
+                 *           },
+                 *           "created_at": 1766320496,
+                 *           "resolved_at": 1766320900
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "open",
+                 *           "allowed_actions": [
+                 *             "credit",
+                 *             "ignore"
+                 *           ],
+                 *           "resolution": null,
+                 *           "resolved_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExceptionResolvedEvent"];
             };
         };
         responses: {

@@ -6,6 +6,7 @@ import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
 import { compareEventPositions, type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
+import { anyType, selects } from "../../schemas/Webhook.ts"
 import { EventsApi } from "./api.ts"
 import { readPage } from "./rules.ts"
 import * as Repo from "./repo.ts"
@@ -59,13 +60,14 @@ const streamedEventOf = (event: CommittedEvent): StreamedEvent => ({
 })
 
 /**
- * The events of a merchant after a position, for ever. Rows are the truth and the bus only says when to look again, so
- * nothing is skipped however slow the reader is, and one waiting signal is all it holds.
+ * The events of a merchant after a position that filters of types select, for ever. Rows are the truth and the bus only
+ * says when to look again, so nothing is skipped however slow the reader is, and one waiting signal is all it holds.
  */
 export const follow = (
   bus: typeof EventBus.Service,
   merchantId: number,
-  after: EventPosition
+  after: EventPosition,
+  filters: ReadonlyArray<string> = [anyType]
 ): Stream.Stream<CommittedEvent> =>
   Stream.unwrap(Effect.gen(function*() {
     const wakeUps = yield* Queue.sliding<void>(1)
@@ -85,7 +87,10 @@ export const follow = (
           : Effect.succeed([events, last.position] as const)
       })
 
-    return Stream.flattenIterable(Stream.unfold(after, next))
+    return Stream.filter(
+      Stream.flattenIterable(Stream.unfold(after, next)),
+      ({ type }) => selects(filters, type)
+    )
   }))
 
 /** Where a stream begins, or why it cannot: it tells every event after its cursor, so none of them may be gone. */
@@ -108,10 +113,10 @@ const startOf = (bus: typeof EventBus.Service, merchantId: number, after: string
 export const rpcHandlers = Effect.gen(function*() {
   const bus = yield* EventBus
   return EventsRpc.of({
-    "events.stream": ({ merchant_id, after }) =>
+    "events.stream": ({ after, merchant_id, types }) =>
       Stream.unwrap(
         Effect.map(startOf(bus, merchant_id, after), (position) =>
-          Stream.map(follow(bus, merchant_id, position), streamedEventOf))
+          Stream.map(follow(bus, merchant_id, position, types), streamedEventOf))
       )
   })
 })

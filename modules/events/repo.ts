@@ -10,7 +10,7 @@ import {
   type PositionRange
 } from "../../runtime/eventbus/EventRuns.ts"
 import { compareEventPositions, eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
-import { eventText, type StoredEvent } from "../../schemas/Event.ts"
+import { eventText, optInTypes, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { knownVersion, newestVersion } from "../../schemas/Version.ts"
 import { textStatement } from "./repo/EventText.ts"
@@ -60,7 +60,9 @@ const rangeOf = ({ cursor, direction, fromMillis, limit, toMillis }: EventsPage)
   }
 }
 
-/** A page of few events: those of an invoice or an order; or of all events. */
+/**
+ * A page of few events: those of an invoice or an order; or of all events but the opt-in ones, few among them.
+ */
 const walkedPage = (page: EventsPage, { after, before, limit, order }: PositionRange, put: AddParameter): string => {
   const conditions = [`e.merchant_id = ${put(page.merchantId)}`]
   const equals = (column: string, value: unknown) => {
@@ -73,7 +75,11 @@ const walkedPage = (page: EventsPage, { after, before, limit, order }: PositionR
   equals("customer_id", page.customerId)
   equals("environment", page.environment)
   if (page.commerceOnly) conditions.push("e.commerce")
-  if (page.types !== undefined) conditions.push(`e.type = ANY (${put(page.types)}::text[])`)
+  conditions.push(
+    page.types === undefined
+      ? `e.type <> ALL (${put(optInTypes)}::text[])`
+      : `e.type = ANY (${put(page.types)}::text[])`
+  )
   return `SELECT ${columns} FROM events e WHERE ${conditions.join(" AND ")}
     ORDER BY e.ms ${order}, e.seq ${order} LIMIT ${put(limit)}`
 }

@@ -1,12 +1,12 @@
 /** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
 import type { Principal } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
-import { deliveredTypes, type EventType } from "../../schemas/Event.ts"
+import { deliveredTypes, type EventType, optInTypes } from "../../schemas/Event.ts"
 import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
-import { readEventFilters, selects } from "../../schemas/Webhook.ts"
+import { anyType, hiddenTypes, readEventFilters, selects } from "../../schemas/Webhook.ts"
 
 /** Events on a page (modules/docs/reference/events.md#list). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
@@ -30,6 +30,7 @@ export interface EventsPage {
   readonly merchantId: number
   readonly commerceOnly: boolean
   readonly environment: Environment | undefined
+  /** Undefined: all but the opt-in ones. */
   readonly types: ReadonlyArray<EventType> | undefined
   /** Epoch milliseconds, from inclusive, to exclusive. */
   readonly fromMillis: bigint | undefined
@@ -42,12 +43,16 @@ export interface EventsPage {
   readonly limit: number
 }
 
-/** The types that `type` selects; undefined selects everything, null is malformed. Names nobody knows select nothing. */
+/**
+ * The types that `type` selects; undefined: all but the opt-in ones, null: it is malformed. Names nobody knows select
+ * nothing.
+ */
 export const readTypes = (type: string | undefined): ReadonlyArray<EventType> | undefined | null => {
   if (type === undefined) return undefined
   const filters = readEventFilters(type)
   if (filters === null) return null
-  return filters.includes("*") ? undefined : deliveredTypes.filter((each) => selects(filters, each))
+  const isDefault = filters.includes(anyType) && hiddenTypes(filters).length === optInTypes.length
+  return isDefault ? undefined : deliveredTypes.filter((each) => selects(filters, each))
 }
 
 /** `created` is whole seconds, so a bound between two seconds means the next one inwards. */

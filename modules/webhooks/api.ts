@@ -30,7 +30,9 @@ const Url = Schema.String.annotate({ description: "`https`, on a public address,
 const EnabledEvents = Schema.Array(Schema.String)
   .check(Schema.isMinLength(1), Schema.isMaxLength(maximumFilters))
   .annotate({
-    description: "Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`",
+    description:
+      "Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. "
+      + "`*` does not include `exception.*`",
     examples: [["invoice.*"]]
   })
 

@@ -10,6 +10,7 @@ import { compareEventPositions, type EventPosition, readEventId } from "../../sc
 import { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
 import {
+  anyType,
   type DeliveryStatus,
   isEventFilter,
   maximumEndpoints,
@@ -61,6 +62,7 @@ export const endpointFilters: ReadonlySet<string> = new Set([
   "invoice_payment.*",
   "commerce.order.*",
   "commerce.*",
+  "exception.*",
   ...deliveredTypes
 ])
 
@@ -305,7 +307,10 @@ export const rotateSecret = <E extends EndpointState>(
 export const overlapEnd = ({ previousSecretExpiresAt }: Pick<EndpointState, "previousSecretExpiresAt">, now: number) =>
   previousSecretExpiresAt !== null && previousSecretExpiresAt > now ? previousSecretExpiresAt : null
 
-/** The event types that filters select; undefined where there are no filters, null is malformed. */
+/**
+ * The event types that filters select; undefined where they narrow nothing, null is malformed. They choose among what
+ * the endpoint has asked for already, so here `*` has the opt-in types too.
+ */
 const typesOf = (
   filters: ReadonlyArray<string> | undefined | null,
   param: string
@@ -314,6 +319,7 @@ const typesOf = (
   if (filters === null || filters.length > maximumListed || !filters.every(isEventFilter)) {
     return refuse("INVALID_EVENT_TYPE", param)
   }
+  if (filters.includes(anyType)) return undefined
   return eventTypes.filter((type) => selects(filters, type))
 }
 

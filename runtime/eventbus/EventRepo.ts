@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventsAfter } from "../EventBus.ts"
 import { eventRuns, lastPosition, mergedKeys, type PositionRange } from "./EventRuns.ts"
+import { deliveredTypes } from "../../schemas/Event.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
@@ -77,7 +78,7 @@ interface StatementText {
  * have few events, a customer may have most of its merchant's.
  */
 const statementsAfter = (query: EventsAfter): { readonly read: StatementText; readonly count: StatementText } => {
-  const { customerId, invoiceId, limit, merchantId, orderId, position } = query
+  const { customerId, hiddenTypes = [], invoiceId, limit, merchantId, orderId, position } = query
   const values: Array<unknown> = []
   const put = (value: unknown): string => `$${values.push(value)}`
   const statements = (read: string, keys: string) => ({
@@ -86,7 +87,8 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
   })
   if (customerId !== undefined && invoiceId === undefined && orderId === undefined) {
     const range: PositionRange = { after: position, before: lastPosition, order: "ASC", limit }
-    const keys = mergedKeys({ merchantId, customerId }, eventRuns({}), range, put)
+    const types = deliveredTypes.filter((type) => !hiddenTypes.includes(type))
+    const keys = mergedKeys({ merchantId, customerId }, eventRuns({ types }), range, put)
     return statements(
       `select ${columns} from (${keys}) k join events e using (merchant_id, ms, seq) order by e.ms, e.seq`,
       keys
@@ -97,7 +99,8 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
     `(e.ms, e.seq) > (${put(String(position.ms))}::bigint, ${put(String(position.seq))}::bigint)`,
     ...(invoiceId === undefined ? [] : [`e.invoice_id = ${put(invoiceId)}`]),
     ...(orderId === undefined ? [] : [`e.order_id = ${put(orderId)}`]),
-    ...(customerId === undefined ? [] : [`e.customer_id = ${put(customerId)}`])
+    ...(customerId === undefined ? [] : [`e.customer_id = ${put(customerId)}`]),
+    ...(hiddenTypes.length === 0 ? [] : [`e.type <> all (${put(hiddenTypes)}::text[])`])
   ]
   const walk = `from events e where ${conditions.join(" and ")} order by e.ms, e.seq limit ${put(limit)}`
   return statements(`select ${columns} ${walk}`, `select 1 ${walk}`)

@@ -3,7 +3,7 @@
  * side by side in the order of the ids, so a page of any filter is merged from the ends of a few runs, however rare
  * what it asks for is. Pure.
  */
-import { deliveredTypes, type EventType, isCommerceType } from "../../schemas/Event.ts"
+import { deliveredTypes, type EventType, isCommerceType, isOptIn } from "../../schemas/Event.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 
@@ -14,15 +14,17 @@ export interface EventRun {
   readonly type: EventType
 }
 
-/** Which runs are read; absent filters do not filter. */
+/** Which runs are read; absent filters do not filter, but without `types` the opt-in ones are left out. */
 export interface RunFilter {
   readonly environment?: Environment | undefined
   readonly commerceOnly?: boolean
   readonly types?: ReadonlyArray<EventType> | undefined
 }
 
+const defaultTypes = deliveredTypes.filter((type) => !isOptIn(type))
+
 /** The runs that can have events; an event type that is always or never of commerce has one in each environment. */
-export const eventRuns = ({ commerceOnly = false, environment, types = deliveredTypes }: RunFilter) =>
+export const eventRuns = ({ commerceOnly = false, environment, types = defaultTypes }: RunFilter) =>
   Environment.literals.filter((each) => environment === undefined || each === environment).flatMap((each) =>
     types.flatMap((type): ReadonlyArray<EventRun> =>
       [true, false].filter((commerce) => (isCommerceType(type) ?? commerce) === commerce && (commerce || !commerceOnly))

@@ -3,7 +3,7 @@
  * each. Made from the schemas of the events; the headers are those of `runtime/webhooks/Signature.ts`.
  */
 import type { JsonSchema } from "effect"
-import { deliveredTypes, eventObjects, type EventType, eventTypes } from "../../schemas/Event.ts"
+import { deliveredTypes, eventObjects, type EventType, eventTypes, isOptIn } from "../../schemas/Event.ts"
 import { exampleOf } from "./Examples.ts"
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
@@ -49,7 +49,23 @@ const changes: Readonly<Partial<Record<EventType, Change>>> = {
   "invoice.canceled": { object: { ...unpaid, status: "canceled" }, previous: { status: "unpaid" } },
   "invoice_payment.created": { object: { status: "pending", confirmed_at: null }, previous: {} },
   "invoice_payment.updated": { object: {}, previous: { status: "pending", confirmed_at: null } },
-  "invoice_payment.refunded": { object: { settlement_status: "refunded" }, previous: { settlement_status: "settled" } }
+  "invoice_payment.refunded": { object: { settlement_status: "refunded" }, previous: { settlement_status: "settled" } },
+  "exception.resolved": {
+    object: {
+      status: "resolved",
+      allowed_actions: [],
+      resolution: {
+        action: "credit",
+        note: "A tip, the customer says",
+        actor: "key 7",
+        refund_id: null,
+        invoice_id: null,
+        at: 1_766_320_900
+      },
+      resolved_at: 1_766_320_900
+    },
+    previous: { status: "open", allowed_actions: ["credit", "ignore"], resolution: null, resolved_at: null }
+  }
 }
 
 const noChange: Change = { object: {}, previous: {} }
@@ -212,7 +228,8 @@ const webhook = (type: EventType, schemaName: string, schemas: Schemas) => ({
     summary: `Receive ${type}`,
     description:
       `Sent to the endpoints that listen to \`${type}\`: an event with the \`${eventObjects[type]}\` it is about. `
-      + "May come twice and out of order. Verify either signature over the raw body before anything reads it.",
+      + (isOptIn(type) ? "`*` does not include it. " : "") +
+      "May come twice and out of order. Verify either signature over the raw body before anything reads it.",
     parameters: references,
     requestBody: {
       required: true,

@@ -1,11 +1,12 @@
 /** What a merchant's stream shows: the parameters of its address, read, and the rule for one event. Pure. */
 import type { CommittedEvent } from "../Commit.ts"
+import type { EventType } from "../../schemas/Event.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { InvoiceType } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { filtersMatching, readEventFilters } from "../../schemas/Webhook.ts"
+import { anyType, filtersMatching, hiddenTypes, readEventFilters } from "../../schemas/Webhook.ts"
 
 /** The streams of merchants (modules/docs/reference/websockets.md#streams). */
 export type EventStreamName = "merchant" | "commerce"
@@ -159,6 +160,12 @@ const hasWallet = (
     (walletNetwork === null || network === walletNetwork)
 }
 
+/** What an absent filter of types selects; the opt-in types are not of it. */
+const absentTypes: ReadonlyArray<string> = [anyType]
+
+/** Opt-in types that a stream with these filters does not name. */
+export const hiddenTypesOf = ({ types }: StreamFilters): ReadonlyArray<EventType> => hiddenTypes(types ?? absentTypes)
+
 /** Whether a stream in `environment` with these filters shows an event of its merchant. Total. */
 export const isShown = (
   stream: EventStreamName,
@@ -169,7 +176,7 @@ export const isShown = (
   event.environment === environment &&
   (stream === "merchant" || event.commerce) &&
   isCarried(stream, event.type) &&
-  (filters.types === null || filters.types.some((filter) => matchingFilters.includes(filter))) &&
+  (filters.types ?? absentTypes).some((filter) => matchingFilters.includes(filter)) &&
   (filters.invoiceId === null || event.invoiceId === filters.invoiceId) &&
   (filters.customerId === null || event.customerId === filters.customerId) &&
   (filters.orderId === null || event.orderId === filters.orderId) &&

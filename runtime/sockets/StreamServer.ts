@@ -6,10 +6,10 @@ import { HttpServerResponse } from "effect/http"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventStream, InvoiceStream } from "../Sockets.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { eventText, payorDataText, payorEventText } from "../../schemas/Event.ts"
+import { eventText, optInTypes, payorDataText, payorEventText } from "../../schemas/Event.ts"
 import { readEventId } from "../../schemas/Ids.ts"
 import { Connection, type Subscription } from "./Connection.ts"
-import { filterInputOf, isShown } from "./Filters.ts"
+import { filterInputOf, hiddenTypesOf, isShown } from "./Filters.ts"
 import { closeReasons, readyText, type Subject, textFrame } from "./Frames.ts"
 import { type HubContext, join, leave } from "./HubContext.ts"
 import { replay, type ReplayQuery, writeTexts } from "./Replay.ts"
@@ -89,7 +89,7 @@ const payorReplay = (
   return {
     since,
     position,
-    of: { merchantId, invoiceId },
+    of: { merchantId, invoiceId, hiddenTypes: optInTypes },
     maximumEvents: maximumReplay,
     maximumMillis: maximumReplayMillis,
     textOf: (event) => event.isForPayors ? payorEventText(event, payorDataText(event.data), apiVersion) : null,
@@ -129,6 +129,7 @@ const merchantReplay = (
   position: since.position,
   of: {
     merchantId,
+    hiddenTypes: hiddenTypesOf(filters),
     ...(filters.invoiceId === null ? {} : { invoiceId: filters.invoiceId }),
     ...(filters.customerId === null ? {} : { customerId: filters.customerId }),
     ...(filters.orderId === null ? {} : { orderId: filters.orderId })

@@ -16,7 +16,9 @@ import {
   type EventType,
   eventTypes,
   isForPayors,
+  isOptIn,
   objectTextOf,
+  optInTypes,
   payorDataText,
   payorEventText,
   payorObject,
@@ -28,6 +30,7 @@ import { eventIdOf } from "../../schemas/Ids.ts"
 import { Invoice } from "../../schemas/Invoice.ts"
 import { Payment, PayorPayment, settlementFields } from "../../schemas/Payment.ts"
 import { Quote } from "../../schemas/Quote.ts"
+import { filtersMatching, hiddenTypes, selects } from "../../schemas/Webhook.ts"
 
 const json = <A>(value: A): A => JSON.parse(JSON.stringify(value)) as A
 
@@ -182,6 +185,24 @@ describe("the payor's rendering", () => {
       "invoice_payment.created",
       "invoice_payment.updated"
     ])
+  })
+})
+
+describe("opt-in types", () => {
+  it("are those of objects that clients of v1 do not know, and no others", () => {
+    assert.deepStrictEqual(optInTypes, ["exception.opened", "exception.resolved"])
+    assert.deepStrictEqual(eventTypes.filter(isOptIn), optInTypes)
+    assert.isFalse(isOptIn("of.a_later_version"))
+  })
+
+  it("are selected by their name and their prefix alone", () => {
+    for (const type of optInTypes) {
+      assert.deepStrictEqual(filtersMatching(type), [type, `${type.split(".")[0]}.*`])
+      assert.isFalse(selects(["*", "invoice.*", "commerce.*", "test.ping"], type))
+      assert.isTrue(selects(["*", "exception.*"], type))
+    }
+    assert.deepStrictEqual(hiddenTypes(["*", "exception.opened"]), ["exception.resolved"])
+    assert.deepStrictEqual(hiddenTypes(["*"]), optInTypes)
   })
 })
 

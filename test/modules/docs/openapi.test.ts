@@ -155,6 +155,7 @@ describe("modules/docs/openapi.json", () => {
       invoice_payment: "InvoicePayment",
       commerce_order: "CommerceOrder",
       payment_quote: "PaymentQuote",
+      exception: "Exception",
       test_ping: "TestPing"
     }
     for (const [type, $ref] of Object.entries<string>(discriminator.mapping)) {

@@ -286,6 +286,54 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       assert.strictEqual((yield* get(8)).json.data.data.length, 4)
     }))
 
+  it.effect("lists opt-in types only where they are named, and pages as if the others were all there are", () =>
+    Effect.gen(function*() {
+      const exception = (type: EventType): EventDraft => ({
+        ...draft(type),
+        object: { object: "exception", id: "exc_1" }
+      })
+      const rounds = ["exception.opened", "invoice.paid", "exception.resolved", "exception.opened"] as const
+      const stored = yield* append(
+        11,
+        Array.from({ length: 6 }, () => rounds.map((type) => type === "invoice.paid" ? draft(type) : exception(type)))
+          .flat()
+      )
+      const newest = (is: (type: string) => boolean) =>
+        stored.filter(({ type }) => is(type)).map(({ id }) => id as string).toReversed()
+      const paid = newest((type) => type === "invoice.paid")
+      for (
+        const query of [
+          "?limit=100",
+          "?limit=100&type=*",
+          "?limit=100&environment=devnet",
+          "?limit=100&type=*,invoice.*"
+        ]
+      ) {
+        assert.deepStrictEqual(ids(yield* get(11, query)), paid, query)
+      }
+      for (const query of ["limit=3", "limit=3&environment=devnet"]) {
+        const first = yield* get(11, `?${query}`)
+        assert.deepStrictEqual([ids(first), first.json.data.has_more], [paid.slice(0, 3), true], query)
+        const second = yield* get(11, `?${query}&starting_after=${paid[2]}`)
+        assert.deepStrictEqual([ids(second), second.json.data.has_more], [paid.slice(3), false], query)
+      }
+      const opened = newest((type) => type === "exception.opened")
+      assert.deepStrictEqual(ids(yield* get(11, "?limit=100&type=exception.opened")), opened)
+      const both = newest((type) => type !== "invoice.paid")
+      assert.deepStrictEqual(ids(yield* get(11, "?limit=100&type=exception.*")), both)
+      assert.deepStrictEqual(ids(yield* get(11, "?limit=100&type=*,exception.*")), newest(() => true))
+      const page = yield* get(11, "?limit=12&type=exception.*")
+      assert.deepStrictEqual([ids(page), page.json.data.has_more], [both.slice(0, 12), true])
+      assert.strictEqual((yield* get(11, `/${opened[0]}`)).json.data.type, "exception.opened")
+      // No commerce key reads exceptions.
+      assert.deepStrictEqual(ids(yield* get(11, "?type=exception.*", "commerce-11-devnet")), [])
+      const bus = yield* EventBus
+      const followed = (take: number, filters?: ReadonlyArray<string>) =>
+        follow(bus, 11, { ms: 0n, seq: 0n }, filters).pipe(Stream.take(take), Stream.runCollect)
+      assert.deepStrictEqual((yield* followed(6)).map(({ id }) => id as string), paid.toReversed())
+      assert.strictEqual((yield* followed(24, ["*", "exception.*"])).length, 24)
+    }))
+
   it.effect("the internal stream goes from a cursor on into what is committed later, without gap or repeat", () =>
     Effect.gen(function*() {
       const bus = yield* EventBus

@@ -3,7 +3,7 @@ import { readPage, readTypes } from "../../../modules/events/rules.ts"
 import { pageStatement } from "../../../modules/events/repo.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import { deliveredTypes } from "../../../schemas/Event.ts"
+import { deliveredTypes, isOptIn } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
 
 const principal = { merchantId: 7, environment: "devnet", scope: "merchant" } as Principal
@@ -12,6 +12,11 @@ describe("an events query", () => {
   it("reads exact types, prefixes and everything, and refuses the rest in linear time", () => {
     assert.isUndefined(readTypes(undefined))
     assert.isUndefined(readTypes("invoice.paid,*"))
+    assert.deepStrictEqual(readTypes("*,exception.*"), deliveredTypes)
+    assert.deepStrictEqual(
+      readTypes("exception.resolved,*"),
+      deliveredTypes.filter((type) => type !== "exception.opened")
+    )
     assert.deepStrictEqual(readTypes("commerce.order.*,invoice.paid,invoice.gone,nothing.*,invoice.paid"), [
       "invoice.paid",
       "commerce.order.created",
@@ -52,7 +57,7 @@ describe("an events query", () => {
       "test.ping"
     ]
     for (const filter of [...filters, ...deliveredTypes, "invoice", "unknown.*"]) {
-      const types = readTypes(filter) ?? deliveredTypes
+      const types = readTypes(filter) ?? deliveredTypes.filter((type) => !isOptIn(type))
       assert.deepStrictEqual(types, deliveredTypes.filter((type) => selects([filter], type)), filter)
     }
   })

@@ -7,7 +7,7 @@ import { Effect, type Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Repo from "../../../modules/events/repo.ts"
 import { textStatement } from "../../../modules/events/repo/EventText.ts"
-import { deliveredTypes } from "../../../schemas/Event.ts"
+import { deliveredTypes, isOptIn } from "../../../schemas/Event.ts"
 import { Environment } from "../../../schemas/Network.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { kernel } from "../../support/Api.ts"
@@ -30,7 +30,7 @@ const Text = Schema.Array(Schema.Union([
 ])).pipe(Schema.check(Schema.isMaxLength(4)))
 
 const Events = Schema.Array(Schema.Struct({
-  type: Schema.Literals(deliveredTypes),
+  type: Schema.Literals(deliveredTypes.filter((type) => !isOptIn(type))),
   environment: Environment,
   requestId: Schema.NullOr(Text),
   idempotencyKey: Schema.NullOr(Text),

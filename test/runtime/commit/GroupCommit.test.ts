@@ -373,6 +373,7 @@ describe("deliveries", () => {
       yield* endpoint("mainnet", "*", { environment: "mainnet" })
       yield* endpoint("commerce", "*", { commerce_only: true })
       yield* endpoint("disabled", "*", { status: "disabled" })
+      yield* endpoint("exceptions", "exception.*")
       yield* endpoint("other merchant", "*", { merchant_id: 2 })
       const queued = (seq: bigint) =>
         Effect.map(
@@ -391,6 +392,10 @@ describe("deliveries", () => {
         "prefix",
         "type"
       ])
+      const exception = { object: "exception", id: "exc_1" }
+      const optIn = { type: "exception.opened", object: exception, previousAttributes: {} } as const
+      const hidden = yield* append(commitOf(1, { events: [optIn] }))
+      assert.deepStrictEqual(yield* queued(hidden.events[0]!.position.seq), ["exceptions"])
       const live = yield* append(commitOf(1, { environment: "mainnet", events: [eventDraft("i")] }))
       assert.deepStrictEqual(yield* queued(live.events[0]!.position.seq), ["all", "mainnet", "prefix", "type"])
       const ping = yield* append(commitOf(1, { events: [eventDraft("i")], deliverOnlyTo: "commerce" }))

@@ -45,7 +45,17 @@ const AnyEvent = Schema.Struct({
 const AnyFilters = Schema.Struct({
   types: maybe(
     Schema.Array(
-      one("*", "invoice.*", "invoice.paid", "invoice_payment.*", "commerce.*", "commerce.order.*", "unknown")
+      one(
+        "*",
+        "invoice.*",
+        "invoice.paid",
+        "invoice_payment.*",
+        "commerce.*",
+        "commerce.order.*",
+        "exception.*",
+        "exception.opened",
+        "unknown"
+      )
     )
   ),
   invoiceId: maybe(one("i1", "i2")),
@@ -82,7 +92,7 @@ describe("a stream's filters", () => {
         ? filters.walletAddress.toLowerCase()
         : filters.walletAddress
       const met = event.environment === environment &&
-        (filters.types === null || selects(filters.types, event.type)) &&
+        (filters.types === null ? !event.type.startsWith("exception.") : selects(filters.types, event.type)) &&
         same(filters.invoiceId, event.invoiceId) && same(filters.customerId, event.customerId) &&
         same(filters.orderId, event.orderId) && same(filters.walletNetwork, event.network) &&
         same(wanted, wallet) && same(filters.invoiceType, object["invoice_type"])

@@ -194,6 +194,78 @@ describe("merchants' streams", () => {
   )
 
   promise(
+    "carry opt-in types only where they are named: live, in a replay, and in what a replay counts",
+    (database) =>
+      Effect.gen(function*() {
+        const one = yield* instance(database, makeKeys("merchant", "merchant 2", "merchant 3", "commerce"))
+        const exception = { object: "exception", id: "exc_1", invoice_id: invoiceId, customer_id: "c_1" }
+        const emit = Effect.gen(function*() {
+          const [opened] = yield* one.emit([exception], "exception.opened")
+          const [resolved] = yield* one.emit([exception], "exception.resolved")
+          const [paid] = yield* one.emit([invoice(1, { customer_id: "c_1" })], "invoice.paid")
+          return { opened: opened!.id, resolved: resolved!.id, paid: paid!.id }
+        })
+        const queries = {
+          "": ["paid"],
+          "types=*": ["paid"],
+          "types=exception.opened,*": ["opened", "paid"],
+          "types=exception.*": ["opened", "resolved"],
+          [`invoice_id=${invoiceId}`]: ["paid"],
+          "customer_id=c_1": ["paid"],
+          "customer_id=c_1&types=*,exception.*": ["opened", "resolved", "paid"]
+        } as const
+        const live = yield* Effect.forEach(Object.keys(queries), (query) => one.dial("merchant", query))
+        const shop = yield* one.dial("commerce", "types=*,exception.*")
+        const ids = yield* emit
+        const [last] = yield* one.emit([invoice(2, { customer_id: "c_1", invoice_type: "commerce" })])
+        for (const [at, wanted] of Object.values(queries).entries()) {
+          const expected = wanted.map((name) => ids[name])
+          yield* told(live[at]!, expected.at(-1)!)
+          assert.deepStrictEqual(eventsOf(live[at]!).map(({ id }) => id).slice(0, expected.length), expected)
+        }
+        yield* told(shop, last!.id)
+        assert.deepStrictEqual(eventsOf(shop).map(({ id }) => id), [last!.id])
+        for (const [query, wanted] of Object.entries(queries)) {
+          const client = yield* one.dial("merchant", `since=evt_0-0&${query}`, "merchant 2")
+          const seen = [
+            ...wanted.map((name) => ids[name] as string),
+            ...query.includes("=exception.*") ? [] : [last!.id]
+          ]
+          const frames = yield* client.take(seen.length + 3)
+          assert.deepStrictEqual(frames.slice(2, -1).map(({ id }) => id), seen, query)
+          assert.deepInclude(frames.at(-1), { type: "replay_complete", count: seen.length })
+        }
+        // More of them than a replay passes over, and the oldest that is kept is one.
+        yield* Effect.provide(
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            yield* sql`INSERT INTO events SELECT merchant_id, ms, seq + n, environment, type, invoice_id, order_id, customer_id,
+              commerce, request_id, idempotency_key, pending_webhooks, is_for_payors, data
+              FROM events, generate_series(1, ${maximumEventReplay}) n WHERE type = 'exception.opened'
+              ON CONFLICT DO NOTHING`
+            yield* sql`SELECT setval('event_seq', 1000000)`
+            yield* sql`UPDATE merchant_streams SET last_seq = 100000`
+          }),
+          connect(database),
+          { local: true }
+        )
+        for (const query of ["", "customer_id=c_1", `invoice_id=${invoiceId}`]) {
+          const client = yield* one.dial("merchant", `since=evt_0-0&${query}`, "merchant 3")
+          assert.deepInclude((yield* client.take(5)).at(-1), { type: "replay_complete", count: 2 })
+          const asking = yield* one.dial("merchant", `since=evt_0-0&types=*,exception.*&${query}`, "merchant 3")
+          assert.deepInclude((yield* asking.take(2))[1], { type: "resync_required", reason: "too_many_events" })
+        }
+        yield* Effect.provide(
+          Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE merchant_streams SET pruned_ms = 1, pruned_seq = 1`),
+          connect(database),
+          { local: true }
+        )
+        const tooOld = yield* one.dial("merchant", "since=evt_0-0", "merchant 3")
+        assert.deepInclude((yield* tooOld.take(2))[1], { type: "resync_required", oldest_event_id: ids.paid })
+      })
+  )
+
+  promise(
     "end within 5 s of their key's end, on every instance, and no other key's",
     (database) =>
       Effect.gen(function*() {
