@@ -3,7 +3,7 @@
  * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family` keeps
  * `histories` to one of the names in `test/support/TestedChains.ts`. Names: create, events, event_list, http, expiry,
- * list, looks, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
+ * list, looks, calls, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
  * commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
@@ -13,6 +13,7 @@ import { cpus, loadavg } from "node:os"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
+import { calls } from "./calls.ts"
 import { chaos } from "./chaos.ts"
 import { claims } from "./claims.ts"
 import { commerce } from "./commerce.ts"
@@ -48,6 +49,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   expiry,
   list,
   looks,
+  calls,
   webhook,
   deliveries,
   claims,
