@@ -4,8 +4,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api
 import { errors, listParameterCodes, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { AuditEntryId, EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
-import { pageLimits } from "./rules.ts"
+import { pageQuery } from "../../schemas/Page.ts"
 
 const exampleEntry = {
   id: AuditEntryId.make("aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
@@ -56,14 +55,9 @@ const AuditLogPage = Schema.Struct({
 export class AuditGroup extends HttpApiGroup.make("audit").add(
   HttpApiEndpoint.get("list", "/api/v1/audit-log", {
     query: {
-      environment: Schema.optionalKey(Environment),
+      ...pageQuery,
       action: Schema.optionalKey(Schema.String).annotate({ description: "Only this action" }),
-      subject_id: Schema.optionalKey(Schema.String).annotate({ description: "Only what was done to this object" }),
-      created_gte: Schema.optionalKey(MomentFrom),
-      created_lte: Schema.optionalKey(MomentTo),
-      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
-      starting_after: Schema.optionalKey(Schema.String),
-      ending_before: Schema.optionalKey(Schema.String)
+      subject_id: Schema.optionalKey(Schema.String).annotate({ description: "Only what was done to this object" })
     },
     success: AuditLogPage,
     error: errors(

@@ -2,12 +2,12 @@
 import { Effect } from "effect"
 import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
-import { publicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { AuditApi } from "./api.ts"
-import type { AuditPage } from "./repo.ts"
-import { auditEntryObject, pageLimits } from "./rules.ts"
+import { auditEntryObject } from "./rules.ts"
 import { AuditEntries } from "./service.ts"
 
 const idPrefix = "aud_"
@@ -18,24 +18,13 @@ const actionPattern = /^[a-z_]{1,64}\.[a-z_]{1,64}$/u
 /** Ids are a prefix and a UUID, or a UUID. */
 const subjectIdPattern = /^[A-Za-z0-9_-]{1,128}$/u
 
-const readCursor = Effect.fnUntraced(function*(
-  { ending_before: before, starting_after: after }: {
-    readonly starting_after?: string
-    readonly ending_before?: string
-  }
-) {
-  if (before !== undefined && after !== undefined) {
-    return yield* publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" })
-  }
-  const id = (after ?? before)?.toLowerCase()
-  if (id === undefined) return null
-  if (!id.startsWith(idPrefix) || !isUuid(id.slice(idPrefix.length))) {
-    const param = after === undefined ? "ending_before" : "starting_after"
-    return yield* publicError("INVALID_CURSOR", { message: `${param}: not the id of an entry of the audit log`, param })
-  }
-  const cursor: AuditPage["cursor"] = { direction: after === undefined ? "newer" : "older", id }
-  return cursor
-})
+const readCursor = (query: CursorQuery): PageCursor | null | PublicError => {
+  const cursor = readPageCursor(query)
+  return cursor === null || isPublicError(cursor)
+      || cursor.id.startsWith(idPrefix) && isUuid(cursor.id.slice(idPrefix.length))
+    ? cursor
+    : unknownCursor(query, "the id of an entry of the audit log")
+}
 
 export const handlers = Operations.group(
   AuditApi,
@@ -53,7 +42,8 @@ export const handlers = Operations.group(
         if (query.subject_id !== undefined && !subjectIdPattern.test(query.subject_id)) {
           return yield* invalidParameter("subject_id", "the id of an object, like `exc_…` of an exception")
         }
-        const cursor = yield* readCursor(query)
+        const cursor = readCursor(query)
+        if (isPublicError(cursor)) return yield* cursor
         const page = yield* entries.list({
           merchantId: principal.merchantId,
           environment,

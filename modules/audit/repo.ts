@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { PageCursor } from "../../schemas/Page.ts"
 import type { AuditEntry, ChainLink } from "./rules.ts"
 import { type ChainEnd, emptyChain } from "./service/Chain.ts"
 
@@ -89,7 +90,7 @@ export interface AuditFilter {
 
 /** One page: the newest, or those before or after an id. */
 export interface AuditPage {
-  readonly cursor: { readonly direction: "older" | "newer"; readonly id: string } | null
+  readonly cursor: PageCursor | null
   readonly limit: number
 }
 

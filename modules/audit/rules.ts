@@ -1,9 +1,6 @@
 /** Entries of the audit log: their form on the wire, and what of it is hashed. Pure. */
 import type { Schema } from "effect"
 
-/** Entries on one page: the default and the bounds. */
-export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
-
 export interface AuditEntry {
   readonly id: string
   readonly merchantId: number

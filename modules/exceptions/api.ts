@@ -12,11 +12,8 @@ import {
 import { exampleException, Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
+import { pageQuery } from "../../schemas/Page.ts"
 import { ExceptionType } from "../../schemas/Payment.ts"
-import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
-
-/** Exceptions on one page: the default and the bounds. */
-export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
 
 const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
@@ -54,16 +51,11 @@ const environmentErrors = [
 export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
   HttpApiEndpoint.get("list", "/", {
     query: {
-      environment: Schema.optionalKey(Environment),
+      ...pageQuery,
       status: Schema.optionalKey(ExceptionStatus),
       type: Schema.optionalKey(ExceptionType),
       invoice_id: Schema.optionalKey(Schema.String).annotate({ description: "Only those of this invoice" }),
-      network: Schema.optionalKey(Network).annotate({ description: "Only those about a transfer on this network" }),
-      created_gte: Schema.optionalKey(MomentFrom),
-      created_lte: Schema.optionalKey(MomentTo),
-      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
-      starting_after: Schema.optionalKey(Schema.String),
-      ending_before: Schema.optionalKey(Schema.String)
+      network: Schema.optionalKey(Network).annotate({ description: "Only those about a transfer on this network" })
     },
     success: ExceptionList,
     error: errors(

@@ -5,30 +5,19 @@ import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
-import { publicError } from "../../schemas/Errors.ts"
+import { isPublicError, publicError } from "../../schemas/Errors.ts"
 import type { Exception } from "../../schemas/Exception.ts"
 import { ExceptionId, isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type ExceptionDecision, type ExceptionPage, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
+import { type ExceptionDecision, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { Payments } from "../payments/plugin.ts"
-import { ExceptionsApi, pageLimits } from "./api.ts"
+import { ExceptionsApi } from "./api.ts"
 import { auditActOf, exceptionObject, rejectionReason } from "./rules.ts"
 import { ExceptionsRpc } from "./rpc.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
-
-const readCursor = (query: { readonly starting_after?: string; readonly ending_before?: string }) => {
-  const { ending_before: before, starting_after: after } = query
-  if (before !== undefined && after !== undefined) {
-    return Effect.fail(publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" }))
-  }
-  const id = (after ?? before)?.toLowerCase()
-  const cursor: ExceptionPage["cursor"] = id === undefined
-    ? null
-    : { direction: after === undefined ? "newer" : "older", id }
-  return Effect.succeed(cursor)
-}
 
 /** An exception that this caller may see, in the environment it asks for: any other is as unknown as none. */
 const findVisible = Effect.fnUntraced(function*(id: string, requested: Environment | undefined) {
@@ -87,7 +76,8 @@ export const handlers = Operations.group(
           if (query.invoice_id !== undefined && !isUuid(query.invoice_id.toLowerCase())) {
             return yield* invalidParameter("invoice_id", "the id of an invoice")
           }
-          const cursor = yield* readCursor(query)
+          const cursor = readPageCursor(query)
+          if (isPublicError(cursor)) return yield* cursor
           const page = yield* invoices.listExceptions({
             merchantId: principal.merchantId,
             environment,
@@ -98,13 +88,7 @@ export const handlers = Operations.group(
             ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
             ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
           }, { cursor, limit: query.limit ?? pageLimits.default })
-          if (page === null) {
-            const param = query.starting_after === undefined ? "ending_before" : "starting_after"
-            return yield* publicError("INVALID_CURSOR", {
-              message: `${param}: not the id of an exception of this environment`,
-              param
-            })
-          }
+          if (page === null) return yield* unknownCursor(query, "the id of an exception of this environment")
           return jsonText(
             wrappedJson({ object: "list", data: page.records.map(exceptionObject), has_more: page.hasMore })
           )

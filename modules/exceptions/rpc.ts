@@ -7,7 +7,7 @@ import { Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../
 import { ExceptionId, InvoiceId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { ExceptionType } from "../../schemas/Payment.ts"
-import { pageLimits } from "./api.ts"
+import { pageLimits } from "../../schemas/Page.ts"
 
 /** Whose exception it is; absent: the operator's own, of money on wallets that belong to no single merchant. */
 const owner = { merchant_id: Schema.optionalKey(MerchantId) }
