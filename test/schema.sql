@@ -492,6 +492,8 @@ CREATE TABLE audit_entries (
 
 CREATE UNIQUE INDEX audit_entries_by_place ON public.audit_entries USING btree (merchant_id, chain_place);
 
+CREATE INDEX audit_entries_by_subject ON public.audit_entries USING btree (merchant_id, ((subject ->> 'id'::text)), id);
+
 CREATE INDEX audit_entries_newest ON public.audit_entries USING btree (merchant_id, environment, id);
 
 CREATE INDEX audit_entries_unchained ON public.audit_entries USING btree (id) WHERE (chain_place IS NULL);

@@ -30,6 +30,8 @@ export const migrations: Migrations = {
     )`
     // The list reads the entries of one environment, newest first.
     yield* sql`CREATE INDEX audit_entries_newest ON audit_entries (merchant_id, environment, id)`
+    // Filtered by what was changed, in the same order.
+    yield* sql`CREATE INDEX audit_entries_by_subject ON audit_entries (merchant_id, (subject ->> 'id'), id)`
     yield* sql`CREATE UNIQUE INDEX audit_entries_by_place ON audit_entries (merchant_id, chain_place)`
     yield* sql`CREATE INDEX audit_entries_unchained ON audit_entries (id) WHERE chain_place IS NULL`
     // The last entry of each chain. Its version lets one process at a time go on with a chain.
