@@ -5,7 +5,7 @@ import type { Write } from "../../runtime/Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import type { AuditEntry, ChainLink } from "./rules.ts"
-import { type ChainEnd, emptyChain } from "./service/Chain.ts"
+import { type ChainEnd, emptyChain } from "./rules/Chain.ts"
 
 interface Row {
   readonly merchant_id: number
@@ -119,9 +119,12 @@ export const makeRepo = Effect.gen(function*() {
     )
   }
 
-  /** Of all merchants, oldest first. */
+  /** The oldest of each merchant before the second of any, so that none with many waiting keeps others from their turn. */
   const unchained = (limit: number) =>
-    sql<Row>`SELECT * FROM audit_entries WHERE chain_place IS NULL ORDER BY id LIMIT ${limit}`.pipe(
+    sql<Row>`SELECT * FROM (
+        SELECT *, row_number() OVER (PARTITION BY merchant_id ORDER BY id) AS turn FROM audit_entries
+        WHERE chain_place IS NULL) waiting
+      ORDER BY turn, id LIMIT ${limit}`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map((row) => fromRow(row).entry))
     )

@@ -1,12 +1,13 @@
 /** The audit log: its entries are kept in the commits of the acts, and chained behind them. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Cause, Clock, Context, Effect, Layer } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Commit, noCause } from "../../runtime/Commit.ts"
+import { canonicalJson, sha256 } from "../../runtime/http/CanonicalJson.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { type AuditFilter, type AuditPage, chainWrite, entryWrite, makeRepo, type StoredEntry } from "./repo.ts"
 import type { AuditEntry } from "./rules.ts"
-import { chainEntries } from "./service/Chain.ts"
+import { chainEntries } from "./rules/Chain.ts"
 
 /** Entries that are chained in one run. */
 const chainBatch = 200
@@ -25,13 +26,13 @@ const make = Effect.gen(function*() {
   const repo = yield* makeRepo
 
   /**
-   * Goes on with one merchant's chain, unless another process was faster: how many entries it chained. A failure is
-   * that of this merchant alone, so that it holds up no other chain.
+   * Goes on with one merchant's chain, unless another process was faster: how many entries it chained. Whatever
+   * fails is that of this merchant alone, also a row that the database refuses, so that it holds up no other chain.
    */
   const chainOf = (merchantId: number, entries: ReadonlyArray<AuditEntry>) =>
     Effect.gen(function*() {
       const end = yield* repo.chainEnd(merchantId)
-      const links = chainEntries(end, entries)
+      const links = chainEntries(end, entries, (fields) => sha256(canonicalJson(fields)))
       yield* commit.append({
         merchantId,
         environment: entries[0]!.environment,
@@ -44,9 +45,13 @@ const make = Effect.gen(function*() {
       })
       return entries.length
     }).pipe(
-      Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
-      Effect.catch((error) =>
-        Effect.as(Effect.logWarning("entries of the audit log could not be chained; they are tried again", error), 0)
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.as(
+            Effect.logWarning("entries of the audit log could not be chained; they are tried again", cause),
+            0
+          )
       )
     )
 

@@ -1,7 +1,8 @@
 /** Goal: no entry of a chain can be changed, left out or moved without showing it. Method: every such change, tried. */
 import { assert, describe, it } from "@effect/vitest"
 import { type AuditEntry, auditEntryObject } from "../../../modules/audit/rules.ts"
-import { chainEntries, emptyChain } from "../../../modules/audit/service/Chain.ts"
+import { type ChainEnd, chainEntries as chainWith, emptyChain } from "../../../modules/audit/rules/Chain.ts"
+import { canonicalJson, sha256 } from "../../../runtime/http/CanonicalJson.ts"
 import { brokenPlace } from "./AuditChain.ts"
 
 const entryOf = (number: number): AuditEntry => ({
@@ -16,6 +17,9 @@ const entryOf = (number: number): AuditEntry => ({
   requestId: number === 1 ? null : `req_${number}`,
   createdAt: 1_766_320_496 + number
 })
+
+const chainEntries = (end: ChainEnd, from: ReadonlyArray<AuditEntry>) =>
+  chainWith(end, from, (fields) => sha256(canonicalJson(fields)))
 
 const wire = (links: ReturnType<typeof chainEntries>) => links.map(({ entry, link }) => auditEntryObject(entry, link))
 
