@@ -3,8 +3,9 @@
  * Method: a whole devnet over HTTP and RPC; the chain is checked by code that reads the answers alone.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Context, Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
+import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { ExceptionsRpc } from "../../../modules/exceptions/rpc.ts"
 import { MerchantId } from "../../../schemas/Ids.ts"
@@ -107,4 +108,41 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const newer = yield* listOf(player, `limit=3&ending_before=${all[2].id}`)
       assert.deepStrictEqual([newer.data, newer.has_more], [all.slice(0, 2), false])
     }))
+
+  it.effect("goes on with a merchant's chain while another's is broken, and has more entries waiting than one run takes", () =>
+    Effect.gen(function*() {
+      const broken = yield* newDevnetMerchant
+      const player = yield* newDevnetMerchant
+      const decide = (merchant: DevnetMerchant) =>
+        Effect.flatMap(
+          openException(merchant),
+          ({ id }) => call(merchant, `/api/v1/exceptions/${id}/resolve`, { action: "ignore" })
+        )
+      const chained = (merchant: DevnetMerchant, count: number) =>
+        until(
+          `${count} entries are chained`,
+          listOf(merchant, "limit=100"),
+          ({ data }) => data.filter(({ place }: any) => place !== null).length === count
+        )
+      const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
+      yield* decide(broken)
+      yield* chained(broken, 1)
+      // Its next entry would take a place that is taken: the database refuses it, which the service cannot expect.
+      yield* sql`UPDATE audit_chains SET chain_place = 0 WHERE merchant_id = ${broken.id}`
+      yield* sql`INSERT INTO audit_entries SELECT merchant_id, replace(id, 'aud_0', 'aud_00' || n || '_'), 1, environment,
+          actor, action, subject, before, after, request_id, created_at FROM audit_entries, generate_series(100, 349) n
+        WHERE merchant_id = ${broken.id}`
+      yield* decide(player)
+      yield* chained(player, 1)
+      assert.lengthOf((yield* listOf(broken, "limit=100")).data.filter(({ place }: any) => place !== null), 1)
+
+      yield* sql`UPDATE audit_chains SET chain_place = 1 WHERE merchant_id = ${broken.id}`
+      yield* until(
+        "the mended chain goes on",
+        Effect.orDie(
+          sql<{ waiting: number }>`SELECT count(*)::integer AS waiting FROM audit_entries WHERE chain_place IS NULL`
+        ),
+        ([row]) => row!.waiting === 0
+      )
+    }).pipe(Effect.orDie))
 })
