@@ -17,9 +17,12 @@ export interface AuditAct {
   readonly action: string
   /** What was changed: the `object` of the API, and its id. */
   readonly subject: { readonly object: string; readonly id: string }
-  /** What the act changes of it, as it was, and as it is afterwards: no secret, and nothing personal. */
-  readonly before: Schema.Json
-  readonly after: Schema.Json
+  /**
+   * What the act changes of it, as it was, and as it is afterwards: no secret, and nothing personal. Empty:
+   * it was not there, or is no more.
+   */
+  readonly before: Readonly<Record<string, Schema.Json>>
+  readonly after: Readonly<Record<string, Schema.Json>>
   /** Null for a call that has none. */
   readonly requestId: string | null
 }

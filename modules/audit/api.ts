@@ -40,7 +40,7 @@ export const AuditEntryObject = Schema.Struct({
   hash: Schema.NullOr(Schema.String)
 }).annotate({
   identifier: "AuditEntry",
-  description: "Something that a person or a service did about money.",
+  description: "Something that a person or a service did about money, or about what decides where it goes.",
   examples: [exampleEntry]
 })
 

@@ -1,6 +1,7 @@
 /** The keys of merchants: made, checked, changed, revoked, one change of a merchant's keys at a time. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Commit, type IdempotentCall } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
@@ -15,7 +16,7 @@ import { makeUseRecorder } from "./actor/UseRecorder.ts"
 import * as Repo from "./repo.ts"
 import type { ChildKeys, KeyChange, KeyRequest, KeyState, MerchantState, RevokedKey } from "./rules.ts"
 
-/** Merchants and their keys. */
+/** Merchants and their keys. `actor`: who the audit log says it was; absent: a caller of the internal port. */
 export class Keys extends Context.Service<Keys, {
   readonly createMerchant: (name: string, email: string | null) => Effect.Effect<MerchantState, PublicError>
   /** A merchant and its first keys in one commit. */
@@ -32,7 +33,8 @@ export class Keys extends Context.Service<Keys, {
    */
   readonly create: (
     request: KeyRequest,
-    call?: IdempotentCall<KeyWithSecret>
+    call?: IdempotentCall<KeyWithSecret>,
+    actor?: string
   ) => Effect.Effect<KeyWithSecret, PublicError>
   /** Newest first, at most 1,000, of both environments. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<KeyState>, PublicError>
@@ -44,7 +46,8 @@ export class Keys extends Context.Service<Keys, {
   readonly change: (
     name: KeyName,
     change: KeyChange,
-    call?: IdempotentCall<KeyState>
+    call?: IdempotentCall<KeyState>,
+    actor?: string
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
@@ -55,7 +58,8 @@ export class Keys extends Context.Service<Keys, {
   readonly rotate: (
     name: KeyName,
     request: RotationRequest,
-    call?: IdempotentCall<RotatedKey>
+    call?: IdempotentCall<RotatedKey>,
+    actor?: string
   ) => Effect.Effect<RotatedKey, PublicError>
   /**
    * The key is refused everywhere within 5 s. Revoking twice is the same as once. Keys created with it are kept (the
@@ -65,7 +69,8 @@ export class Keys extends Context.Service<Keys, {
   readonly revoke: (
     name: KeyName,
     childKeys?: ChildKeys,
-    call?: IdempotentCall<RevokedKey>
+    call?: IdempotentCall<RevokedKey>,
+    actor?: string
   ) => Effect.Effect<RevokedKey, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
@@ -79,6 +84,7 @@ export class Keys extends Context.Service<Keys, {
     Effect.gen(function*() {
       const keys: KeyContext = {
         actors: yield* Actors,
+        auditLog: yield* AuditLog,
         commit: yield* Commit,
         repo: yield* Repo.make,
         environments: (yield* Settings).environments,
@@ -90,12 +96,12 @@ export class Keys extends Context.Service<Keys, {
         createMerchant: (name, email) => createMerchant(keys, name, email),
         createWithKeys: (name, requests, beforeCommit) => createWithKeys(keys, name, requests, beforeCommit),
         anyMerchant: repo.anyMerchant,
-        create: (request, call) => createKey(keys, request, call),
+        create: (request, call, actor) => createKey(keys, request, call, actor),
         list: (merchantId) => Effect.andThen(requireMerchant(keys, merchantId), repo.keys(merchantId)),
         page: (query) => keyPage(keys, query),
-        change: (name, change, call) => changeKey(keys, name, change, call),
-        rotate: (name, request, call) => rotateKey(keys, name, request, call),
-        revoke: (name, childKeys, call) => revokeKey(keys, name, childKeys, call),
+        change: (name, change, call, actor) => changeKey(keys, name, change, call, actor),
+        rotate: (name, request, call, actor) => rotateKey(keys, name, request, call, actor),
+        revoke: (name, childKeys, call, actor) => revokeKey(keys, name, childKeys, call, actor),
         verify: (text) => verifyKey(keys, text),
         isOurs: (text) => isOurs(keys, text),
         usable: (ids) => Effect.flatMap(nowSeconds, (now) => repo.usable(ids, now))

@@ -94,7 +94,7 @@ export const handlers = Operations.group(
             createdBy: creatorOf(principal)
           }
           return yield* answerIdempotently<KeyWithSecret, PublicError>(
-            (call) => keys.create(request, call),
+            (call) => keys.create(request, call, principal.credential),
             ({ key, state }, now) => keyObject(state, now, key)
           )
         })
@@ -118,9 +118,10 @@ export const handlers = Operations.group(
       .handle(
         "change",
         Effect.fnUntraced(function*({ params, payload }) {
-          const name = { ...(yield* requireMerchantScope), id: params.id }
+          const principal = yield* requireMerchantScope
+          const name = { ...principal, id: params.id }
           return yield* answerIdempotently<KeyState, PublicError>(
-            (call) => keys.change(name, changeOf(payload), call),
+            (call) => keys.change(name, changeOf(payload), call, principal.credential),
             keyObject
           )
         })
@@ -128,10 +129,11 @@ export const handlers = Operations.group(
       .handle(
         "revoke",
         Effect.fnUntraced(function*({ params, payload }) {
-          const name = { ...(yield* requireMerchantScope), id: params.id }
+          const principal = yield* requireMerchantScope
+          const name = { ...principal, id: params.id }
           const childKeys = payload?.child_keys ?? "keep"
           return yield* answerIdempotently<RevokedKey, PublicError>(
-            (call) => keys.revoke(name, childKeys, call),
+            (call) => keys.revoke(name, childKeys, call, principal.credential),
             revokedObject
           )
         })
@@ -146,7 +148,7 @@ export const handlers = Operations.group(
             createdBy: creatorOf(principal)
           }
           return yield* answerIdempotently<RotatedKey, PublicError>(
-            (call) => keys.rotate(name, rotation, call),
+            (call) => keys.rotate(name, rotation, call, principal.credential),
             rotatedObject
           )
         })

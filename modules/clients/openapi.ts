@@ -2134,7 +2134,7 @@ export interface components {
             overlap_seconds?: number;
         };
         /**
-         * @description Something that a person or a service did about money.
+         * @description Something that a person or a service did about money, or about what decides where it goes.
          * @example {
          *       "id": "aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
          *       "object": "audit_entry",
@@ -15015,14 +15015,6 @@ export interface operations {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
-                /** @description States, comma-separated; `all` does not filter. */
-                status?: "open" | "resolved";
-                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
-                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
-                /** @description Only those of this invoice */
-                invoice_id?: string;
-                /** @description Only those about a transfer on this network */
-                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Created at this time or after it, in epoch seconds. */
                 created_gte?: string;
                 /** @description Created at this time or before it, in epoch seconds. */
@@ -15033,6 +15025,14 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
+                /** @description States, comma-separated; `all` does not filter. */
+                status?: "open" | "resolved";
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
+                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
+                /** @description Only those of this invoice */
+                invoice_id?: string;
+                /** @description Only those about a transfer on this network */
+                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -15525,10 +15525,6 @@ export interface operations {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
-                /** @description Only this action */
-                action?: string;
-                /** @description Only what was done to this object */
-                subject_id?: string;
                 /** @description Created at this time or after it, in epoch seconds. */
                 created_gte?: string;
                 /** @description Created at this time or before it, in epoch seconds. */
@@ -15539,6 +15535,10 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
+                /** @description Only this action */
+                action?: string;
+                /** @description Only what was done to this object */
+                subject_id?: string;
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */

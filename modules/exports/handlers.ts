@@ -1,8 +1,10 @@
 /** Exports between the wire and the pages of rows. */
 import { Effect, Option, Schedule, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type AuditAct, AuditLog } from "../../runtime/AuditLog.ts"
 import { monotonicMillis } from "../../runtime/Clock.ts"
-import { readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import { Commit } from "../../runtime/Commit.ts"
+import { readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { withTrailers } from "../../runtime/http/Trailers.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
@@ -67,6 +69,23 @@ const formats: Readonly<Record<"csv" | "json", FileFormat>> = {
   json: { contentType: "application/json", head: () => "[\n", row: jsonRow, divider: ",\n", foot: "\n]\n" }
 }
 
+/** Keeps that a file was asked for, before anything of it leaves; where that cannot be kept, nothing leaves. */
+const makeKeepInAuditLog = Effect.gen(function*() {
+  const auditLog = yield* AuditLog
+  const commit = yield* Commit
+  return (act: AuditAct) =>
+    Effect.flatMap(auditLog.writesOf(act), (writes) =>
+      writes.length === 0
+        ? Effect.void
+        : commit.append({
+          merchantId: act.merchantId,
+          environment: act.environment,
+          cause: { requestId: act.requestId, idempotencyKey: null },
+          writes,
+          events: []
+        }).pipe(Effect.catchTags({ Conflict: Effect.die, IdempotentReplay: Effect.die })))
+})
+
 /**
  * The handlers. Rows are read in pages, each a statement of its own: no snapshot is held, so that a slow reader holds
  * back no vacuum and no connection. Which rows are in the file is fixed by their moments.
@@ -75,6 +94,7 @@ export const handlers = Operations.group(
   ExportsApi,
   "exports",
   Effect.fn(function*(group) {
+    const keepInAuditLog = yield* makeKeepInAuditLog
     const repo = yield* Repo.make
     const kinds = {
       invoices: {
@@ -156,6 +176,16 @@ export const handlers = Operations.group(
           }
           return file
         }
+        yield* keepInAuditLog({
+          merchantId,
+          environment,
+          actor: principal.credential,
+          action: "export.read",
+          subject: { object: "export", id: params.kind },
+          before: {},
+          after: { format: query.format ?? "csv", from: range.from, to: range.to, metadata_keys: [...keys] },
+          requestId: (yield* RequestInfo).requestId
+        })
         const startedAtMillis = yield* monotonicMillis
         const pages = Stream.paginate(Repo.firstId, (after) =>
           Effect.gen(function*() {

@@ -1,8 +1,9 @@
 /** Load, decide, commit: how a merchant's settings change, and how others read them. */
 import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { keepSuccess } from "../../runtime/Cache.ts"
-import { Commit, type CommitCause, decideAnew, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, decideAnew, type IdempotentCall, type IdempotentReplay } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type {
@@ -12,7 +13,7 @@ import type {
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { Merchants, type MerchantState } from "../auth/plugin.ts"
-import { applyChange, type Choices, invoiceSettingsOf, settingsOf } from "./rules.ts"
+import { applyChange, type Choices, invoiceSettingsOf, settingsActOf, settingsOf } from "./rules.ts"
 import { choicesWrite, makeRepo } from "./repo.ts"
 
 /** Milliseconds for which a merchant's choices are not read again. */
@@ -20,6 +21,11 @@ const cacheMillis = 2_000
 
 /** Merchants' choices remembered at once of an environment, 16 KiB each with a logo; the least asked for go first. */
 const cacheCapacity = 1_000
+
+/** A call that changes settings, and who made it. */
+export interface SettingsCall extends IdempotentCall<MerchantSettingsObject> {
+  readonly actor: string
+}
 
 export class MerchantSettings extends Context.Service<MerchantSettings, {
   /**
@@ -42,14 +48,14 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     environment: Environment,
     movesDefault: boolean,
     change: MerchantSettingsChange,
-    cause: CommitCause,
-    reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
+    call: SettingsCall
   ) => Effect.Effect<MerchantSettingsObject, PublicError | IdempotentReplay>
 }>()("tillwire/modules/settings/MerchantSettings") {
   static readonly layer = Layer.effect(
     MerchantSettings,
     Effect.gen(function*() {
       const actors = yield* Actors
+      const auditLog = yield* AuditLog
       const commit = yield* Commit
       const merchants = yield* Merchants
       const { environments } = yield* Settings
@@ -94,10 +100,9 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         environment: Environment,
         movesDefault: boolean,
         changes: MerchantSettingsChange,
-        cause: CommitCause,
-        reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
+        { actor, cause, reply }: SettingsCall
       ) {
-        const { found: merchant, state } = yield* load(merchantId, environment)
+        const { found: merchant, settings: before, state } = yield* load(merchantId, environment)
         if (merchant === undefined) return yield* publicError("NOT_FOUND", { message: "No such merchant" })
         const requestedDefault = changes.default_environment === null ? environments[0] : changes.default_environment
         const defaultEnvironment = requestedDefault ?? merchant.defaultEnvironment
@@ -115,6 +120,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         const choices = applyChange(state.choices, changes)
         const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
         const replyWrite = reply(settings)
+        const act = settingsActOf({ merchantId, environment }, before, settings, actor, cause.requestId)
         yield* commit.append({
           merchantId,
           environment,
@@ -123,7 +129,8 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
             choicesWrite({ ...state, version: state.version + 1, choices }),
             ...(defaultEnvironment === merchant.defaultEnvironment
               ? []
-              : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
+              : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)]),
+            ...(act === null ? [] : yield* auditLog.writesOf(act))
           ],
           events: [],
           reply: replyWrite

@@ -28,14 +28,16 @@ export const handlers = Operations.group(
           const principal = yield* requireMerchantScope
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
-          const cause = { requestId, idempotencyKey: idempotency.key }
           const after = yield* settings.change(
             principal.merchantId,
             principal.environment,
             canMoveDefault(principal),
             payload,
-            cause,
-            (changed) => idempotency.reply(200, JSON.stringify(changed))
+            {
+              actor: principal.credential,
+              cause: { requestId, idempotencyKey: idempotency.key },
+              reply: (changed) => idempotency.reply(200, JSON.stringify(changed))
+            }
           ).pipe(dieOnReplay)
           return jsonText(JSON.stringify(after))
         })

@@ -1,5 +1,6 @@
 /** What holds for a merchant: its own choices over the defaults. Pure. */
-import { Struct } from "effect"
+import { Equal, type Schema, Struct } from "effect"
+import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { defaultAccent } from "../../schemas/Colour.ts"
 import type {
@@ -88,5 +89,45 @@ export const applyChange = (
   return {
     ...merge<InvoiceSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
     ...(Object.keys(brandingChoices).length === 0 ? {} : { branding: brandingChoices })
+  }
+}
+
+/** Characters of a setting that the audit log keeps: all of every one but a logo. */
+const maximumAudited = 2_000
+
+/** Every setting by its name; those of the page as `branding.<name>`, and of a logo its beginning. */
+const auditedSettings = ({ branding, ...settings }: MerchantSettings): Readonly<Record<string, Schema.Json>> =>
+  Object.fromEntries(
+    [
+      ...Object.entries(settings),
+      ...Object.entries(branding).map(([name, value]) => [`branding.${name}`, value] as const)
+    ].map(([name, value]) => [
+      name,
+      typeof value === "string" && value.length > maximumAudited
+        ? `${value.slice(0, 40)}… (${value.length} characters)`
+        : value
+    ])
+  )
+
+/** The settings that a change moved, as they were and as they are; null: it moved none. */
+export const settingsActOf = (
+  { environment, merchantId }: Pick<ChoicesState, "merchantId" | "environment">,
+  before: MerchantSettings,
+  after: MerchantSettings,
+  actor: string,
+  requestId: string | null
+): AuditAct | null => {
+  const previous = auditedSettings(before)
+  const next = auditedSettings(after)
+  const changed = Object.keys(next).filter((name) => !Equal.equals(previous[name], next[name]))
+  return changed.length === 0 ? null : {
+    merchantId,
+    environment,
+    actor,
+    action: "settings.update",
+    subject: { object: "merchant_settings", id: String(merchantId) },
+    before: Object.fromEntries(changed.map((name) => [name, previous[name] ?? null])),
+    after: Object.fromEntries(changed.map((name) => [name, next[name] ?? null])),
+    requestId
   }
 }

@@ -2,15 +2,10 @@
 import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import {
-  Commit,
-  type CommitCause,
-  decideAnew,
-  type IdempotentReplay,
-  type ReplyWrite,
-  type Write
-} from "../../runtime/Commit.ts"
+import { Commit, decideAnew, type IdempotentCall, type IdempotentReplay, type Write } from "../../runtime/Commit.ts"
+import { sha256 } from "../../runtime/http/CanonicalJson.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -24,6 +19,7 @@ import {
   type OwnedWallet,
   startIndexOf,
   startingAt,
+  walletActOf,
   walletObject,
   type WalletState
 } from "./rules.ts"
@@ -40,7 +36,10 @@ export interface NewWallet {
 const walletInUseMessage =
   "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
 
-type Reply<A> = (result: A) => ReplyWrite | undefined
+/** A call that changes a wallet, and who made it. */
+export interface WalletCall<A> extends IdempotentCall<A> {
+  readonly actor: string
+}
 
 export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
@@ -53,11 +52,10 @@ export class Wallets extends Context.Service<Wallets, {
   readonly put: (
     owner: WalletOwner,
     newWallet: NewWallet,
-    cause: CommitCause,
-    reply: Reply<ReceivingWallet>
+    call: WalletCall<ReceivingWallet>
   ) => Effect.Effect<ReceivingWallet, PublicError | IdempotentReplay>
   /** From then on the deployment's own wallet receives, if there is one. `NOT_FOUND` where there is none to remove. */
-  readonly remove: (owner: WalletOwner, cause: CommitCause, reply: Reply<void>) => Effect.Effect<
+  readonly remove: (owner: WalletOwner, call: WalletCall<void>) => Effect.Effect<
     void,
     PublicError | IdempotentReplay
   >
@@ -66,6 +64,7 @@ export class Wallets extends Context.Service<Wallets, {
     Wallets,
     Effect.gen(function*() {
       const actors = yield* Actors
+      const auditLog = yield* AuditLog
       const chains = yield* Chains
       const commit = yield* Commit
       const repo = yield* makeRepo
@@ -90,12 +89,11 @@ export class Wallets extends Context.Service<Wallets, {
       /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
       const change = <A>(
         owner: WalletOwner,
-        cause: CommitCause,
+        { actor, cause, reply }: WalletCall<A>,
         decide: (row: WalletRow) => Effect.Effect<
           {
             readonly wallet: WalletState | null
             readonly result: A
-            readonly reply: ReplyWrite | undefined
             readonly writes?: ReadonlyArray<Write>
           },
           PublicError
@@ -106,14 +104,19 @@ export class Wallets extends Context.Service<Wallets, {
           `${owner.merchantId} ${owner.environment} ${owner.family}`,
           Effect.gen(function*() {
             const row = yield* repo.find(owner)
-            const { reply, result, wallet, writes = [] } = yield* decide(row)
+            const { result, wallet, writes = [] } = yield* decide(row)
+            const act = walletActOf(owner, row.wallet, wallet, sha256, actor, cause.requestId)
             yield* commit.append({
               merchantId: owner.merchantId,
               environment: owner.environment,
               cause,
-              writes: [walletWrite(owner, { version: row.version + 1, wallet }), ...writes],
+              writes: [
+                walletWrite(owner, { version: row.version + 1, wallet }),
+                ...writes,
+                ...yield* auditLog.writesOf(act)
+              ],
               events: [],
-              reply
+              reply: reply(result)
             })
             yield* activeWallets.evict(owner)
             return result
@@ -147,14 +150,14 @@ export class Wallets extends Context.Service<Wallets, {
       return Wallets.of({
         list: (merchantId, environment) =>
           Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
-        put: Effect.fnUntraced(function*(owner, given, cause, reply) {
+        put: Effect.fnUntraced(function*(owner, given, call) {
           const ref = yield* readNew(owner, given)
           const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
           const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
           if (startIndex instanceof PublicError) return yield* startIndex
           const id = `wal_${yield* uuidV7}`
           const started = startingAt(ref, startIndex)
-          const changed = yield* change(owner, cause, () =>
+          const changed = yield* change(owner, call, () =>
             Effect.gen(function*() {
               // Addresses first: of a list that is another's too, the refusal names an entry.
               const conflict = yield* chains.claimAddresses(owner, given.kind, started)
@@ -164,17 +167,17 @@ export class Wallets extends Context.Service<Wallets, {
               const createdAt = yield* nowSeconds
               const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
               const walletBody = yield* bodyOf({ ...owner, wallet })
-              return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
+              return { wallet, result: walletBody, writes: claim }
             }))
           // Once it has an owner: whose its addresses are is read from there.
           yield* chains.watchWallet(started, owner.family)
           return changed
         }),
-        remove: (owner, cause, reply) =>
-          change(owner, cause, ({ wallet }) =>
+        remove: (owner, call) =>
+          change(owner, call, ({ wallet }) =>
             wallet === null
               ? Effect.fail(publicError("NOT_FOUND", { message: "There is no wallet of this family" }))
-              : Effect.succeed({ wallet: null, result: undefined, reply: reply() }))
+              : Effect.succeed({ wallet: null, result: undefined }))
       })
     })
   )

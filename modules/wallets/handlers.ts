@@ -18,12 +18,13 @@ export const handlers = Operations.group(
 
     /** Whose wallet is written, and why. */
     const ownerOf = Effect.fnUntraced(function*(family: Family) {
-      const { environment, merchantId } = yield* requireMerchantScope
+      const { credential, environment, merchantId } = yield* requireMerchantScope
       const owner: WalletOwner = { merchantId, environment, family }
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       return {
         owner,
+        actor: credential,
         cause: { requestId, idempotencyKey: idempotency.key },
         replyOf: (text: string) => idempotency.reply(200, text)
       }
@@ -41,19 +42,21 @@ export const handlers = Operations.group(
       .handle(
         "put",
         Effect.fnUntraced(function*({ params, payload }) {
-          const { cause, replyOf, owner } = yield* ownerOf(params.family)
+          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
           const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
-          const shown = yield* wallets.put(owner, newWallet, cause, (wallet) => replyOf(JSON.stringify(wallet))).pipe(
-            dieOnReplay
-          )
+          const shown = yield* wallets.put(owner, newWallet, {
+            actor,
+            cause,
+            reply: (wallet) => replyOf(JSON.stringify(wallet))
+          }).pipe(dieOnReplay)
           return jsonText(JSON.stringify(shown))
         })
       )
       .handle(
         "remove",
         Effect.fnUntraced(function*({ params }) {
-          const { cause, replyOf, owner } = yield* ownerOf(params.family)
-          yield* wallets.remove(owner, cause, () => replyOf(removedBody)).pipe(dieOnReplay)
+          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          yield* wallets.remove(owner, { actor, cause, reply: () => replyOf(removedBody) }).pipe(dieOnReplay)
           return jsonText(removedBody)
         })
       )

@@ -1,4 +1,5 @@
 /** Receiving wallets: how one is shown, and what a new one must say. Pure. */
+import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { AddressConflict, WalletRef, WalletUse } from "../../runtime/Chains.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -119,4 +120,33 @@ export const walletObject = (
   highest_used_index: use.highestUsedIndex,
   addresses_left: use.addressesLeft,
   created_at: wallet.createdAt
+})
+
+/** What is kept of it in the audit log: enough to find out whether it was a certain one, not to use it. */
+const auditedWallet = (wallet: WalletState | null, hashOf: (text: string) => string) =>
+  wallet === null ? {} : {
+    id: wallet.id,
+    kind: wallet.kind,
+    value_preview: preview(wallet.value),
+    value_sha256: hashOf(wallet.value),
+    start_index: wallet.startIndex
+  }
+
+/** A wallet that was set, or removed where `after` is null. `hashOf`: SHA-256, hex. */
+export const walletActOf = (
+  { environment, family, merchantId }: Omit<OwnedWallet, "wallet">,
+  before: WalletState | null,
+  after: WalletState | null,
+  hashOf: (text: string) => string,
+  actor: string,
+  requestId: string | null
+): AuditAct => ({
+  merchantId,
+  environment,
+  actor,
+  action: after === null ? "wallet.remove" : "wallet.set",
+  subject: { object: "receiving_wallet", id: family },
+  before: auditedWallet(before, hashOf),
+  after: auditedWallet(after, hashOf),
+  requestId
 })

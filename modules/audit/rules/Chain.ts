@@ -14,8 +14,8 @@ export interface ChainEnd {
 export const emptyChain: ChainEnd = { place: 0, hash: firstPreviousHash }
 
 /**
- * Entries in the order in which they go on from the end of a chain, each with its link. `hashOf` gives the SHA-256, hex,
- * of the canonical JSON (RFC 8785) of the entry as the API shows it, without `hash`.
+ * Entries in the order in which they go on from the end of a chain, each with its link. `hashOf` gives the SHA-256,
+ * hex, of the canonical JSON (RFC 8785) of the entry as the API shows it, without `hash`.
  */
 export const chainEntries = <E extends AuditEntry>(
   end: ChainEnd,

@@ -3,7 +3,6 @@ import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import * as Repo from "../repo.ts"
 import * as Rules from "../rules.ts"
 import type { ChildKeys, KeyChange, KeyState, RevokedKey } from "../rules.ts"
 import {
@@ -14,6 +13,8 @@ import {
   decideInTurn,
   type KeyContext,
   type KeyName,
+  keyWrites,
+  operator,
   requireKey,
   requireMerchant,
   touchMerchant
@@ -37,16 +38,19 @@ export const changeKey = Effect.fnUntraced(function*(
   keys: KeyContext,
   name: KeyName,
   change: KeyChange,
-  { cause, reply }: IdempotentCall<KeyState> = callWithoutKey
+  { cause, reply }: IdempotentCall<KeyState> = callWithoutKey,
+  actor: string = operator
 ) {
   yield* checkRanges(change.ipAllowlist ?? [])
   return yield* decideInTurn(
     keys,
     name.merchantId,
     Effect.gen(function*() {
-      const key = Rules.changeKey(yield* requireKey(keys, name), change, yield* nowSeconds)
+      const before = yield* requireKey(keys, name)
+      const key = Rules.changeKey(before, change, yield* nowSeconds)
       if (key instanceof PublicError) return yield* key
-      yield* append(keys, name.merchantId, key.environment, [Repo.keyWrite(key)], cause, reply(key))
+      const writes = yield* keyWrites(keys, [{ action: "key.update", before, after: key }], actor, cause)
+      yield* append(keys, name.merchantId, key.environment, writes, cause, reply(key))
       return key
     })
   )
@@ -56,7 +60,8 @@ export const rotateKey = (
   keys: KeyContext,
   name: KeyName,
   { createdBy, overlapSeconds }: RotationRequest,
-  { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey
+  { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey,
+  actor: string = operator
 ) =>
   decideInTurn(
     keys,
@@ -76,7 +81,16 @@ export const rotateKey = (
       }, now)
       if (previous instanceof PublicError) return yield* previous
       const rotated: RotatedKey = { ...successor, previous }
-      const writes = [touchMerchant(merchant), Repo.keyWrite(previous), Repo.keyWrite(successor.state)]
+      const keyRows = yield* keyWrites(
+        keys,
+        [
+          { action: "key.rotate", before: key, after: previous },
+          { action: "key.create", before: null, after: successor.state }
+        ],
+        actor,
+        cause
+      )
+      const writes = [touchMerchant(merchant), ...keyRows]
       yield* append(keys, merchantId, environment, writes, cause, reply(rotated))
       return rotated
     })
@@ -86,7 +100,8 @@ export const revokeKey = (
   keys: KeyContext,
   name: KeyName,
   childKeys: ChildKeys = "keep",
-  { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey
+  { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey,
+  actor: string = operator
 ) =>
   decideInTurn(
     keys,
@@ -98,7 +113,12 @@ export const revokeKey = (
       const revoked = Rules.revokeWithChildren(key, children, childKeys)
       const changes = Rules.changedKeys([key, ...children], [revoked.state, ...revoked.children])
       if (changes.length === 0) return revoked
-      const writes = [touchMerchant(merchant), ...changes.map(Repo.keyWrite)]
+      const steps = changes.map((after) => ({
+        action: "key.revoke" as const,
+        before: [key, ...children].find(({ id }) => id === after.id) ?? null,
+        after
+      }))
+      const writes = [touchMerchant(merchant), ...yield* keyWrites(keys, steps, actor, cause)]
       yield* append(keys, name.merchantId, key.environment, writes, cause, reply(revoked))
       return revoked
     })

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
+import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import {
   type Commit,
   type CommitCause,
@@ -22,9 +23,11 @@ import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
 import { isUsable, type KeyState, type MerchantState } from "../rules.ts"
+import { type KeyAction, keyActOf } from "../rules/KeyActs.ts"
 
 export interface KeyContext {
   readonly actors: Actors["Service"]
+  readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
   readonly repo: Effect.Success<typeof Repo.make>
   readonly environments: Settings["Service"]["environments"]
@@ -43,6 +46,9 @@ export interface KeyName {
 /** A call that nobody will repeat. */
 export const callWithoutKey: IdempotentCall<unknown> = { cause: noCause, reply: () => undefined }
 
+/** Who acts where a call of the internal port does not say. */
+export const operator = "service:rpc"
+
 export const append = (
   { commit }: KeyContext,
   merchantId: number,
@@ -59,6 +65,24 @@ export const append = (
     events: [],
     reply
   }))
+
+/** What becomes of a key in a commit; `before` null: it is new. */
+export interface KeyStep {
+  readonly action: KeyAction
+  readonly before: KeyState | null
+  readonly after: KeyState
+}
+
+/** The rows of keys with the entries that the audit log keeps of them. */
+export const keyWrites = ({ auditLog }: KeyContext, steps: ReadonlyArray<KeyStep>, actor: string, cause: CommitCause) =>
+  Effect.map(
+    Effect.forEach(steps, ({ action, after, before }) =>
+      Effect.map(
+        auditLog.writesOf(keyActOf(action, before, after, actor, cause.requestId)),
+        (entries) => [Repo.keyWrite(after), ...entries]
+      )),
+    (writes) => writes.flat()
+  )
 
 /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
 export const decideInTurn = <A, E>(

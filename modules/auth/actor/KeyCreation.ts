@@ -24,6 +24,8 @@ import {
   checkRanges,
   decideInTurn,
   type KeyContext,
+  keyWrites,
+  operator,
   requireMerchant,
   touchMerchant
 } from "./KeyContext.ts"
@@ -92,7 +94,8 @@ const storeKey = Effect.fnUntraced(function*(
   keys: KeyContext,
   created: KeyWithSecret,
   cause: IdempotentCall<KeyWithSecret>["cause"],
-  reply: ReturnType<IdempotentCall<KeyWithSecret>["reply"]>
+  reply: ReturnType<IdempotentCall<KeyWithSecret>["reply"]>,
+  actor: string
 ) {
   const { createdAt, createdBy, environment, merchantId } = created.state
   const merchant = yield* requireMerchant(keys, merchantId)
@@ -100,7 +103,8 @@ const storeKey = Effect.fnUntraced(function*(
   if ((yield* keys.repo.keysInUse(merchantId, createdAt)) >= maximumKeys) {
     return yield* publicError("API_KEY_LIMIT_REACHED")
   }
-  const writes = [touchMerchant(merchant), Repo.keyWrite(created.state)]
+  const keyRows = yield* keyWrites(keys, [{ action: "key.create", before: null, after: created.state }], actor, cause)
+  const writes = [touchMerchant(merchant), ...keyRows]
   yield* append(keys, merchantId, environment, writes, cause, reply)
   return created
 })
@@ -108,7 +112,8 @@ const storeKey = Effect.fnUntraced(function*(
 export const createKey = Effect.fnUntraced(function*(
   keys: KeyContext,
   request: KeyRequest,
-  { cause, reply }: IdempotentCall<KeyWithSecret> = callWithoutKey
+  { cause, reply }: IdempotentCall<KeyWithSecret> = callWithoutKey,
+  actor: string = operator
 ) {
   const { environment, expiresAt, ipAllowlist = [], merchantId } = request
   if (!keys.environments.includes(environment)) {
@@ -119,5 +124,5 @@ export const createKey = Effect.fnUntraced(function*(
   if (objection !== undefined) return yield* objection
   yield* checkRanges(ipAllowlist)
   const created = drawKey(keys, request, newestVersion, now)
-  return yield* decideInTurn(keys, merchantId, storeKey(keys, created, cause, reply(created)))
+  return yield* decideInTurn(keys, merchantId, storeKey(keys, created, cause, reply(created), actor))
 })

@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
+import { randomBytes, randomUUID } from "node:crypto"
 import { ExceptionsRpc } from "../../../modules/exceptions/rpc.ts"
 import { MerchantId } from "../../../schemas/Ids.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
@@ -40,6 +40,9 @@ const openException = Effect.fnUntraced(function*(player: DevnetMerchant) {
 
 const listOf = (player: DevnetMerchant, query = "") => call(player, `/api/v1/audit-log?${query}`)
 
+/** Entries of a new merchant: each of its keys was created. */
+const keysOfMerchant = 2
+
 layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the audit log", (it) => {
   it.effect("holds each decision once, with who made it, however many tried, and nothing of a refused one", () =>
     Effect.gen(function*() {
@@ -68,7 +71,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(rpcToken) }))
       )
 
-      const { data, has_more } = yield* listOf(player)
+      const { data, has_more } = yield* listOf(player, "action=exception.resolve")
       assert.isFalse(has_more)
       assert.deepStrictEqual(
         data.map(({ action, after, subject }: any) => [action, subject.id, after.action, after.note]),
@@ -79,10 +82,64 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.match(byKey.actor, /^key_/)
       assert.match(byKey.request_id, /^req_/)
       assert.deepStrictEqual(byKey.before, { status: "open", type: "overpaid", amount: first.amount })
-      assert.deepStrictEqual((yield* listOf(other)).data, [])
+      assert.deepStrictEqual((yield* listOf(other, "action=exception.resolve")).data, [])
       const filtered = yield* listOf(player, `subject_id=${first.id}&action=exception.resolve`)
       assert.deepStrictEqual(filtered.data.map(({ id }: any) => id), [byKey.id])
       assertRefused(yield* send(player, "/api/v1/audit-log?starting_after=exc_1"), 400, "INVALID_CURSOR")
+    }))
+
+  it.effect("holds each change of settings, wallets and keys, and each export, and no secret of them", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const change = (method: string, path: string, body: unknown) =>
+        Effect.flatMap(DevnetService, (service) =>
+          Effect.map(
+            service.call(path, {
+              method,
+              body,
+              headers: { "x-api-key": player.merchant, "idempotency-key": randomUUID() }
+            }),
+            okData
+          ))
+      yield* change("PATCH", "/api/v1/merchant/settings", {
+        late_window_seconds: 60,
+        branding: { name: "Shop", logo_uri: `data:image/png;base64,iVBORw0KGgo${"A".repeat(4_001)}` }
+      })
+      yield* change("PATCH", "/api/v1/merchant/settings", { late_window_seconds: 60 })
+      const wallet = `0x${randomBytes(20).toString("hex")}`
+      yield* change("PUT", "/api/v1/merchant/wallets/evm", { kind: "pool", value: wallet })
+      yield* change("DELETE", "/api/v1/merchant/wallets/evm", undefined)
+      const made = yield* change("POST", "/api/v1/api-keys", { name: "till", scope: "merchant" })
+      const next = yield* change("POST", `/api/v1/api-keys/${made.id}/rotate`, { overlap_seconds: 60 })
+      yield* change("DELETE", `/api/v1/api-keys/${next.id}`, undefined)
+      yield* call(player, "/api/v1/exports/invoices?format=json&from=0&to=86400")
+
+      const { data } = yield* listOf(player, "limit=100")
+      const mine = data.filter(({ actor }: any) => actor !== "service:rpc").toReversed()
+      assert.deepStrictEqual(mine.map(({ action, subject }: any) => `${action} ${subject.id}`), [
+        `settings.update ${player.id}`,
+        "wallet.set evm",
+        "wallet.remove evm",
+        `key.create ${made.id}`,
+        `key.rotate ${made.id}`,
+        `key.create ${next.id}`,
+        `key.revoke ${next.id}`,
+        "export.read invoices"
+      ])
+      const [settings, set, removed] = mine
+      assert.deepStrictEqual(Object.keys(settings.after).toSorted(), [
+        "branding.logo_uri",
+        "branding.name",
+        "late_window_seconds"
+      ])
+      assert.deepStrictEqual([settings.before.late_window_seconds, settings.after.late_window_seconds], [604_800, 60])
+      assert.deepStrictEqual([set.before, removed.after], [{}, {}])
+      assert.deepStrictEqual(set.after, removed.before)
+      assert.deepStrictEqual(mine.at(-1).after, { format: "json", from: 0, to: 86_400, metadata_keys: [] })
+      const text = JSON.stringify(data)
+      for (const secret of [wallet, made.key, next.key, made.key.slice(-8), "A".repeat(100)]) {
+        assert.notInclude(text, secret)
+      }
     }))
 
   it.effect("is one chain, whose pages hold each entry once in both directions", () =>
@@ -97,7 +154,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const { data: all } = yield* until(
         "every entry has its place",
         listOf(player),
-        ({ data }) => data.length === 7 && data.every(({ place }: any) => place !== null)
+        ({ data }) => data.length === 7 + keysOfMerchant && data.every(({ place }: any) => place !== null)
       )
       const inOrder = all.toSorted((a: any, b: any) => a.place - b.place)
       assert.isNull(brokenPlace(inOrder))
@@ -122,7 +179,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         until(
           `${count} entries are chained`,
           listOf(merchant, "limit=100"),
-          ({ data }) => data.filter(({ place }: any) => place !== null).length === count
+          ({ data }) => data.filter(({ place }: any) => place !== null).length === keysOfMerchant + count
         )
       const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
       yield* decide(broken)
@@ -131,12 +188,13 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       yield* sql`UPDATE audit_chains SET chain_place = 0 WHERE merchant_id = ${broken.id}`
       yield* sql`INSERT INTO audit_entries SELECT merchant_id, replace(id, 'aud_0', 'aud_00' || n || '_'), 1, environment,
           actor, action, subject, before, after, request_id, created_at FROM audit_entries, generate_series(100, 349) n
-        WHERE merchant_id = ${broken.id}`
+        WHERE merchant_id = ${broken.id} AND action = 'exception.resolve'`
       yield* decide(player)
       yield* chained(player, 1)
-      assert.lengthOf((yield* listOf(broken, "limit=100")).data.filter(({ place }: any) => place !== null), 1)
+      const places = (yield* listOf(broken, "limit=100")).data.filter(({ place }: any) => place !== null)
+      assert.lengthOf(places, keysOfMerchant + 1)
 
-      yield* sql`UPDATE audit_chains SET chain_place = 1 WHERE merchant_id = ${broken.id}`
+      yield* sql`UPDATE audit_chains SET chain_place = ${keysOfMerchant + 1} WHERE merchant_id = ${broken.id}`
       yield* until(
         "the mended chain goes on",
         Effect.orDie(

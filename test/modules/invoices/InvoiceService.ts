@@ -38,7 +38,6 @@ import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
 import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
-import * as AuditLog from "../../../runtime/AuditLog.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
@@ -236,7 +235,7 @@ export const invoiceServiceOn = (
     routes as never,
     Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
       Layer.provideMerge(
-        Layer.mergeAll(Actors.layer, AuditLog.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))
+        Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))
       ),
       Layer.provideMerge(kernel(
         [
