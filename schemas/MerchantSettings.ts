@@ -105,7 +105,13 @@ const environmentFields = {
   ),
   partial_payment_policy: PartialPaymentPolicy,
   invoice_default_expires_in: ExpiresIn,
-  confirmation_policy: ConfirmationPolicy
+  confirmation_policy: ConfirmationPolicy,
+  auto_approve_limit: integer(
+    0,
+    1_000_000_000,
+    "usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On " +
+      "mainnet only a signed-in wallet changes it."
+  )
 }
 
 /** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
@@ -129,6 +135,7 @@ export const MerchantSettings = Schema.Struct({
     partial_payment_policy: "lock_route",
     invoice_default_expires_in: 43_200_000,
     confirmation_policy: "standard",
+    auto_approve_limit: 500_000,
     default_environment: "devnet",
     branding: {
       name: "Demo Store",

@@ -33,6 +33,17 @@ export const RefundReason = Schema.Literals([
 ])
 export type RefundReason = typeof RefundReason.Type
 
+/** Who pays the network for a payout: `payor` gets less by the fee, `merchant` pays it on top. */
+export const FeeBearer = Schema.Literals(["payor", "merchant"])
+export type FeeBearer = typeof FeeBearer.Type
+
+/**
+ * How much is given back: all that was received (`full`), what of it is left (`remaining`), what is beyond the amount
+ * of the invoice (`overpaid`), or a part (`custom`).
+ */
+export const RefundAmountMode = Schema.Literals(["full", "overpaid", "remaining", "custom"])
+export type RefundAmountMode = typeof RefundAmountMode.Type
+
 /** A transaction as its network names it: hex, base58 or base64, never longer than 128 characters. */
 export const PayoutTxHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/=_-]{1,128}$/u))
 

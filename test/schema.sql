@@ -850,6 +850,7 @@ CREATE TABLE refunds (
   environment text NOT NULL,
   invoice_id uuid NOT NULL,
   payment_id uuid,
+  terms json,
   source text NOT NULL,
   status text NOT NULL,
   amount bigint NOT NULL,
@@ -865,11 +866,12 @@ CREATE TABLE refunds (
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   due_at bigint,
-  CONSTRAINT refunds_amount_check CHECK ((amount > 0)),
-  CONSTRAINT refunds_check CHECK (((fee >= 0) AND (fee < amount))),
-  CONSTRAINT refunds_check1 CHECK ((((status = ANY (ARRAY['pending_approval'::text, 'processing'::text, 'succeeded'::text])) AND (destination IS NULL)) IS FALSE)),
-  CONSTRAINT refunds_check2 CHECK ((((status = ANY (ARRAY['processing'::text, 'succeeded'::text])) AND (token_amount IS NULL)) IS FALSE)),
-  CONSTRAINT refunds_check3 CHECK ((((status = 'succeeded'::text) AND (tx_hash IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT refunds_check CHECK (((terms IS NULL) OR (payment_id IS NOT NULL))),
+  CONSTRAINT refunds_check1 CHECK (((fee >= 0) AND (fee <= amount))),
+  CONSTRAINT refunds_check2 CHECK ((((status = ANY (ARRAY['pending_approval'::text, 'processing'::text, 'succeeded'::text])) AND (destination IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check3 CHECK ((((status = ANY (ARRAY['processing'::text, 'succeeded'::text])) AND (token_amount IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check4 CHECK ((((status = 'succeeded'::text) AND (tx_hash IS NULL)) IS FALSE)),
   CONSTRAINT refunds_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT refunds_pkey PRIMARY KEY (merchant_id, id),
   CONSTRAINT refunds_source_check CHECK ((source = ANY (ARRAY['all'::text, 'late'::text]))),
@@ -886,6 +888,10 @@ CREATE INDEX refunds_by_status ON public.refunds USING btree (status, id);
 CREATE INDEX refunds_due ON public.refunds USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX refunds_due_devnet ON public.refunds USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+CREATE INDEX refunds_newest ON public.refunds USING btree (merchant_id, environment, id);
+
+CREATE INDEX refunds_newest_by_status ON public.refunds USING btree (merchant_id, environment, status, id);
 
 -- modules/settings
 

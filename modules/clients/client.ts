@@ -20,6 +20,7 @@ import { MetricsApi } from "../metrics/api.ts"
 import { NetworksApi } from "../networks/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
+import { RefundsApi } from "../refunds/api.ts"
 import { SettingsApi } from "../settings/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
@@ -44,6 +45,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(NetworksApi)
   .addHttpApi(PaymentsApi)
   .addHttpApi(ExceptionsApi)
+  .addHttpApi(RefundsApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
 

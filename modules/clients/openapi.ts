@@ -916,6 +916,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List refunds, newest first
+         * @description Those of invoices and of orders. A cursor is the id of a refund of the same environment.
+         */
+        get: operations["refunds.list"];
+        put?: never;
+        /**
+         * Refund an invoice
+         * @description Money that was received goes back in the token and on the network it came in. Each payment that gives some of it is a refund of its own. It is paid out once a person approved it.
+         */
+        post: operations["refunds.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a refund
+         * @description How much goes back, to where, and how far it is.
+         */
+        get: operations["refunds.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a refund
+         * @description It may be paid out, in this amount and to this destination: another destination needs another approval. Only a signed-in wallet approves.
+         */
+        post: operations["refunds.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a refund
+         * @description Before it is approved. Its money can be refunded again.
+         */
+        post: operations["refunds.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a refund again
+         * @description One that failed is to be paid out once more, to the same destination. Not where its payment left the chain.
+         */
+        post: operations["refunds.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/commerce/merchant/orders": {
         parameters: {
             query?: never;
@@ -3094,6 +3198,74 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "refund",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *         "commerce_order_id": null,
+         *         "status": "pending_approval",
+         *         "amount": 5000,
+         *         "amount_decimal": "5.000",
+         *         "amount_unit": "usd_millis",
+         *         "currency": "usd",
+         *         "token_amount": "5.000000",
+         *         "token_symbol": "USDC",
+         *         "network": "base",
+         *         "fee": 20,
+         *         "fee_decimal": "0.020",
+         *         "net_amount": 4980,
+         *         "net_amount_decimal": "4.980",
+         *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *         "tx_hash": null,
+         *         "balance_transaction_id": null,
+         *         "claim_url": null,
+         *         "reason": "overpayment",
+         *         "failure_code": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       },
+         *       "refunds": [
+         *         {
+         *           "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "refund",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *           "commerce_order_id": null,
+         *           "status": "pending_approval",
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "token_amount": "5.000000",
+         *           "token_symbol": "USDC",
+         *           "network": "base",
+         *           "fee": 20,
+         *           "fee_decimal": "0.020",
+         *           "net_amount": 4980,
+         *           "net_amount_decimal": "4.980",
+         *           "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "tx_hash": null,
+         *           "balance_transaction_id": null,
+         *           "claim_url": null,
+         *           "reason": "overpayment",
+         *           "failure_code": null,
+         *           "created_at": 1766320496,
+         *           "updated_at": 1766320496
+         *         }
+         *       ]
+         *     }
+         */
+        CreatedRefunds: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["Refund"];
+            /** @description All that the call opened: one for each payment that gives some of it, the newest payment first */
+            refunds: components["schemas"]["Refund_1"][];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
          *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
          *         "object": "webhook_endpoint",
          *         "url": "https://shop.example/hooks",
@@ -5212,6 +5384,7 @@ export interface components {
          *       "partial_payment_policy": "lock_route",
          *       "invoice_default_expires_in": 43200000,
          *       "confirmation_policy": "standard",
+         *       "auto_approve_limit": 500000,
          *       "default_environment": "devnet",
          *       "branding": {
          *         "name": "Demo Store",
@@ -5246,6 +5419,8 @@ export interface components {
             invoice_default_expires_in: number;
             /** @enum {string} */
             confirmation_policy: "fast" | "standard" | "final";
+            /** @description usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On mainnet only a signed-in wallet changes it. */
+            auto_approve_limit: number;
             /**
              * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
              * @enum {string}
@@ -5286,6 +5461,7 @@ export interface components {
             partial_payment_policy?: ("lock_route" | "any_route") | null;
             invoice_default_expires_in?: number | null;
             confirmation_policy?: ("fast" | "standard" | "final") | null;
+            auto_approve_limit?: number | null;
             default_environment?: ("devnet" | "mainnet") | null;
             branding?: {
                 name?: string | null;
@@ -5695,6 +5871,50 @@ export interface components {
         };
         /**
          * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "amount_mode": "overpaid",
+         *       "reason": "overpayment",
+         *       "fee_bearer": "payor",
+         *       "auto_approve": true
+         *     }
+         */
+        NewRefund: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @description Only of this payment. Absent: of all that count, the newest first */
+            invoice_payment_id?: string | null;
+            /**
+             * @description `full`: all that was received. `remaining`: what is left of it. `overpaid`: what is beyond the invoice's amount. `custom`: `amount` or `token_amount`
+             * @enum {string}
+             */
+            amount_mode: "full" | "overpaid" | "remaining" | "custom";
+            /** @description usd_millis, for `custom` */
+            amount?: number | null;
+            /** @description Whole tokens as a decimal number, for `custom` in place of `amount` */
+            token_amount?: string | null;
+            /** @enum {string} */
+            reason: "requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other";
+            /** @description An address of the payor's own wallet; `claim`: the payor says it by a link. Absent: where the payor said on the payment page, and a link where they did not. Never the address that paid */
+            destination?: "claim" | {
+                /**
+                 * @description The payment's: what came on a network goes back on it
+                 * @enum {string}
+                 */
+                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+                address: string;
+                memo?: string | null;
+            } | null;
+            /**
+             * @description `payor`: the network's fee is kept of the amount. `merchant`: you pay it on top
+             * @enum {string}
+             */
+            fee_bearer: "payor" | "merchant";
+            /** @description True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves */
+            auto_approve?: boolean | null;
+        };
+        /**
+         * @example {
          *       "scope": "merchant",
          *       "ttl_seconds": 60
          *     }
@@ -5980,6 +6200,43 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["OrderPaymentStatus"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "refund",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *         "commerce_order_id": null,
+         *         "status": "pending_approval",
+         *         "amount": 5000,
+         *         "amount_decimal": "5.000",
+         *         "amount_unit": "usd_millis",
+         *         "currency": "usd",
+         *         "token_amount": "5.000000",
+         *         "token_symbol": "USDC",
+         *         "network": "base",
+         *         "fee": 20,
+         *         "fee_decimal": "0.020",
+         *         "net_amount": 4980,
+         *         "net_amount_decimal": "4.980",
+         *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *         "tx_hash": null,
+         *         "balance_transaction_id": null,
+         *         "claim_url": null,
+         *         "reason": "overpayment",
+         *         "failure_code": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        OneRefund: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["Refund_1"];
         };
         /**
          * @example {
@@ -6934,6 +7191,49 @@ export interface components {
                 refresh_expires_in: number;
             };
         };
+        /** @description The first of `refunds` */
+        Refund: {
+            /** @example re_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "refund";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            invoice_payment_id: string | null;
+            commerce_order_id: string | null;
+            /** @enum {string} */
+            status: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @constant */
+            amount_unit: "usd_millis";
+            /** @constant */
+            currency: "usd";
+            token_amount: string | null;
+            token_symbol: string | null;
+            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @example 49990 */
+            fee: number;
+            /** @example 49.990 */
+            fee_decimal: string;
+            /** @example 49990 */
+            net_amount: number;
+            /** @example 49.990 */
+            net_amount_decimal: string;
+            destination_address: string | null;
+            tx_hash: string | null;
+            balance_transaction_id: string | null;
+            claim_url: string | null;
+            /** @enum {string} */
+            reason: "requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other";
+            failure_code: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
         /**
          * @example {
          *       "network": "base",
@@ -6946,6 +7246,97 @@ export interface components {
             address: string;
             /** @description What the receiver needs beside the address, on ton and solana: 1 to 120 visible ASCII characters */
             memo?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "refund",
+         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *             "commerce_order_id": null,
+         *             "status": "pending_approval",
+         *             "amount": 5000,
+         *             "amount_decimal": "5.000",
+         *             "amount_unit": "usd_millis",
+         *             "currency": "usd",
+         *             "token_amount": "5.000000",
+         *             "token_symbol": "USDC",
+         *             "network": "base",
+         *             "fee": 20,
+         *             "fee_decimal": "0.020",
+         *             "net_amount": 4980,
+         *             "net_amount_decimal": "4.980",
+         *             "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "tx_hash": null,
+         *             "balance_transaction_id": null,
+         *             "claim_url": null,
+         *             "reason": "overpayment",
+         *             "failure_code": null,
+         *             "created_at": 1766320496,
+         *             "updated_at": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        RefundList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["Refund_1"][];
+                has_more: boolean;
+            };
+        };
+        /** @description Money of an invoice on its way back to the payor. */
+        Refund_1: {
+            /** @example re_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "refund";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            invoice_payment_id: string | null;
+            commerce_order_id: string | null;
+            /** @enum {string} */
+            status: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @constant */
+            amount_unit: "usd_millis";
+            /** @constant */
+            currency: "usd";
+            token_amount: string | null;
+            token_symbol: string | null;
+            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @example 49990 */
+            fee: number;
+            /** @example 49.990 */
+            fee_decimal: string;
+            /** @example 49990 */
+            net_amount: number;
+            /** @example 49.990 */
+            net_amount_decimal: string;
+            destination_address: string | null;
+            tx_hash: string | null;
+            balance_transaction_id: string | null;
+            claim_url: string | null;
+            /** @enum {string} */
+            reason: "requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other";
+            failure_code: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
         };
         /**
          * @example {
@@ -10336,6 +10727,7 @@ export interface operations {
                      *       "partial_payment_policy": "lock_route",
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
+                     *       "auto_approve_limit": 500000,
                      *       "default_environment": "devnet",
                      *       "branding": {
                      *         "name": "Demo Store",
@@ -10445,6 +10837,7 @@ export interface operations {
                      *       "partial_payment_policy": "lock_route",
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
+                     *       "auto_approve_limit": 500000,
                      *       "default_environment": "devnet",
                      *       "branding": {
                      *         "name": "Demo Store",
@@ -15666,6 +16059,1100 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "refunds.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description States, comma-separated; `all` does not filter. */
+                status?: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
+                /** @description Only those of this invoice */
+                invoice_id?: string;
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Created at this time or before it, in epoch seconds. */
+                created_lte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RefundList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "refund",
+                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *             "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *             "commerce_order_id": null,
+                     *             "status": "pending_approval",
+                     *             "amount": 5000,
+                     *             "amount_decimal": "5.000",
+                     *             "amount_unit": "usd_millis",
+                     *             "currency": "usd",
+                     *             "token_amount": "5.000000",
+                     *             "token_symbol": "USDC",
+                     *             "network": "base",
+                     *             "fee": 20,
+                     *             "fee_decimal": "0.020",
+                     *             "net_amount": 4980,
+                     *             "net_amount_decimal": "4.980",
+                     *             "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "tx_hash": null,
+                     *             "balance_transaction_id": null,
+                     *             "claim_url": null,
+                     *             "reason": "overpayment",
+                     *             "failure_code": null,
+                     *             "created_at": 1766320496,
+                     *             "updated_at": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RefundList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "refunds.create": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header: {
+                /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
+                "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *       "amount_mode": "overpaid",
+                 *       "reason": "overpayment",
+                 *       "fee_bearer": "payor",
+                 *       "auto_approve": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewRefund"];
+            };
+        };
+        responses: {
+            /** @description CreatedRefunds */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       },
+                     *       "refunds": [
+                     *         {
+                     *           "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *           "object": "refund",
+                     *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *           "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *           "commerce_order_id": null,
+                     *           "status": "pending_approval",
+                     *           "amount": 5000,
+                     *           "amount_decimal": "5.000",
+                     *           "amount_unit": "usd_millis",
+                     *           "currency": "usd",
+                     *           "token_amount": "5.000000",
+                     *           "token_symbol": "USDC",
+                     *           "network": "base",
+                     *           "fee": 20,
+                     *           "fee_decimal": "0.020",
+                     *           "net_amount": 4980,
+                     *           "net_amount_decimal": "4.980",
+                     *           "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *           "tx_hash": null,
+                     *           "balance_transaction_id": null,
+                     *           "claim_url": null,
+                     *           "reason": "overpayment",
+                     *           "failure_code": null,
+                     *           "created_at": 1766320496,
+                     *           "updated_at": 1766320496
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedRefunds"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `REFUND_EXCEEDS_RECEIVED`: Refunds may not come to more than was received and not refunded yet.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "refunds.retrieve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneRefund */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneRefund"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "refunds.approve": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneRefund */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneRefund"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `REFUND_EXCEEDS_RECEIVED`: Refunds may not come to more than was received and not refunded yet.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "refunds.cancel": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneRefund */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneRefund"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `REFUND_NOT_CANCELABLE`: This refund is on its way or done.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "refunds.retry": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneRefund */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneRefund"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `REFUND_EXCEEDS_RECEIVED`: Refunds may not come to more than was received and not refunded yet.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];

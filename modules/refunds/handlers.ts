@@ -4,11 +4,14 @@ import { noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { MerchantId, RefundId } from "../../schemas/Ids.ts"
+import { formatUnits } from "../../schemas/Money.ts"
 import type { Refund } from "../../schemas/Refund.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "./service.ts"
 import { defaultPageSize, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
 import { type PayoutReport, RefundsRpc } from "./rpc.ts"
+
+export { handlers } from "./handlers/Calls.ts"
 
 const commandOf = (report: typeof PayoutReport.Type): RefundCommand => {
   switch (report.status) {
@@ -35,12 +38,30 @@ export const rpcHandlers = Rpc.handlers(
         merchant_id: MerchantId.make(refund.merchantId),
         environment: refund.environment,
         destination_memo: refund.destination?.memo ?? null,
+        payout: refund.token === null || refund.tokenAmount === null ? null : {
+          token_id: refund.token.id,
+          token_amount: formatUnits(refund.tokenAmount, refund.token.decimals),
+          units: refund.tokenAmount.toString()
+        },
         refund: refundObject(refund, current.invoice) as typeof Refund.Type
       }
     })
 
+    /** A transaction that nobody looked at proves nothing: what a merchant asked for is not paid by a word. */
+    const refuseUnproven = Effect.fnUntraced(function*(refundId: string, { _tag }: RefundCommand) {
+      const found = _tag === "Succeed" ? yield* refunds.find(refundId) : null
+      if (found !== null && found.terms !== null) {
+        return yield* publicError("INVALID_TRANSITION", {
+          message: "A refund of an invoice cannot be reported as succeeded yet: report it as submitted"
+        })
+      }
+    })
+
     const change = (refundId: string, command: RefundCommand, actor = "operator") =>
-      refunds.change(refundId, command, noCause, `service:${actor}`).pipe(
+      Effect.andThen(
+        refuseUnproven(refundId, command),
+        refunds.change(refundId, command, noCause, `service:${actor}`)
+      ).pipe(
         Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
         Effect.flatMap(operatorRefund)
       )

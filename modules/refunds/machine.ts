@@ -17,6 +17,7 @@ import { usdDecimal, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { allocateRefund } from "./machine/Allocation.ts"
 import { feeOf, feeQuoteOf, refundableAmount } from "./machine/Amounts.ts"
+import { decidePaymentRefund, isPaymentRefund } from "./machine/PaymentRefunds.ts"
 import {
   destinationSeconds,
   isConfirmed,
@@ -30,7 +31,26 @@ import {
 
 export { allocateRefund, reduceRefunds, revertedCode } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
+export { approvalBy, approvalsRequired, type Member, membersOf } from "./machine/Approvals.ts"
 export {
+  failReverted,
+  isPaymentRefund,
+  newPaymentRefund,
+  type PaymentRefund,
+  type PaymentRefundRequest,
+  sentUnits
+} from "./machine/PaymentRefunds.ts"
+export {
+  creditedValue,
+  isRefundable,
+  maximumPortions,
+  type PaymentPortion,
+  portionLeft,
+  portionsOf,
+  type RequestedAmount
+} from "./machine/Portions.ts"
+export {
+  type Approval,
   type Destination,
   destinationSeconds,
   type FeeQuote,
@@ -45,7 +65,8 @@ export {
   type RefundContext,
   type RefundDecision,
   type RefundSource,
-  type RefundState
+  type RefundState,
+  type RefundTerms
 } from "./machine/State.ts"
 export { refundObject } from "./machine/Wire.ts"
 
@@ -91,6 +112,7 @@ export const newRefund = (
     version: 1,
     invoiceId,
     paymentId: null,
+    terms: null,
     source: request.source,
     status: "awaiting_destination",
     amount,
@@ -120,6 +142,7 @@ export const decide = (
   context: RefundContext,
   payout: Payout | null
 ): RefundDecision | PublicError => {
+  if (isPaymentRefund(refund)) return decidePaymentRefund(refund, command, context)
   const { now } = context
   const unchanged: RefundDecision = { next: refund, commands: [] }
   const transition = (status: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({

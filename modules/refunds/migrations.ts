@@ -15,12 +15,15 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
       invoice_id uuid NOT NULL,
+      -- Of a refund that a merchant asked for: its payment, and what was agreed in units of the token that was paid.
       payment_id uuid,
+      terms json CHECK (terms IS NULL OR payment_id IS NOT NULL),
       source text NOT NULL CHECK (source IN ('all', 'late')),
       status text NOT NULL CHECK (status IN ('awaiting_destination', 'pending_approval', 'processing', 'succeeded',
         'failed', 'canceled', 'expired')),
-      amount bigint NOT NULL CHECK (amount > 0),
-      fee bigint NOT NULL CHECK (fee >= 0 AND fee < amount),
+      -- Nothing is money of a token that has no price.
+      amount bigint NOT NULL CHECK (amount >= 0),
+      fee bigint NOT NULL CHECK (fee >= 0 AND fee <= amount),
       fee_free boolean NOT NULL,
       quoted json,
       destination json,
@@ -38,6 +41,9 @@ export const migrations: Migrations = {
       CHECK ((status = 'succeeded' AND tx_hash IS NULL) IS FALSE)
     )`
     yield* sql`CREATE INDEX refunds_by_invoice ON refunds (merchant_id, invoice_id)`
+    // A merchant's lists, of one status and of all.
+    yield* sql`CREATE INDEX refunds_newest ON refunds (merchant_id, environment, id)`
+    yield* sql`CREATE INDEX refunds_newest_by_status ON refunds (merchant_id, environment, status, id)`
     yield* sql`CREATE INDEX refunds_by_id ON refunds (id)`
     yield* sql`CREATE INDEX refunds_by_status ON refunds (status, id)`
     yield* sql`CREATE INDEX refunds_due ON refunds (due_at) WHERE due_at IS NOT NULL`

@@ -1,12 +1,15 @@
 /** Refunds: money of an invoice on its way back to the payor, paid out by an operator. */
 import { Layer, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, type Network, networks } from "../../schemas/Network.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import { Refunds } from "./service.ts"
-import { rpcHandlers } from "./handlers.ts"
+import { RefundsApi } from "./api.ts"
+import { handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
 
@@ -39,11 +42,14 @@ const feesOf = (overrides: typeof Options.Type["fees"] = {}) =>
 export const plugin = Plugin.make({
   name: "refunds",
   slot: "modules",
-  needs: { invoices: [Invoices, InvoiceHooks], payments: PayorDetails },
+  needs: { invoices: [Invoices, InvoiceHooks], payments: PayorDetails, settings: MerchantSettings },
   options: Options,
+  http: RefundsApi,
   rpc: RefundsRpc,
   migrations,
   tables,
   layer: ({ autoApprove = true, fees }) =>
-    rpcHandlers.pipe(Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) })))
+    Layer.merge(rpcHandlers, HttpApiBuilder.layer(RefundsApi).pipe(Layer.provide(handlers))).pipe(
+      Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) }))
+    )
 })

@@ -6,7 +6,7 @@ import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import { FeeBearer, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import type { RefundState } from "./machine.ts"
 
 const Row = Schema.Struct({
@@ -16,6 +16,17 @@ const Row = Schema.Struct({
   environment: Environment,
   invoice_id: InvoiceId,
   payment_id: Schema.NullOr(Schema.String),
+  /** Units as text, so that no digit is lost. */
+  terms: Schema.NullOr(Schema.Struct({
+    network: Network,
+    tokenAddress: Schema.NullOr(Schema.String),
+    units: Schema.String,
+    feeBearer: FeeBearer,
+    feeUnits: Schema.String,
+    isClaimOnly: Schema.Boolean,
+    approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
+    exceptionId: Schema.NullOr(Schema.String)
+  })),
   source: Schema.Literals(["all", "late"]),
   status: RefundStatus,
   amount: Schema.BigInt,
@@ -26,7 +37,7 @@ const Row = Schema.Struct({
   destination: Schema.NullOr(
     Schema.Struct({ network: Network, address: Schema.String, memo: Schema.NullOr(Schema.String) })
   ),
-  token: Schema.NullOr(Schema.Struct({ id: Schema.Int, symbol: Schema.String, decimals: Schema.Int })),
+  token: Schema.NullOr(Schema.Struct({ id: Schema.NullOr(Schema.Int), symbol: Schema.String, decimals: Schema.Int })),
   token_amount: Schema.NullOr(Schema.String),
   tx_hash: Schema.NullOr(Schema.String),
   reason: RefundReason,
@@ -45,6 +56,11 @@ const fromRow = (row: typeof Row.Type): RefundState => ({
   version: Number(row.version),
   invoiceId: row.invoice_id,
   paymentId: row.payment_id,
+  terms: row.terms === null ? null : {
+    ...row.terms,
+    units: baseUnits(BigInt(row.terms.units)),
+    feeUnits: baseUnits(BigInt(row.terms.feeUnits))
+  },
   source: row.source,
   status: row.status,
   amount: usdMillis(row.amount),
@@ -71,6 +87,11 @@ export const refundWrite = (refund: RefundState): Write => ({
     environment: refund.environment,
     invoice_id: refund.invoiceId,
     payment_id: refund.paymentId,
+    terms: refund.terms === null ? null : {
+      ...refund.terms,
+      units: refund.terms.units.toString(),
+      feeUnits: refund.terms.feeUnits.toString()
+    },
     source: refund.source,
     status: refund.status,
     amount: refund.amount.toString(),
@@ -88,6 +109,23 @@ export const refundWrite = (refund: RefundState): Write => ({
     due_at: refund.dueAt
   }
 })
+
+/** Filters of a merchant's list; absent ones do not filter. */
+export interface MerchantRefundFilter {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly status?: RefundStatus
+  readonly invoiceId?: string
+  /** Epoch seconds. */
+  readonly createdFrom?: number
+  readonly createdTo?: number
+}
+
+/** One page: the newest, or those before or after a refund of the same merchant and environment. */
+export interface RefundPage {
+  readonly cursor: { readonly direction: "older" | "newer"; readonly id: string } | null
+  readonly limit: number
+}
 
 /** Which refunds: of all merchants or one, of all statuses or one, older than one. */
 export interface RefundFilter {
@@ -129,6 +167,29 @@ export const makeRepo = Effect.gen(function*() {
           ...(before === null ? [] : [sql`id < ${before}`])
         ])
       } ORDER BY id DESC LIMIT ${limit}`),
+    /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is no refund of this list's owner. */
+    page: Effect.fnUntraced(function*(filter: MerchantRefundFilter, { cursor, limit }: RefundPage) {
+      const { createdFrom, createdTo, environment, invoiceId, merchantId, status } = filter
+      const ofOwner = sql`merchant_id = ${merchantId} AND environment = ${environment}`
+      if (
+        cursor !== null && (yield* read(sql`SELECT * FROM refunds WHERE ${ofOwner} AND id = ${cursor.id}`)).length === 0
+      ) {
+        return null
+      }
+      const isNewer = cursor?.direction === "newer"
+      const rows = yield* read(sql`SELECT * FROM refunds WHERE ${
+        sql.and([
+          ofOwner,
+          ...(status === undefined ? [] : [sql`status = ${status}`]),
+          ...(invoiceId === undefined ? [] : [sql`invoice_id = ${invoiceId}::uuid`]),
+          ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
+          ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
+          ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])
+        ])
+      } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`)
+      const page = rows.slice(0, limit)
+      return { refunds: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
+    }),
     /** Refunds of the whole deployment in each of {@link unfinishedStatuses}; statuses without any are left out. */
     unfinishedCounts: sql<{ status: string; count: bigint }>`SELECT status, count(*) AS count FROM refunds
       WHERE ${sql.in("status", unfinishedStatuses)} GROUP BY status`.pipe(

@@ -14,6 +14,14 @@ export const OperatorRefund = Schema.Struct({
   environment: Environment,
   /** What the payment must carry besides the address; null: nothing. */
   destination_memo: Schema.NullOr(Schema.String),
+  /** What is to be sent; null until it may be paid out. Of a refund whose payor bears the fee, less than all of it. */
+  payout: Schema.NullOr(Schema.Struct({
+    /** Null for a token that is not in the catalogue. */
+    token_id: Schema.NullOr(Schema.Int),
+    token_amount: Schema.String,
+    /** The same in base units. */
+    units: Schema.String
+  })),
   refund: Refund
 })
 
@@ -48,7 +56,8 @@ export class RefundsRpc extends RpcGroup.make(
     error: PublicError
   }),
   /**
-   * A refund that waits may be paid out, by its token amount at the price now. Errors: `REFUND_NOT_FOUND`,
+   * An order's refund that waits may be paid out, by its token amount at the price now. Errors: `REFUND_NOT_FOUND`,
+   * `CREDENTIAL_NOT_ALLOWED` for one that a merchant asked for: only a person of the merchant approves it,
    * `INVALID_TRANSITION` unless it is `pending_approval`, `REFUND_EXCEEDS_RECEIVED` once its money is gone,
    * `QUOTE_UNAVAILABLE`.
    */

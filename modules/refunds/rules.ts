@@ -5,9 +5,9 @@
 import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { CommitCause } from "../../runtime/Commit.ts"
 import { isPublicError } from "../../schemas/Errors.ts"
-import { usdWire } from "../../schemas/Money.ts"
+import { type UsdMillis, usdWire } from "../../schemas/Money.ts"
 import { descriptorOf, type Environment, type Network } from "../../schemas/Network.ts"
-import type { RefundQuote } from "../../schemas/Refund.ts"
+import type { FeeBearer, RefundQuote } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
 import type { RefundAddressFact } from "../payments/plugin.ts"
@@ -16,18 +16,67 @@ import {
   type Destination,
   isConfirmed,
   isReceived,
+  isRefundable,
   type RefundCommand,
   type RefundContext,
   type RefundState
 } from "./machine.ts"
 
+/** What a change makes of a refund; `changed`: anything else, which moves no money. */
+export type RefundChange = "opened" | "canceled" | "expired" | "failed" | "succeeded" | "changed"
+
 /** For the hooks of an invoice: this is how a refund of it will be. */
 export interface RefundFact extends InvoiceFact {
   readonly _tag: "Refund"
+  readonly change: RefundChange
   readonly refund: RefundState
+  readonly figures: RefundFigures
 }
 
-export const refundFact = (refund: RefundState): RefundFact => ({ _tag: "Refund", refund })
+/** What the books need to know of a refund. */
+export interface RefundFigures {
+  /** The payment that gives it; null: of an order, from whichever there are. */
+  readonly paymentId: string | null
+  /** The token that is sent; null until that is known, which it is from the start where a payment is given back. */
+  readonly token: RefundState["token"]
+  /** Base units that it takes from the merchant, the fee among them; null until they are known. */
+  readonly units: bigint | null
+  /** Base units that are sent; null until it is approved. */
+  readonly sentUnits: bigint | null
+  /** Base units kept for the payout; 0 for the refund of an order, whose fee is in dollars. */
+  readonly feeUnits: bigint
+  /** usd_millis of the whole refund, and of the fee. */
+  readonly usd: UsdMillis
+  readonly fee: UsdMillis
+  readonly feeBearer: FeeBearer
+}
+
+export const refundFigures = ({ amount, fee, feeFree, paymentId, terms, token, tokenAmount }: RefundState) => ({
+  paymentId,
+  token,
+  units: terms?.units ?? tokenAmount,
+  sentUnits: tokenAmount,
+  feeUnits: terms?.feeUnits ?? 0n,
+  usd: amount,
+  fee,
+  feeBearer: terms?.feeBearer ?? (feeFree ? "merchant" : "payor")
+} satisfies RefundFigures)
+
+const changeOf = (before: RefundState | null, { status }: RefundState): RefundChange => {
+  if (before === null) return "opened"
+  if (before.status === status) return "changed"
+  return status === "canceled" || status === "expired" || status === "failed" || status === "succeeded"
+    ? status
+    : "changed"
+}
+
+/** `before` is null for a new one. */
+export const refundFact = (before: RefundState | null, refund: RefundState): RefundFact => ({
+  _tag: "Refund",
+  change: changeOf(before, refund),
+  refund,
+  figures: refundFigures(refund)
+})
 
 const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"
 
@@ -36,6 +85,10 @@ const isRefundAddressFact = (fact: InvoiceFact): fact is RefundAddressFact => fa
 /** Refunds that a change tells of, as they will be after it. */
 export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
   facts.filter(isRefundFact).map(({ refund }) => refund)
+
+/** Refunds that a change opens. */
+export const openedIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
+  facts.filter(isRefundFact).filter(({ change }) => change === "opened").map(({ refund }) => refund)
 
 /** Refunds of an invoice as they will be after a change with `facts`: a new one stands after those that are stored. */
 export const refundsAfter = (
@@ -61,12 +114,13 @@ const actions: Readonly<Record<RefundCommand["_tag"], string>> = {
 }
 
 /** What the audit log keeps of a refund: not the payor's address. */
-const auditFieldsOf = ({ amount, failureCode, status, tokenAmount, txHash }: RefundState) => ({
+const auditFieldsOf = ({ amount, failureCode, status, terms, tokenAmount, txHash }: RefundState) => ({
   status,
   amount: usdWire(amount),
   token_amount: tokenAmount === null ? null : tokenAmount.toString(),
   tx_hash: txHash,
-  failure_code: failureCode
+  failure_code: failureCode,
+  ...(terms === null ? {} : { approved_by: terms.approvals.map(({ actor }) => actor) })
 })
 
 /** The step of a refund as the audit log keeps it. */
@@ -84,6 +138,18 @@ export const auditActOf = (
   subject: { object: "refund", id: before.id },
   before: auditFieldsOf(before),
   after: auditFieldsOf(after),
+  requestId
+})
+
+/** A new refund as the audit log keeps it. */
+export const auditActOfNew = (refund: RefundState, actor: string, { requestId }: CommitCause): AuditAct => ({
+  merchantId: refund.merchantId,
+  environment: refund.environment,
+  actor,
+  action: "refund.create",
+  subject: { object: "refund", id: refund.id },
+  before: {},
+  after: { ...auditFieldsOf(refund), invoice_id: refund.invoiceId, reason: refund.reason },
   requestId
 })
 
@@ -136,6 +202,21 @@ export const withPayableDestination = (
   return refund
 }
 
+/** The same for any refund: one of a payment takes the destination on its payment's network, if it waits for no link. */
+export const withFirstDestination = (
+  tokens: PayoutTokens,
+  refund: RefundState,
+  destinations: ReadonlyArray<Destination>,
+  context: RefundContext
+): RefundState => {
+  const { terms } = refund
+  if (terms === null) return withPayableDestination(tokens, refund, destinations, context, null)
+  const destination = destinations.find(({ network }) => network === terms.network)
+  if (destination === undefined || terms.isClaimOnly) return refund
+  const decision = decide(refund, { _tag: "SetDestination", destination }, context, null)
+  return isPublicError(decision) ? refund : { ...decision.next, version: refund.version }
+}
+
 /** What a change of an invoice means to its refunds. */
 export interface RefundTriggers {
   /** Where the payor wants refunds, newly said. */
@@ -157,7 +238,10 @@ export const refundTriggers = (
   }))
   const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const wasReceived = ({ id }: PaymentState) => previousById.has(id) && isReceived(previousById.get(id)!)
-  const isReverted = decision.changedPayments.some((payment) => payment.status === "reverted" && wasReceived(payment))
+  const wasRefundable = ({ id }: PaymentState) => previousById.has(id) && isRefundable(previousById.get(id)!)
+  const isReverted = decision.changedPayments.some((payment) =>
+    payment.status === "reverted" && (wasReceived(payment) || wasRefundable(payment))
+  )
   const isNowConfirmed = decision.changedPayments.some((payment) =>
     isConfirmed(payment) && wasReceived(payment) && !isConfirmed(previousById.get(payment.id)!)
   )

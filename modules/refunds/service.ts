@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
-import type { CommitCause, IdempotentReplay } from "../../runtime/Commit.ts"
+import type { CommitCause, IdempotentCall, IdempotentReplay } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -13,12 +13,14 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
 import { type Aggregate, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { refundMetrics } from "./service/Metrics.ts"
+import { actOnRefund, openPaymentRefunds, type PaymentRefundCall, type RefundCaller } from "./service/PaymentRefunds.ts"
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
@@ -55,15 +57,12 @@ export class Refunds extends Context.Service<Refunds, {
     now: number,
     facts?: ReadonlyArray<InvoiceFact>
   ) => Effect.Effect<RefundStep, PublicError>
-  /**
-   * The same as a commit, in the audit log where `actor` says who acts. Errors: those, `REFUND_NOT_FOUND`,
-   * `SERVICE_UNAVAILABLE`.
-   */
+  /** The same as a commit, in the audit log. Errors: those, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`. */
   readonly change: (
     refundId: string,
     command: RefundCommand,
     cause: CommitCause,
-    actor?: string | null
+    actor: string
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
   /**
    * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract, an
@@ -74,6 +73,29 @@ export class Refunds extends Context.Service<Refunds, {
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
   readonly find: Repo["find"]
   readonly list: Repo["list"]
+  /** A merchant's own, of one environment. */
+  readonly page: Repo["page"]
+  /**
+   * Gives back payments of an invoice, each by a refund of its own, in one commit. Errors: `INVOICE_NOT_FOUND`,
+   * `REFUND_EXCEEDS_RECEIVED` with what is left, `VALIDATION_ERROR`, and for a destination those of {@link check} but
+   * `UNSUPPORTED_NETWORK`.
+   */
+  readonly openOfInvoice: (
+    invoiceId: string,
+    request: PaymentRefundCall,
+    call: IdempotentCall<ReadonlyArray<RefundState>>
+  ) => Effect.Effect<ReadonlyArray<RefundState>, PublicError | IdempotentReplay>
+  /**
+   * A person's or a service's act on a refund that its merchant asked for. Errors: `INVALID_TRANSITION`,
+   * `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `CREDENTIAL_NOT_ALLOWED` for an approval by no person,
+   * `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
+   */
+  readonly act: (
+    refundId: string,
+    act: "approve" | "cancel" | "retry",
+    caller: RefundCaller,
+    call: IdempotentCall<RefundState>
+  ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
 }>()("tillwire/modules/refunds/Refunds") {
   static readonly layer = (options: RefundOptions) => Layer.effect(Refunds, make(options))
 }
@@ -89,7 +111,8 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     payors: yield* PayorDetails,
     prices: yield* Prices,
     repo: yield* makeRepo,
-    screening: yield* Screening
+    screening: yield* Screening,
+    settings: yield* MerchantSettings
   }
   yield* (yield* InvoiceHooks).register({ name: "refunds", run: onInvoiceChange(services) })
   yield* (yield* Timers).register(refundTimer(services))
@@ -102,6 +125,9 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     change: changeRefund(services),
     check: (destination, environment) => checkDestination(services, destination, environment),
     find: services.repo.find,
-    list: services.repo.list
+    list: services.repo.list,
+    page: services.repo.page,
+    openOfInvoice: openPaymentRefunds(services),
+    act: actOnRefund(services)
   })
 })

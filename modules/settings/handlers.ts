@@ -4,7 +4,8 @@ import { Effect } from "effect"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
-import { canMoveDefault } from "./rules.ts"
+import { canMoveApprovals, canMoveDefault } from "./rules.ts"
+import { publicError } from "../../schemas/Errors.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
 export const handlers = Operations.group(
@@ -26,6 +27,12 @@ export const handlers = Operations.group(
         "change",
         Effect.fnUntraced(function*({ payload }) {
           const principal = yield* requireMerchantScope
+          if (payload.auto_approve_limit !== undefined && !canMoveApprovals(principal)) {
+            return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
+              message: "auto_approve_limit: sign in with a wallet to change it. A key could approve for itself",
+              param: "auto_approve_limit"
+            })
+          }
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
           const after = yield* settings.change(

@@ -21,7 +21,8 @@ export const defaultSettings: InvoiceSettings = {
   underpaid_grace_seconds: 86_400,
   partial_payment_policy: "lock_route",
   invoice_default_expires_in: 43_200_000,
-  confirmation_policy: "standard"
+  confirmation_policy: "standard",
+  auto_approve_limit: 500_000
 }
 
 const defaultBranding: Omit<Branding, "name"> = {
@@ -73,6 +74,13 @@ const merge = <T extends object>(current: Partial<T>, change: NullableFields<T>)
  */
 export const canMoveDefault = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
   kind === "wallet" || environment === "mainnet"
+
+/**
+ * Whether a caller may change who has to approve that money goes out. With real money only a person may: a program
+ * that could would approve for itself (modules/docs/reference/settings.md#rules).
+ */
+export const canMoveApprovals = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
+  kind === "wallet" || environment === "devnet"
 
 /**
  * The choices after a change. `default_environment` is not among them: it is the merchant's own.

@@ -73,7 +73,6 @@ const unreachable: Readonly<Record<string, string>> = {
   DEVNET_NOT_ENABLED: "needs a deployment without devnet; the rule is the one of MAINNET_NOT_ENABLED",
   INVOICE_CREATE_FAILED: "needs a bug",
   INTERNAL_ERROR: "needs a bug",
-  REFUND_NOT_FOUND: "only internal calls ask for a refund by its id",
   NETWORK_DEGRADED: "needs a chain that is silent for a minute",
   SERVICE_UNAVAILABLE: "needs a database that is gone"
 }
@@ -96,6 +95,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ORDER_NOT_CANCELABLE: "journeys/commerce.test.ts",
   EXCEPTION_NOT_FOUND: "modules/exceptions/exceptions.test.ts",
   EXCEPTION_ALREADY_RESOLVED: "modules/exceptions/exceptions.test.ts",
+  REFUND_NOT_FOUND: "modules/refunds/invoiceRefunds.test.ts",
   REFUND_EXCEEDS_RECEIVED: "modules/refunds/refunds.test.ts",
   REFUND_NOT_CANCELABLE: "modules/refunds/machine.test.ts",
   REFUND_DESTINATION_REQUIRED: "modules/simulator/simulator.test.ts",

@@ -74,6 +74,22 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
         const { data } = yield* merchant(`/api/v1/exceptions?invoice_id=${id}`)
         return data.data[0].id
       }),
+    paid_invoice: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.invoice_id),
+    refund: () =>
+      Effect.gen(function*() {
+        const { invoice_payment } = yield* paid
+        const { data } = yield* merchant("/api/v1/refunds", {
+          invoice_id: invoice_payment.invoice_id,
+          amount_mode: "full",
+          reason: "other",
+          fee_bearer: "merchant",
+          destination: {
+            network: invoice_payment.network,
+            address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+          }
+        })
+        return data.id
+      }),
     event: () => Effect.map(paid, ({ event_ids: [id] }) => id),
     commerce_event: () =>
       Effect.gen(function*() {

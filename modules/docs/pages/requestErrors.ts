@@ -272,9 +272,9 @@ export const requestErrors = {
     example: [get(`/api/v1/exceptions/exc_${noSuchId}`)]
   },
   REFUND_NOT_FOUND: {
-    cause: "There is no refund with this id.",
-    fix: "List refunds by `refunds.list` of the internal port.",
-    example: { requirement: "Only internal calls of an operator ask for a refund by its id." }
+    cause: "No refund of yours has this id in this environment.",
+    fix: "Send an `id` of `GET /api/v1/refunds`.",
+    example: [get(`/api/v1/refunds/re_${noSuchId}`)]
   },
   TOKEN_NOT_FOUND: {
     cause: "The catalogue has no token with this id in this environment.",

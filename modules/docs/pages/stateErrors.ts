@@ -23,6 +23,13 @@ const webhook = { url: "https://93.184.215.14/hooks", enabled_events: ["commerce
 
 const cartItem = { customer_id: "cust_full", product_id: "ITEM-$N", retailer: "amazon", title: "Item", price: 1 }
 
+const refundOf = (more: object) => ({
+  invoice_id: "$INVOICE",
+  reason: "other",
+  fee_bearer: "merchant",
+  ...more
+})
+
 const fault = (mode: string) => discardOutput(send("POST", "/api/v1/devnet/networks/base/fault", { mode }))
 
 export const stateErrors = {
@@ -90,14 +97,19 @@ export const stateErrors = {
   REFUND_EXCEEDS_RECEIVED: {
     cause: "The refunds of this payment would come to more than it brought in.",
     fix: "Refund at most what was received and is not refunded yet.",
-    example: {
-      requirement: "The refunds of orders are worked out by the service; only an operator can ask for too much."
-    }
+    example: [
+      invoice,
+      discardOutput(simulate({ action: "pay" })),
+      send("POST", "/api/v1/refunds", refundOf({ amount_mode: "custom", amount: 1_000_000_000 }), "merchant", newKey)
+    ]
   },
   REFUND_NOT_CANCELABLE: {
     cause: "The refund is being paid out, or was.",
     fix: "Read it again: money that is on its way cannot be called back.",
-    example: { requirement: "Only internal calls of an operator cancel a refund." }
+    example: {
+      requirement: "A refund is on its way once a person approved it, by the token of a wallet: "
+        + "`POST /api/v1/refunds/{id}/approve`, then `/cancel`."
+    }
   },
   API_KEY_LIMIT_REACHED: {
     cause: "The merchant has 100 keys in use.",

@@ -1,7 +1,7 @@
 /** Settlements and refunds: where the money of a payment is once it counts. */
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { previousAttributes } from "../../../schemas/Event.ts"
-import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import { invoiceEvents, paymentUpdated } from "./Events.ts"
 import { openPaymentException } from "./Exceptions.ts"
@@ -42,12 +42,15 @@ export const applySettlement = (
  * (modules/docs/reference/invoices.md#canceling). Never more than what came: whoever refunds holds to that, and here it
  * is cut.
  */
-export const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; amount: UsdMillis }): Step => {
+export const refund = (
+  state: Aggregate,
+  { amount, isWhole, paymentId }: Extract<Command, { _tag: "Refund" }>
+): Step => {
   const payment = paymentOf(state, paymentId)
   if (payment === undefined) return noChange(state)
   const refundable = payment.amount - payment.refunded
   const refundAmount = amount < refundable ? amount : refundable
-  if (refundAmount <= 0n) return noChange(state)
+  if (refundAmount <= 0n && isWhole === undefined) return noChange(state)
   const refunded = usdMillis(payment.refunded + refundAmount)
   const settledAmount = payment.settlement?.progress === "settled" ? payment.settlement.settledAmount : null
   const rest = settledAmount === null ? payment.amount - refunded : settledAmount - refundAmount
@@ -57,7 +60,7 @@ export const refund = (state: Aggregate, { paymentId, amount }: { paymentId: str
     refunded,
     settlement: {
       ...payment.settlement ?? refundOnlySettlement,
-      status: refunded === payment.amount ? "refunded" : "partially_refunded",
+      status: isWhole ?? refunded === payment.amount ? "refunded" : "partially_refunded",
       settledAmount: net
     }
   }

@@ -208,8 +208,11 @@ export type Command =
   }
   /** A person's decision on one of its exceptions. */
   | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
-  /** A refund of so many usd_millis of the payment has reached the payor. */
-  | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
+  /**
+   * A refund of so many usd_millis of the payment has reached the payor. `isWhole`, where its units are known: whether
+   * all of them have now; absent: the dollars tell, and without any nothing happened.
+   */
+  | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis; readonly isWhole?: boolean }
   /**
    * `byOrder`: the order that the invoice is for ends too, in the same commit; only then a commerce invoice can be
    * canceled.

@@ -3,7 +3,7 @@ import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { BaseUnits, UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import type { RefundQuote, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import type { FeeBearer, RefundQuote, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
 import type { Aggregate, Command, PaymentState } from "../../invoices/plugin.ts"
 
 /** Where a refund goes; the address in the form `readAddress` gives. */
@@ -13,10 +13,41 @@ export interface Destination {
   readonly memo: string | null
 }
 
-/** What is paid out: so many base units of this token. */
+/** What is paid out: so many base units of this token. A token that is not in the catalogue has no id. */
 export interface Payout {
-  readonly token: { readonly id: number; readonly symbol: string; readonly decimals: number }
+  readonly token: { readonly id: number | null; readonly symbol: string; readonly decimals: number }
   readonly units: BaseUnits
+}
+
+/** Somebody who said that a refund may be paid out. */
+export interface Approval {
+  /** Whoever it is: two credentials of one person are one. */
+  readonly person: string
+  /** The credential, as `Principal.credential` names it. */
+  readonly actor: string
+  readonly at: number
+}
+
+/**
+ * A refund of one payment, fixed in the token that was paid: its merchant asked for it. Refunds of orders have none of
+ * this: they are fixed in dollars.
+ */
+export interface RefundTerms {
+  /** The payment's: a refund goes back on the network on which the money came. */
+  readonly network: Network
+  /** Null for the network's own coin. */
+  readonly tokenAddress: string | null
+  /** Base units of the payment that are given back, the fee among them. */
+  readonly units: BaseUnits
+  readonly feeBearer: FeeBearer
+  /** Base units of them that are kept for the payout, rounded up. */
+  readonly feeUnits: BaseUnits
+  /** It waits for its claim link, also where the payor said before where refunds may go. */
+  readonly isClaimOnly: boolean
+  /** Of (id, units, network, destination) as they are: another destination has none. */
+  readonly approvals: ReadonlyArray<Approval>
+  /** The exception that it decides; null: none. */
+  readonly exceptionId: string | null
 }
 
 /** The fee a payor was told, and the last second it is honoured. */
@@ -34,6 +65,8 @@ export interface RefundState {
   readonly invoiceId: InvoiceId
   /** Null: of whatever was received, the oldest payment first. */
   readonly paymentId: string | null
+  /** Null for a refund of an order. */
+  readonly terms: RefundTerms | null
   /** `late`: of payments that came too late to count; `all`: of every payment. */
   readonly source: RefundSource
   readonly status: RefundStatus
@@ -46,7 +79,7 @@ export interface RefundState {
   readonly feeQuote: FeeQuote | null
   readonly destination: Destination | null
   readonly token: Payout["token"] | null
-  /** Base units, worked out when it was approved, or tried again. */
+  /** Base units to be sent, worked out when it was approved, or tried again. */
   readonly tokenAmount: BaseUnits | null
   readonly txHash: string | null
   readonly reason: RefundReason
@@ -63,8 +96,8 @@ export type RefundSource = "all" | "late"
 export type RefundCommand =
   /** `quote`: what the payor was told it would cost; the fee of one that has not ended is honoured. */
   | { readonly _tag: "SetDestination"; readonly destination: Destination; readonly quote?: RefundQuote | null }
-  /** It may be paid out. */
-  | { readonly _tag: "Approve" }
+  /** It may be paid out. `approval`: who says so, and how many people must, for a refund that a merchant asked for. */
+  | { readonly _tag: "Approve"; readonly approval?: Approval; readonly required?: number }
   /** Its payout is sent. */
   | { readonly _tag: "Submit"; readonly txHash: string }
   /** Its payout is final. */

@@ -5,8 +5,17 @@ import type { InvoiceState } from "../../invoices/plugin.ts"
 import { net } from "./Amounts.ts"
 import type { RefundState } from "./State.ts"
 
+/** Of a refund of one payment all that is given back, the fee among it; of an order's what is sent. */
+const tokenAmountOf = ({ terms, token, tokenAmount }: RefundState): string | null => {
+  const units = terms?.units ?? tokenAmount
+  return token === null || units === null ? null : formatUnits(units, token.decimals)
+}
+
 /** The refund on the wire: exactly the fields of the contract, in its order. */
-export const refundObject = (refund: RefundState, invoice: InvoiceState): typeof Refund.Encoded => ({
+export const refundObject = (
+  refund: RefundState,
+  invoice: Pick<InvoiceState, "orderId">
+): typeof Refund.Encoded => ({
   id: refund.id,
   object: "refund",
   invoice_id: refund.invoiceId,
@@ -17,11 +26,9 @@ export const refundObject = (refund: RefundState, invoice: InvoiceState): typeof
   amount_decimal: usdDecimal(refund.amount),
   amount_unit: "usd_millis",
   currency: "usd",
-  token_amount: refund.token === null || refund.tokenAmount === null
-    ? null
-    : formatUnits(refund.tokenAmount, refund.token.decimals),
+  token_amount: tokenAmountOf(refund),
   token_symbol: refund.token?.symbol ?? null,
-  network: refund.destination?.network ?? null,
+  network: refund.terms?.network ?? refund.destination?.network ?? null,
   fee: usdWire(refund.fee),
   fee_decimal: usdDecimal(refund.fee),
   net_amount: usdWire(net(refund)),

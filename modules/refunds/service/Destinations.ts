@@ -1,7 +1,7 @@
 /** Where a refund may go: the address in the form it is kept in, and the addresses the payor gave, in their order. */
 import { Effect } from "effect"
 import { readAddress } from "../../../schemas/Address.ts"
-import { publicError } from "../../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { Aggregate } from "../../invoices/plugin.ts"
 import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
@@ -16,20 +16,31 @@ export const parseAddress = ({ address, network }: Destination, environment: Env
     : Effect.succeed(parsed)
 }
 
-export const checkDestination = Effect.fnUntraced(function*(
+/** A wallet of somebody else's, with the memo that its network takes, in the form that is kept. */
+export const checkWallet = Effect.fnUntraced(function*(
   { catalog, chains, screening }: RefundServices,
   destination: Destination,
   environment: Environment
-) {
+): Effect.fn.Return<Destination, PublicError> {
   const { memo, network } = destination
   const address = yield* readRefundAddress({ catalog, chains, screening }, network, environment, destination.address)
   if (memo !== null && !isMemo(network, memo)) {
     return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
   }
-  if (defaultPayoutToken(catalog, network, environment) === null) {
+  return { network, address, memo }
+})
+
+/** The same, on a network where there is a token to pay out. */
+export const checkDestination = Effect.fnUntraced(function*(
+  services: RefundServices,
+  destination: Destination,
+  environment: Environment
+): Effect.fn.Return<Destination, PublicError> {
+  const checked = yield* checkWallet(services, destination, environment)
+  if (defaultPayoutToken(services.catalog, checked.network, environment) === null) {
     return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   }
-  return { network, address, memo }
+  return checked
 })
 
 /**

@@ -5,8 +5,8 @@
 import { Effect } from "effect"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { HookInput, HookResult } from "../../invoices/plugin.ts"
-import { reduceRefunds } from "../machine.ts"
-import { refundsIn, refundTriggers, withPayableDestination } from "../rules.ts"
+import { failReverted, reduceRefunds } from "../machine.ts"
+import { refundsIn, refundTriggers, withFirstDestination } from "../rules.ts"
 import { approveIfPossible } from "./Payouts.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 
@@ -16,7 +16,10 @@ export const onInvoiceChange = (services: RefundServices) =>
     const triggers = refundTriggers(input)
     if (triggers === null) return {}
     const context = yield* loadContext(services, decision.next, now, facts)
-    const reduced = triggers.isReverted ? reduceRefunds(context.refunds, decision.next, now) : []
+    const ofOrders = context.refunds.filter(({ terms }) => terms === null)
+    const reduced = triggers.isReverted
+      ? [...reduceRefunds(ofOrders, decision.next, now), ...failReverted(context.refunds, decision.next, now)]
+      : []
     const changed = new Map(reduced.map((refund) => [refund.id, refund]))
     const waiting = context.refunds.filter(({ id, status }) =>
       !changed.has(id) && (status === "pending_approval" || status === "awaiting_destination")
@@ -24,16 +27,21 @@ export const onInvoiceChange = (services: RefundServices) =>
     for (const refund of waiting) {
       const next = { ...refund, version: refund.version + 1, updatedAt: now }
       const withDestination = refund.status === "awaiting_destination"
-        ? withPayableDestination(services.catalog, next, triggers.destinations, context, null)
+        ? withFirstDestination(services.catalog, next, triggers.destinations, context)
         : next
-      const approved = yield* approveIfPossible(services, withDestination, {
-        ...context,
-        refunds: context.refunds.map((each) => changed.get(each.id) ?? each)
-      })
+      const approved = refund.terms === null
+        ? yield* approveIfPossible(services, withDestination, {
+          ...context,
+          refunds: context.refunds.map((each) => changed.get(each.id) ?? each)
+        })
+        : withDestination
       if (approved.status !== refund.status) changed.set(refund.id, approved)
     }
     // The change itself moves these already, and a row is written once in a commit.
     const movedIds = new Set(refundsIn(facts).map(({ id }) => id))
-    const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) => stepTo(refund))
+    const previous = new Map(context.refunds.map((refund) => [refund.id, refund]))
+    const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) =>
+      stepTo(previous.get(refund.id) ?? null, refund)
+    )
     return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ facts }) => facts) }
   })

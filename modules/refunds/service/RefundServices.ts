@@ -10,6 +10,7 @@ import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { Aggregate, Command, InvoiceFact, Invoices } from "../../invoices/plugin.ts"
 import type { PayorDetails } from "../../payments/plugin.ts"
+import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { RefundContext, RefundState } from "../machine.ts"
 import { refundWrite, type Repo } from "../repo.ts"
 import { refundFact, refundsAfter } from "../rules.ts"
@@ -25,6 +26,7 @@ export interface RefundServices extends RefundOptions {
   readonly prices: Prices["Service"]
   readonly repo: Repo
   readonly screening: Screening["Service"]
+  readonly settings: MerchantSettings["Service"]
 }
 
 export const refundsOfInvoice = (
@@ -47,9 +49,14 @@ export const loadContext = (
     (refunds) => ({ now, invoice, refunds, fees: services.fees })
   )
 
-export const stepTo = (refund: RefundState, commands: ReadonlyArray<Command> = []): RefundStep => ({
+/** From `before`, null for a new one, to `refund`. */
+export const stepTo = (
+  before: RefundState | null,
+  refund: RefundState,
+  commands: ReadonlyArray<Command> = []
+): RefundStep => ({
   refund,
   writes: [refundWrite(refund)],
   commands,
-  facts: [refundFact(refund)]
+  facts: [refundFact(before, refund)]
 })

@@ -4,10 +4,10 @@ import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
-import { decide, newRefund, type RefundCommand, type RefundState } from "../machine.ts"
+import { decide, type Destination, newRefund, type RefundCommand, type RefundState } from "../machine.ts"
 import { auditActOf, refundsIn, withPayableDestination } from "../rules.ts"
 import type { RefundRequest, RefundStep } from "./RefundCalls.ts"
-import { checkDestination, parseAddress, payorDestinations } from "./Destinations.ts"
+import { checkDestination, checkWallet, parseAddress, payorDestinations } from "./Destinations.ts"
 import { approveIfPossible, payoutOf } from "./Payouts.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 
@@ -34,8 +34,14 @@ export const openRefund = (services: RefundServices) =>
       : [{ ...request.destination, address: yield* parseAddress(request.destination, environment) }]
     const { catalog } = services
     const withDestination = withPayableDestination(catalog, refund, destinations, context, request.quote ?? null)
-    return stepTo(yield* approveIfPossible(services, withDestination, context))
+    return stepTo(null, yield* approveIfPossible(services, withDestination, context))
   })
+
+/** A payment goes back in its own token, so its network needs none that there is a price of. */
+const checkFor = (services: RefundServices, { environment, terms }: RefundState, destination: Destination) =>
+  terms === null
+    ? checkDestination(services, destination, environment)
+    : checkWallet(services, destination, environment)
 
 export const decideOnRefund = (services: RefundServices) =>
   Effect.fnUntraced(function*(
@@ -47,15 +53,18 @@ export const decideOnRefund = (services: RefundServices) =>
   ): Effect.fn.Return<RefundStep, PublicError> {
     const context = yield* loadContext(services, current, now, facts)
     const checkedCommand: RefundCommand = command._tag === "SetDestination"
-      ? { ...command, destination: yield* checkDestination(services, command.destination, refund.environment) }
+      ? { ...command, destination: yield* checkFor(services, refund, command.destination) }
       : command
-    const needsPrice = command._tag === "Approve" || command._tag === "Retry"
+    const needsPrice = refund.terms === null && (command._tag === "Approve" || command._tag === "Retry")
     const payout = needsPrice ? yield* payoutOf(services, refund, current) : null
     const decision = decide(refund, checkedCommand, context, payout)
     if (isPublicError(decision)) return yield* decision
     if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
     return stepTo(
-      command._tag === "SetDestination" ? yield* approveIfPossible(services, decision.next, context) : decision.next,
+      refund,
+      command._tag === "SetDestination" && refund.terms === null
+        ? yield* approveIfPossible(services, decision.next, context)
+        : decision.next,
       decision.commands
     )
   })
@@ -65,7 +74,7 @@ export const changeRefund = (services: RefundServices) =>
     refundId: string,
     command: RefundCommand,
     cause: CommitCause,
-    actor: string | null = null
+    actor: string
   ) {
     const { auditLog, invoices, repo } = services
     const before = yield* repo.find(refundId)
@@ -79,7 +88,7 @@ export const changeRefund = (services: RefundServices) =>
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
         const { commands, facts, refund: next, writes } = yield* decideOn(refund, command, current, now)
         if (facts.length === 0) return { commands: [] }
-        const act = actor === null ? [] : yield* auditLog.writesOf(auditActOf(refund, next, command, actor, cause))
+        const act = yield* auditLog.writesOf(auditActOf(refund, next, command, actor, cause))
         return { commands, writes: [...writes, ...act], facts }
       })
     )

@@ -31,6 +31,7 @@ import { QuotesApi } from "../../../modules/quotes/api.ts"
 import { handlers as quoteHandlers } from "../../../modules/quotes/handlers.ts"
 import { migrations as quoteMigrations } from "../../../modules/quotes/migrations.ts"
 import { migrations as refundMigrations, tables as refundTables } from "../../../modules/refunds/migrations.ts"
+import { RefundsApi } from "../../../modules/refunds/api.ts"
 import { plugin as refundsPlugin, type Refunds } from "../../../modules/refunds/plugin.ts"
 import { SettingsApi } from "../../../modules/settings/api.ts"
 import { migrations as settingsMigrations, tables as settingsTables } from "../../../modules/settings/migrations.ts"
@@ -231,7 +232,7 @@ export const invoiceServiceOn = (
   { database, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
 ) =>
   apiLayer(
-    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi],
+    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi, RefundsApi],
     routes as never,
     Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
       Layer.provideMerge(

@@ -65,7 +65,7 @@ const open = (invoiceId: string, ask: RefundRequest) =>
   Effect.flatMap(Invoices, (invoices) => Effect.map(openBy(invoices, invoiceId, ask), ([refund]) => refund!))
 
 const command = (id: string, what: RefundCommand) =>
-  Effect.flatMap(Refunds, (refunds) => refunds.change(id, what, noCause))
+  Effect.flatMap(Refunds, (refunds) => refunds.change(id, what, noCause, "service:test"))
 
 const codeOf = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.match(self, { onSuccess: () => "done", onFailure: (error) => isPublicError(error) ? error.code : "other" })

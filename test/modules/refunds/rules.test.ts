@@ -75,7 +75,7 @@ describe("a change of an invoice", () => {
     const changed = refund("re_1", 5n)
     const elsewhere = { ...refund("re_9", 9n), invoiceId: "other" } as RefundState
     assert.deepStrictEqual(
-      refundsAfter([first], "inv", [refundFact(changed), refundFact(second), refundFact(elsewhere)]),
+      refundsAfter([first], "inv", [refundFact(null, changed), refundFact(null, second), refundFact(null, elsewhere)]),
       [changed, second]
     )
   })

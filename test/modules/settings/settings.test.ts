@@ -51,6 +51,7 @@ const defaults = {
   partial_payment_policy: "lock_route",
   invoice_default_expires_in: 43200000,
   confirmation_policy: "standard",
+  auto_approve_limit: 500000,
   default_environment: "devnet",
   branding: {
     name: "Demo Store",
@@ -169,7 +170,9 @@ layer(served)("merchant settings", (it) => {
       Effect.gen(function*() {
         const merchant = yield* newMerchant
         const model: Record<Environment, any> = { devnet: defaults, mainnet: defaults }
-        for (const [environment, change] of history) {
+        for (const [environment, sent] of history) {
+          const { auto_approve_limit: limit, ...others } = sent
+          const change = environment === "devnet" || limit === undefined ? sent : others
           const moved = change.default_environment === null ? "devnet" : change.default_environment
           if (
             environment === "devnet" && (moved ?? model.devnet.default_environment) !== model.devnet.default_environment
@@ -190,6 +193,15 @@ layer(served)("merchant settings", (it) => {
       }),
     { arbitrary: { runs: 40 } }
   )
+
+  it.effect("let no key change who approves refunds of real money", () =>
+    Effect.gen(function*() {
+      const { devnet, mainnet } = yield* newMerchant
+      refused(yield* mainnet(patch({ auto_approve_limit: 0 })), 403, "CREDENTIAL_NOT_ALLOWED", "auto_approve_limit")
+      refused(yield* mainnet(patch({ auto_approve_limit: null })), 403, "CREDENTIAL_NOT_ALLOWED", "auto_approve_limit")
+      assert.strictEqual((yield* devnet(patch({ auto_approve_limit: 0 }))).json.auto_approve_limit, 0)
+      assert.strictEqual((yield* mainnet()).json.auto_approve_limit, 500_000)
+    }))
 
   it.effect("belong to one merchant and one environment, and are shown across environments when named", () =>
     Effect.gen(function*() {

@@ -409,9 +409,11 @@ const happen = Effect.fnUntraced(function*(
     case "refunded": {
       const destination = { network: "bsc", address: payorWallet, memo: null } as const
       for (const { id } of (yield* refunds.ofInvoice(player.id, invoiceId)).filter(isOpen)) {
-        const directed = yield* refunds.change(id, { _tag: "SetDestination", destination }, noCause)
-        if (directed.status === "pending_approval") yield* refunds.change(id, { _tag: "Approve" }, noCause)
-        yield* refunds.change(id, { _tag: "Succeed", txHash: payoutTxHash(id) }, noCause)
+        const directed = yield* refunds.change(id, { _tag: "SetDestination", destination }, noCause, "service:test")
+        if (directed.status === "pending_approval") {
+          yield* refunds.change(id, { _tag: "Approve" }, noCause, "service:test")
+        }
+        yield* refunds.change(id, { _tag: "Succeed", txHash: payoutTxHash(id) }, noCause, "service:test")
       }
     }
   }

@@ -1,0 +1,234 @@
+/** Refunds of invoices (modules/docs/reference/refunds.md#calls): definitions only. Wrapped family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  errors,
+  IdempotencyRequired,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
+import { InvoiceId, PathId, PaymentId, RefundId } from "../../schemas/Ids.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
+
+/** Refunds on one page: the default and the bounds. */
+export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
+
+const exampleRefund = {
+  id: RefundId.make("re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
+  object: "refund",
+  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  invoice_payment_id: PaymentId.make("7d444840-9dc0-41d1-b245-5ffdce74fad2"),
+  commerce_order_id: null,
+  status: "pending_approval",
+  amount: 5_000,
+  amount_decimal: "5.000",
+  amount_unit: "usd_millis",
+  currency: "usd",
+  token_amount: "5.000000",
+  token_symbol: "USDC",
+  network: "base",
+  fee: 20,
+  fee_decimal: "0.020",
+  net_amount: 4_980,
+  net_amount_decimal: "4.980",
+  destination_address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  tx_hash: null,
+  balance_transaction_id: null,
+  claim_url: null,
+  reason: "overpayment",
+  failure_code: null,
+  created_at: 1_766_320_496,
+  updated_at: 1_766_320_496
+} as const
+
+const optional = <S extends Schema.Top>(schema: S, description: string) =>
+  Schema.optionalKey(Schema.NullOr(schema)).annotate({ description })
+
+const RefundDestination = Schema.Struct({
+  network: Network.annotate({ description: "The payment's: what came on a network goes back on it" }),
+  address: Schema.String.check(Schema.isMaxLength(128)).annotate({
+    examples: ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"]
+  }),
+  memo: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(120))))
+})
+
+/** How much, of what, why, and to where: also a part of the decision on an exception. */
+export const RefundWishes = {
+  destination: optional(
+    Schema.Union([Schema.Literal("claim"), RefundDestination]),
+    "An address of the payor's own wallet; `claim`: the payor says it by a link. Absent: where the payor said on the " +
+      "payment page, and a link where they did not. Never the address that paid"
+  ),
+  fee_bearer: FeeBearer.annotate({
+    description: "`payor`: the network's fee is kept of the amount. `merchant`: you pay it on top"
+  }),
+  auto_approve: optional(
+    Schema.Boolean,
+    "True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves"
+  )
+}
+
+export const NewRefundBody = Schema.Struct({
+  invoice_id: Schema.String.annotate({ examples: [exampleRefund.invoice_id] }),
+  invoice_payment_id: optional(
+    Schema.String.annotate({ examples: [exampleRefund.invoice_payment_id] }),
+    "Only of this payment. Absent: of all that count, the newest first"
+  ),
+  amount_mode: RefundAmountMode.annotate({
+    description: "`full`: all that was received. `remaining`: what is left of it. `overpaid`: what is beyond the "
+      + "invoice's amount. `custom`: `amount` or `token_amount`"
+  }),
+  amount: optional(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    "usd_millis, for `custom`"
+  ),
+  token_amount: optional(
+    Schema.String.check(Schema.isMaxLength(80)).annotate({ examples: ["1.5"] }),
+    "Whole tokens as a decimal number, for `custom` in place of `amount`"
+  ),
+  reason: RefundReason,
+  ...RefundWishes
+}).annotate({
+  identifier: "NewRefund",
+  examples: [{
+    invoice_id: exampleRefund.invoice_id,
+    amount_mode: "overpaid",
+    reason: "overpayment",
+    fee_bearer: "payor",
+    auto_approve: true
+  }]
+})
+
+const OneRefund = Schema.Struct({ success: Schema.Literal(true), data: Refund }).annotate({
+  identifier: "OneRefund",
+  examples: [{ success: true, data: exampleRefund }]
+})
+
+const CreatedRefunds = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Refund.annotate({ description: "The first of `refunds`" }),
+  refunds: Schema.Array(Refund).annotate({
+    description: "All that the call opened: one for each payment that gives some of it, the newest payment first"
+  })
+}).annotate({
+  identifier: "CreatedRefunds",
+  examples: [{ success: true, data: exampleRefund, refunds: [exampleRefund] }]
+})
+
+const RefundList = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Refund), has_more: Schema.Boolean })
+}).annotate({
+  identifier: "RefundList",
+  examples: [{ success: true, data: { object: "list", data: [exampleRefund], has_more: false } }]
+})
+
+const environmentErrors = [
+  "INVALID_ENVIRONMENT",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED"
+] as const
+
+const act = <const Name extends string>(
+  name: Name,
+  codes: ReadonlyArray<Parameters<typeof errors>[1]>,
+  summary: string,
+  description: string
+) =>
+  HttpApiEndpoint.post(name, `/:id/${name}`, {
+    params: { id: PathId },
+    success: OneRefund,
+    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", ...codes as [], ...environmentErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({ summary, description }))
+
+export class RefundsGroup extends HttpApiGroup.make("refunds").add(
+  HttpApiEndpoint.post("create", "/", {
+    payload: NewRefundBody,
+    success: CreatedRefunds,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "INVOICE_NOT_FOUND",
+      "VALIDATION_ERROR",
+      "WALLET_ADDRESS_INVALID",
+      "REFUND_EXCEEDS_RECEIVED",
+      "NETWORK_DEGRADED",
+      "SERVICE_UNAVAILABLE",
+      ...environmentErrors
+    )
+  }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
+    summary: "Refund an invoice",
+    description:
+      "Money that was received goes back in the token and on the network it came in. Each payment that gives " +
+      "some of it is a refund of its own. It is paid out once a person approved it."
+  })),
+  HttpApiEndpoint.get("list", "/", {
+    query: {
+      environment: Schema.optionalKey(Environment),
+      status: Schema.optionalKey(RefundStatus),
+      invoice_id: Schema.optionalKey(Schema.String).annotate({ description: "Only those of this invoice" }),
+      created_gte: Schema.optionalKey(MomentFrom),
+      created_lte: Schema.optionalKey(MomentTo),
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
+      starting_after: Schema.optionalKey(Schema.String),
+      ending_before: Schema.optionalKey(Schema.String)
+    },
+    success: RefundList,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      ...environmentErrors
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List refunds, newest first",
+    description: "Those of invoices and of orders. A cursor is the id of a refund of the same environment."
+  })),
+  HttpApiEndpoint.get("retrieve", "/:id", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: OneRefund,
+    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve a refund",
+    description: "How much goes back, to where, and how far it is."
+  })),
+  act(
+    "approve",
+    ["CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
+    "Approve a refund",
+    "It may be paid out, in this amount and to this destination: another destination needs another approval. Only a " +
+      "signed-in wallet approves."
+  ),
+  act(
+    "cancel",
+    ["REFUND_NOT_CANCELABLE"],
+    "Cancel a refund",
+    "Before it is approved. Its money can be refunded again."
+  ),
+  act(
+    "retry",
+    ["INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
+    "Try a refund again",
+    "One that failed is to be paid out once more, to the same destination. Not where its payment left the chain."
+  )
+)
+  .prefix("/api/v1/refunds")
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .annotate(ParameterCodes, listParameterCodes)
+  .annotateMerge(OpenApi.annotations({
+    title: "Refunds",
+    description: "Money of an invoice on its way back to the payor."
+  }))
+{}
+
+export class RefundsApi extends HttpApi.make("refunds").add(RefundsGroup) {}

@@ -1,0 +1,301 @@
+/**
+ * Refunds of one payment each, that a merchant asked for: fixed in the token that was paid, approved by people, paid on
+ * the payment's own network (modules/docs/reference/refunds.md#refunds-of-invoices).
+ */
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { baseUnits, usdDecimal, usdMillis } from "../../../schemas/Money.ts"
+import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import type { Aggregate, Command } from "../../invoices/plugin.ts"
+import { revertedCode } from "./Allocation.ts"
+import { withApproval } from "./Approvals.ts"
+import { type PaymentPortion, portionLeft } from "./Portions.ts"
+import {
+  destinationSeconds,
+  type Fees,
+  isOpen,
+  type RefundCommand,
+  type RefundContext,
+  type RefundDecision,
+  type RefundState,
+  type RefundTerms
+} from "./State.ts"
+
+/** A refund of one payment. */
+export type PaymentRefund = RefundState & { readonly terms: RefundTerms; readonly paymentId: string }
+
+export const isPaymentRefund = (refund: RefundState): refund is PaymentRefund =>
+  refund.terms !== null && refund.paymentId !== null
+
+/** What all refunds of one call share. */
+export interface PaymentRefundRequest {
+  readonly reason: RefundReason
+  readonly feeBearer: FeeBearer
+  readonly isClaimOnly: boolean
+  readonly exceptionId: string | null
+}
+
+/** usd_millis and base units that are kept for the payout; money without a price has no fee that could be worked out. */
+const feeOfPortion = ({ payment, units, usd }: PaymentPortion, feeBearer: FeeBearer, fees: Fees) => {
+  const fee = feeBearer === "merchant" || usd === 0n ? usdMillis(0n) : fees[payment.network]
+  return { fee, feeUnits: baseUnits(usd === 0n ? 0n : (fee * units + usd - 1n) / usd) }
+}
+
+/** A refund of a part of a payment, without a destination. Errors: `VALIDATION_ERROR` where the fee takes all of it. */
+export const newPaymentRefund = (
+  id: string,
+  portion: PaymentPortion,
+  { exceptionId, feeBearer, isClaimOnly, reason }: PaymentRefundRequest,
+  { fees, invoice, now }: RefundContext
+): PaymentRefund | PublicError => {
+  const { payment, units, usd } = portion
+  const { environment, id: invoiceId, merchantId } = invoice.invoice
+  const { fee, feeUnits } = feeOfPortion(portion, feeBearer, fees)
+  if (fee > 0n && (fee >= usd || feeUnits >= units)) {
+    return publicError("VALIDATION_ERROR", {
+      message: `fee_bearer: a payout on ${payment.network} costs ${usdDecimal(fee)} dollars, and only ` +
+        `${usdDecimal(usd)} are to be refunded: send merchant, or refund more`,
+      param: "fee_bearer"
+    })
+  }
+  const { token } = payment.metadata
+  return {
+    id,
+    merchantId,
+    environment,
+    version: 1,
+    invoiceId,
+    paymentId: payment.id,
+    terms: {
+      network: payment.network,
+      tokenAddress: token?.address ?? null,
+      units: baseUnits(units),
+      feeBearer,
+      feeUnits,
+      isClaimOnly,
+      approvals: [],
+      exceptionId
+    },
+    source: "all",
+    status: "awaiting_destination",
+    amount: usd,
+    fee,
+    feeFree: feeBearer === "merchant",
+    feeQuote: null,
+    destination: null,
+    token: { id: payment.tokenId, symbol: token?.symbol ?? "", decimals: payment.tokenDecimals ?? 0 },
+    tokenAmount: null,
+    txHash: null,
+    reason,
+    failureCode: null,
+    createdAt: now,
+    updatedAt: now,
+    dueAt: now + destinationSeconds
+  }
+}
+
+/** What is sent: the fee stays where the payor bears it. */
+export const sentUnits = ({ feeUnits, units }: Pick<RefundTerms, "feeUnits" | "units">) => baseUnits(units - feeUnits)
+
+const invalid = (message: string) => publicError("INVALID_TRANSITION", { message })
+
+/** `decide` of machine.ts for a refund of one payment. */
+export const decidePaymentRefund = (
+  refund: PaymentRefund,
+  command: RefundCommand,
+  context: RefundContext
+): RefundDecision | PublicError => {
+  const { now } = context
+  const { failureCode, status } = refund
+  const unchanged: RefundDecision = { next: refund, commands: [] }
+  const transition = (next: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
+    next: { ...refund, dueAt: null, ...more, status: next, version: refund.version + 1, updatedAt: now },
+    commands: []
+  })
+  switch (command._tag) {
+    case "SetDestination":
+      return setDestination(refund, command, context)
+    case "Approve":
+      return approve(refund, command, context)
+    case "Retry":
+      if (status !== "failed") return invalid(`Only a refund that failed is tried again: this one is ${status}`)
+      if (failureCode === revertedCode) {
+        return invalid("Its payment left the chain, so it cannot be tried again: cancel it")
+      }
+      return startPayout(refund, context)
+    case "Submit":
+      if (status !== "processing") return invalid(`Only a refund in processing is sent: this one is ${status}`)
+      return refund.txHash === command.txHash ? unchanged : transition("processing", { txHash: command.txHash })
+    case "Succeed":
+      return succeed(refund, command.txHash, context)
+    case "Fail":
+      if (status === "failed" && failureCode === command.code) return unchanged
+      return status === "processing"
+        ? transition("failed", { failureCode: command.code })
+        : invalid(`Only a refund in processing can fail: this one is ${status}`)
+    case "Cancel":
+      if (status === "canceled") return unchanged
+      return isCancelable(refund) ? transition("canceled") : publicError("REFUND_NOT_CANCELABLE")
+    case "Expire":
+      return status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
+        ? transition("expired")
+        : unchanged
+  }
+}
+
+/** Before it is approved. What failed with its payment is never paid, so it need not hold a payment that came back. */
+const isCancelable = ({ failureCode, status, txHash }: RefundState): boolean =>
+  status === "awaiting_destination" || status === "pending_approval" ||
+  (status === "failed" && failureCode === revertedCode && txHash === null)
+
+/** Until it is approved, and again once its payout failed; nobody has approved another destination. */
+const setDestination = (
+  refund: PaymentRefund,
+  { destination }: RefundCommand & { readonly _tag: "SetDestination" },
+  { now }: RefundContext
+): RefundDecision | PublicError => {
+  const { failureCode, status, terms } = refund
+  const isOpenToChange = status === "awaiting_destination" || status === "pending_approval" ||
+    (status === "failed" && failureCode !== revertedCode)
+  if (!isOpenToChange) return invalid(`A refund that is ${status} goes where it goes`)
+  if (destination.network !== terms.network) {
+    return publicError("VALIDATION_ERROR", {
+      message: `network: the payment came on ${terms.network}, and is refunded there`,
+      param: "network"
+    })
+  }
+  const { destination: previous } = refund
+  if (previous?.address === destination.address && previous.memo === destination.memo) {
+    return { next: refund, commands: [] }
+  }
+  return {
+    next: {
+      ...refund,
+      status: "pending_approval",
+      destination,
+      terms: { ...terms, approvals: [] },
+      tokenAmount: null,
+      txHash: null,
+      failureCode: null,
+      dueAt: null,
+      version: refund.version + 1,
+      updatedAt: now
+    },
+    commands: []
+  }
+}
+
+const approve = (
+  refund: PaymentRefund,
+  { approval, required = 1 }: RefundCommand & { readonly _tag: "Approve" },
+  context: RefundContext
+): RefundDecision | PublicError => {
+  if (approval === undefined) {
+    return publicError("CREDENTIAL_NOT_ALLOWED", {
+      message:
+        "Only a person of the merchant may approve a refund: sign in with a wallet and approve with that token. " +
+        "API keys and internal services never approve"
+    })
+  }
+  if (refund.status !== "pending_approval") {
+    return invalid(`Only a refund that is pending_approval is approved: this one is ${refund.status}`)
+  }
+  const { terms } = refund
+  const approvals = withApproval(terms.approvals, approval)
+  if (approvals.length >= required) return startPayout({ ...refund, terms: { ...terms, approvals } }, context)
+  return approvals === terms.approvals ? { next: refund, commands: [] } : {
+    next: { ...refund, terms: { ...terms, approvals }, version: refund.version + 1, updatedAt: context.now },
+    commands: []
+  }
+}
+
+/** To be paid out from now on, if the money for it is still there: looked at again in every commit that sends it. */
+const startPayout = (
+  refund: PaymentRefund,
+  { invoice, now, refunds }: RefundContext
+): RefundDecision | PublicError => {
+  const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
+  const others = refunds.filter(({ id }) => id !== refund.id)
+  const left = payment === undefined ? null : portionLeft(payment, others)
+  if (left === null || refund.terms.units > left.units || refund.amount > left.usd) {
+    return publicError("REFUND_EXCEEDS_RECEIVED", {
+      message: "The money of its payment is not there any more, or not deep enough in the chain: wait for " +
+        "confirmations, or cancel the refund"
+    })
+  }
+  if (refund.destination === null) return invalid("It has no destination yet")
+  return {
+    next: {
+      ...refund,
+      status: "processing",
+      tokenAmount: sentUnits(refund.terms),
+      txHash: null,
+      failureCode: null,
+      dueAt: null,
+      version: refund.version + 1,
+      updatedAt: now
+    },
+    commands: []
+  }
+}
+
+/** Its transfer is on the chain: a fact, also where somebody said before that it failed. */
+const succeed = (
+  refund: PaymentRefund,
+  txHash: string,
+  { invoice, now, refunds }: RefundContext
+): RefundDecision | PublicError => {
+  const { status } = refund
+  if (status === "succeeded" && refund.txHash === txHash) return { next: refund, commands: [] }
+  if (status !== "processing" && status !== "failed") {
+    return invalid(`Only a refund in processing is paid: this one is ${status}`)
+  }
+  const next: RefundState = {
+    ...refund,
+    status: "succeeded",
+    tokenAmount: sentUnits(refund.terms),
+    txHash,
+    failureCode: null,
+    dueAt: null,
+    version: refund.version + 1,
+    updatedAt: now
+  }
+  return { next, commands: [refundCommandOf(refund, invoice, refunds)] }
+}
+
+/** What its payment gave: all of it is known by the units, because money without a price has no dollars to count. */
+const refundCommandOf = (
+  { amount, id, paymentId, terms }: PaymentRefund,
+  { payments }: Aggregate,
+  refunds: ReadonlyArray<RefundState>
+): Command => {
+  const given = refunds.reduce(
+    (sum, each) =>
+      each.paymentId === paymentId && each.status === "succeeded" && each.id !== id
+        ? sum + (each.terms?.units ?? 0n)
+        : sum,
+    terms.units as bigint
+  )
+  const payment = payments.find((each) => each.id === paymentId)
+  return { _tag: "Refund", paymentId, amount, isWhole: payment !== undefined && given >= payment.units }
+}
+
+/** Refunds whose payment is gone from the chain and that are not sent: they have failed, for good. */
+export const failReverted = (
+  refunds: ReadonlyArray<RefundState>,
+  { payments }: Aggregate,
+  now: number
+): ReadonlyArray<RefundState> =>
+  refunds.filter(isPaymentRefund).flatMap((refund): ReadonlyArray<RefundState> => {
+    const payment = payments.find(({ id }) => id === refund.paymentId)
+    const isUnsent = isOpen(refund) && (refund.status === "failed" || refund.txHash === null)
+    if (!isUnsent || refund.failureCode === revertedCode || payment?.status !== "reverted") return []
+    return [{
+      ...refund,
+      status: "failed",
+      failureCode: revertedCode,
+      txHash: null,
+      dueAt: null,
+      version: refund.version + 1,
+      updatedAt: now
+    }]
+  })

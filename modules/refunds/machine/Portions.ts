@@ -1,0 +1,204 @@
+/**
+ * How much of a payment is given back: in the base units that were paid, and in the dollars that they were credited
+ * with. Whatever the parts, all of them together are exactly the payment, in both.
+ */
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
+import { isCounted } from "../../../schemas/Payment.ts"
+import type { RefundAmountMode } from "../../../schemas/Refund.ts"
+import { acceptedAmount, type Aggregate, bySeenAt, type PaymentState } from "../../invoices/plugin.ts"
+import { isActive, type RefundState } from "./State.ts"
+
+/** Some of a payment. */
+export interface Portion {
+  readonly units: bigint
+  readonly usd: UsdMillis
+}
+
+/** Some of one payment of an invoice. */
+export interface PaymentPortion extends Portion {
+  readonly payment: PaymentState
+}
+
+/** How much a refund is asked for. */
+export interface RequestedAmount {
+  readonly mode: RefundAmountMode
+  /** For `custom`: one of the two. */
+  readonly usd: UsdMillis | null
+  /** A decimal number of whole tokens. */
+  readonly tokenAmount: string | null
+  /** Null: of every payment that counts. */
+  readonly paymentId: string | null
+}
+
+/** Payments that one call gives back, at most: each is a refund, and all of them are one commit. */
+export const maximumPortions = 100
+
+/** Whether a payment's money is there to stay, whether it counts or not. */
+export const isRefundable = ({ confirmedAt, status }: Pick<PaymentState, "confirmedAt" | "status">): boolean =>
+  confirmedAt !== null && (isCounted(status) || status === "rejected")
+
+/** What a payment was credited with, or would be if it were accepted; 0 where it has no price. */
+export const creditedValue = (payment: PaymentState): UsdMillis =>
+  isCounted(payment.status) ? payment.amount : acceptedAmount(payment) ?? usdMillis(0n)
+
+/**
+ * What is left of a payment: nothing before it is deep enough. Only what is canceled or expired leaves the cap; what
+ * failed may be tried again.
+ */
+export const portionLeft = (payment: PaymentState, refunds: ReadonlyArray<RefundState>): Portion => {
+  if (!isRefundable(payment)) return { units: 0n, usd: usdMillis(0n) }
+  let units = payment.units
+  let usd: bigint = creditedValue(payment)
+  for (const refund of refunds) {
+    if (refund.paymentId !== payment.id || refund.terms === null || !isActive(refund)) continue
+    units -= refund.terms.units
+    usd -= refund.amount
+  }
+  return { units: units > 0n ? units : 0n, usd: usdMillis(usd > 0n ? usd : 0n) }
+}
+
+const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+/**
+ * The part of a payment that is worth so much, rounded down; the rest to the last unit where it is worth all that is
+ * left. Parts that were given back by units before may have left less than the rate says: then it is in proportion to
+ * what is left, so that no part takes the last unit and leaves dollars behind, or the other way round.
+ */
+export const portionOfValue = (usd: UsdMillis, payment: PaymentState, left: Portion): Portion => {
+  if (usd >= left.usd) return left
+  const atRate = (usd * payment.units) / creditedValue(payment)
+  return { units: smaller(atRate, (usd * left.units) / left.usd), usd }
+}
+
+/** So many units of a payment, and what they were credited with, rounded down; see {@link portionOfValue}. */
+export const portionOfUnits = (units: bigint, payment: PaymentState, left: Portion): Portion => {
+  if (units >= left.units) return left
+  const atRate = (units * creditedValue(payment)) / payment.units
+  return { units, usd: usdMillis(smaller(atRate, (units * left.usd) / left.units)) }
+}
+
+const exceeds = (usd: UsdMillis, units: { readonly amount: bigint; readonly decimals: number } | null = null) =>
+  publicError("REFUND_EXCEEDS_RECEIVED", {
+    message:
+      `At most ${usdDecimal(usd)} dollars${
+        units === null ? "" : ` (${formatUnits(units.amount, units.decimals)} of the token)`
+      } can be given back now: what was received and is as deep in the chain as the invoice asks, less what was given ` +
+      "back or is on its way",
+    details: {
+      refundable: usdWire(usd),
+      refundable_decimal: usdDecimal(usd),
+      refundable_token_amount: units === null ? null : formatUnits(units.amount, units.decimals)
+    }
+  })
+
+const invalid = (param: string, message: string) =>
+  publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
+
+/** What is refused of one payment: more than is left of it. */
+const exceedsPayment = ({ tokenDecimals }: PaymentState, left: Portion) =>
+  exceeds(left.usd, tokenDecimals === null ? null : { amount: left.units, decimals: tokenDecimals })
+
+/** Dollars that all payments which count brought beyond the amount of the invoice, less what of them goes back. */
+const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<RefundState>): UsdMillis => {
+  const counted = new Set(payments.filter(({ status }) => isCounted(status)).map(({ id }) => id))
+  const given = refunds.reduce(
+    (sum, refund) =>
+      refund.paymentId !== null && counted.has(refund.paymentId) && isActive(refund) ? sum + refund.amount : sum,
+    0n
+  )
+  const excess = invoice.amountPaid - invoice.amount - given
+  return usdMillis(excess > 0n ? excess : 0n)
+}
+
+/** The dollars that a call asks for, and the most it can have; null: in units. */
+const requestedValue = (
+  { mode, usd }: RequestedAmount,
+  invoice: Aggregate,
+  refunds: ReadonlyArray<RefundState>,
+  payments: ReadonlyArray<PaymentState>,
+  left: UsdMillis
+): UsdMillis | null => {
+  switch (mode) {
+    case "full":
+      return usdMillis(payments.reduce((sum, each) => sum + (isRefundable(each) ? creditedValue(each) : 0n), 0n))
+    case "remaining":
+      return left
+    case "overpaid":
+      return usdMillis(smaller(excessOf(invoice, refunds), left))
+    case "custom":
+      return usd
+  }
+}
+
+/** One payment, named or the only one there is, by its units. */
+const unitsOfOne = (text: string, payments: ReadonlyArray<PaymentState>, refunds: ReadonlyArray<RefundState>) => {
+  const [payment, ...others] = payments
+  if (payment === undefined) return exceeds(usdMillis(0n))
+  if (others.length > 0) return invalid("invoice_payment_id", "name the payment that token_amount is of")
+  const units = parseUnits(text, payment.tokenDecimals!)
+  if (units === undefined || units === 0n) {
+    return invalid(
+      "token_amount",
+      `a number of whole tokens above 0 with at most ${payment.tokenDecimals} decimals, as text like "1.5"`
+    )
+  }
+  const left = portionLeft(payment, refunds)
+  if (units > left.units) return exceedsPayment(payment, left)
+  return [{ payment, ...portionOfUnits(units, payment, left) }]
+}
+
+/** Payments that a call is about, the newest first. */
+const requestedPayments = (
+  { paymentId }: RequestedAmount,
+  { payments }: Aggregate
+): ReadonlyArray<PaymentState> | PublicError => {
+  if (paymentId === null) return payments.filter(({ status }) => isCounted(status)).toSorted((a, b) => bySeenAt(b, a))
+  const payment = payments.find(({ id }) => id === paymentId)
+  if (payment === undefined) return invalid("invoice_payment_id", "the id of a payment of this invoice")
+  return payment.tokenDecimals === null || payment.metadata.token?.symbol == null
+    ? invalid(
+      "invoice_payment_id",
+      "its token has not said its symbol and decimals, so it cannot be sent back from here"
+    )
+    : [payment]
+}
+
+/**
+ * What each payment gives of a refund, the newest payment first. Errors: `REFUND_EXCEEDS_RECEIVED` with what is left,
+ * `VALIDATION_ERROR`.
+ */
+export const portionsOf = (
+  request: RequestedAmount,
+  invoice: Aggregate,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<PaymentPortion> | PublicError => {
+  const payments = requestedPayments(request, invoice)
+  if (isPublicError(payments)) return payments
+  if (request.mode === "custom" && request.tokenAmount !== null) {
+    return unitsOfOne(request.tokenAmount, payments, refunds)
+  }
+  const available = payments.map((payment) => ({ payment, left: portionLeft(payment, refunds) }))
+  const left = usdMillis(available.reduce((sum, each) => sum + each.left.usd, 0n))
+  const wanted = requestedValue(request, invoice, refunds, payments, left)
+  if (wanted === null) return invalid("amount", "send amount, in usd_millis, or token_amount with amount_mode custom")
+  const [only] = available
+  const refusal = available.length === 1 ? exceedsPayment(only!.payment, only!.left) : exceeds(left)
+  if (wanted > left) return refusal
+  let rest: bigint = wanted
+  const isAll = request.mode === "full" || request.mode === "remaining"
+  const portions = available.flatMap(({ left, payment }): ReadonlyArray<PaymentPortion> => {
+    const usd = usdMillis(smaller(rest, left.usd))
+    rest -= usd
+    // What has no price is given back by its units alone.
+    if (left.units === 0n || (usd === 0n && !(isAll && left.usd === 0n))) return []
+    return [{ payment, ...portionOfValue(usd, payment, left) }]
+  })
+  if (portions.length === 0) return refusal
+  if (portions.some(({ units }) => units === 0n)) {
+    return invalid("amount", "less than the smallest unit of the token that was paid: ask for more")
+  }
+  return portions.length > maximumPortions
+    ? invalid("invoice_payment_id", `more than ${maximumPortions} payments would be given back: name one at a time`)
+    : portions
+}

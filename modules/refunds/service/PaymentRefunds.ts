@@ -1,0 +1,229 @@
+/** Refunds that a merchant asks for: payments of an invoice go back, and people approve. */
+import { Effect } from "effect"
+import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../../runtime/Commit.ts"
+import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
+import type { Principal } from "../../../schemas/Auth.ts"
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import type { FeeBearer, RefundReason } from "../../../schemas/Refund.ts"
+import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
+import {
+  approvalBy,
+  approvalsRequired,
+  decide,
+  type Destination,
+  membersOf,
+  newPaymentRefund,
+  type PaymentRefund,
+  portionsOf,
+  type RefundCommand,
+  type RefundContext,
+  type RefundState,
+  type RequestedAmount
+} from "../machine.ts"
+import { auditActOf, auditActOfNew, openedIn, refundsIn, withFirstDestination } from "../rules.ts"
+import { checkWallet } from "./Destinations.ts"
+import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
+import { decideOnRefund } from "./RefundSteps.ts"
+
+/** Who asks: for the audit log, and whether they may approve. */
+export type RefundCaller = Pick<Principal, "credential" | "kind">
+
+/** A refund that a merchant asks for. */
+export interface PaymentRefundCall {
+  readonly amount: RequestedAmount
+  readonly reason: RefundReason
+  readonly feeBearer: FeeBearer
+  /** Null: where the payor said. `claim`: where the payor says by the claim link, whatever they said before. */
+  readonly destination: Destination | "claim" | null
+  /** It is approved as well, where the caller may and the destination is known. */
+  readonly isAutoApproved: boolean
+  readonly caller: RefundCaller
+  readonly exceptionId: string | null
+}
+
+/** What a call opens, for a change of its invoice. */
+export interface PaymentRefundPlan {
+  readonly refunds: ReadonlyArray<RefundState>
+  readonly writes: ReadonlyArray<Write>
+  readonly facts: ReadonlyArray<InvoiceFact>
+}
+
+/** The parameter of a refused destination, as the body of a call names it. */
+const inDestination = (error: PublicError): PublicError =>
+  error.param === null ? error : publicError(error.code, {
+    message: `destination.${error.param}: ${error.message.replace(`${error.param}: `, "")}`,
+    param: `destination.${error.param}`
+  })
+
+/** The destination of a call in the form that is kept; looked at before the invoice is, because the chain is asked. */
+export const checkCall = (
+  services: RefundServices,
+  call: PaymentRefundCall,
+  environment: Aggregate["invoice"]["environment"]
+): Effect.Effect<PaymentRefundCall, PublicError> =>
+  call.destination === null || call.destination === "claim"
+    ? Effect.succeed(call)
+    : checkWallet(services, call.destination, environment).pipe(
+      Effect.mapError(inDestination),
+      Effect.map((destination) => ({ ...call, destination }))
+    )
+
+const approveCommand = (services: RefundServices, refund: RefundState, caller: RefundCaller, now: number) =>
+  Effect.map(
+    services.settings.forInvoices(refund.merchantId, refund.environment),
+    ({ auto_approve_limit: limit }): RefundCommand => {
+      const approval = approvalBy(caller, now)
+      // Nobody asks for the price now while one person is enough whatever it is.
+      const value = { book: refund.amount, spot: null }
+      const required = approvalsRequired("refund", value, { autoApproveLimit: usdMillis(BigInt(limit)) }, membersOf)
+      return { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
+    }
+  )
+
+/** A new refund on its way as far as the call takes it. */
+const advance = Effect.fnUntraced(function*(
+  services: RefundServices,
+  refund: PaymentRefund,
+  { caller, isAutoApproved }: PaymentRefundCall,
+  destinations: ReadonlyArray<Destination>,
+  context: RefundContext
+): Effect.fn.Return<RefundState, PublicError> {
+  const directed = withFirstDestination(services.catalog, refund, destinations, context)
+  if (!isAutoApproved || caller.kind !== "wallet" || directed.status !== "pending_approval") return directed
+  const approved = decide(directed, yield* approveCommand(services, directed, caller, context.now), context, null)
+  return isPublicError(approved) ? yield* approved : { ...approved.next, version: refund.version }
+})
+
+const commerceRefusal = publicError("VALIDATION_ERROR", {
+  message:
+    "invoice_id: this invoice is part of an order, whose money goes back by the order's own refund: cancel the order",
+  param: "invoice_id"
+})
+
+/** What a call opens of an invoice as it is now. `facts` are those of the same change by then. */
+export const planPaymentRefunds = Effect.fnUntraced(function*(
+  services: RefundServices,
+  call: PaymentRefundCall,
+  current: Aggregate,
+  now: number,
+  cause: CommitCause,
+  facts: ReadonlyArray<InvoiceFact> = []
+): Effect.fn.Return<PaymentRefundPlan, PublicError> {
+  const { environment, id: invoiceId, merchantId, type } = current.invoice
+  if (type === "commerce") return yield* commerceRefusal
+  const context = yield* loadContext(services, current, now, facts)
+  const portions = portionsOf(call.amount, current, context.refunds)
+  if (isPublicError(portions)) return yield* portions
+  const { destination } = call
+  const fixed = destination === null || destination === "claim" ? null : destination
+  const elsewhere = fixed === null ? undefined : portions.find(({ payment }) => payment.network !== fixed.network)
+  if (elsewhere !== undefined) {
+    return yield* publicError("VALIDATION_ERROR", {
+      message:
+        `destination.network: the payment ${elsewhere.payment.id} came on ${elsewhere.payment.network}, and is ` +
+        "refunded there. Name the payment by invoice_payment_id to refund one at a time",
+      param: "destination.network"
+    })
+  }
+  const payorDestinations = destination === null
+    ? yield* services.payors.refundDestinations({ merchantId, invoiceId })
+    : []
+  const destinations = fixed === null
+    ? payorDestinations.map(({ address, memo, network }): Destination => ({ network, address, memo }))
+    : [fixed]
+  const ahead = services.clock.aheadSeconds(merchantId, environment)
+  const shared = {
+    reason: call.reason,
+    feeBearer: call.feeBearer,
+    isClaimOnly: destination === "claim",
+    exceptionId: call.exceptionId
+  }
+  const refunds = yield* Effect.forEach(
+    portions,
+    Effect.fnUntraced(function*(portion) {
+      const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, shared, context)
+      return isPublicError(refund) ? yield* refund : yield* advance(services, refund, call, destinations, context)
+    })
+  )
+  const steps = refunds.map((refund) => stepTo(null, refund))
+  const acts = yield* Effect.forEach(
+    refunds,
+    (refund) => services.auditLog.writesOf(auditActOfNew(refund, call.caller.credential, cause))
+  )
+  return {
+    refunds,
+    writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat()],
+    facts: steps.flatMap((step) => step.facts)
+  }
+})
+
+/** `Refunds.openOfInvoice`. */
+export const openPaymentRefunds = (services: RefundServices) =>
+  Effect.fn("Refunds.openOfInvoice")(function*(
+    invoiceId: string,
+    request: PaymentRefundCall,
+    { cause, reply }: IdempotentCall<ReadonlyArray<RefundState>>
+  ): Effect.fn.Return<ReadonlyArray<RefundState>, PublicError | IdempotentReplay> {
+    const { invoices } = services
+    const found = yield* invoices.find(invoiceId)
+    if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
+    const call = yield* checkCall(services, request, found.invoice.environment)
+    const { facts } = yield* invoices.change(
+      invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const { facts, writes } = yield* planPaymentRefunds(services, call, current, now, cause)
+        return { commands: [], writes, facts, reply: (_, all) => reply(openedIn(all)) }
+      })
+    )
+    return openedIn(facts)
+  })
+
+const commandOf = (
+  services: RefundServices,
+  act: "approve" | "cancel" | "retry",
+  refund: RefundState,
+  caller: RefundCaller,
+  now: number
+): Effect.Effect<RefundCommand> =>
+  act === "approve"
+    ? approveCommand(services, refund, caller, now)
+    : Effect.succeed({ _tag: act === "cancel" ? "Cancel" : "Retry" })
+
+/** `Refunds.act`. */
+export const actOnRefund = (services: RefundServices) =>
+  Effect.fn("Refunds.act")(function*(
+    refundId: string,
+    act: "approve" | "cancel" | "retry",
+    caller: RefundCaller,
+    { cause, reply }: IdempotentCall<RefundState>
+  ): Effect.fn.Return<RefundState, PublicError | IdempotentReplay> {
+    const { auditLog, invoices, repo } = services
+    const before = yield* repo.find(refundId)
+    if (before === null) return yield* publicError("REFUND_NOT_FOUND")
+    if (before.terms === null) {
+      return yield* publicError(act === "cancel" ? "REFUND_NOT_CANCELABLE" : "INVALID_TRANSITION", {
+        message: "This refund is an order's: the order and its operator move it"
+      })
+    }
+    const { facts } = yield* invoices.change(
+      before.invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(refundId)
+        if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        const command = yield* commandOf(services, act, refund, caller, now)
+        const step = yield* decideOnRefund(services)(refund, command, current, now)
+        if (step.facts.length === 0) return { commands: [], reply: () => reply(refund) }
+        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, caller.credential, cause))
+        return {
+          commands: step.commands,
+          writes: [...step.writes, ...entry],
+          facts: step.facts,
+          reply: () => reply(step.refund)
+        }
+      })
+    )
+    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? before
+  })

@@ -1,0 +1,292 @@
+/**
+ * Goal: whatever is asked of a payment, in whatever order, in dollars or in units, all refunds together are at most the
+ * payment, and exactly the payment once nothing is left. Method: properties over generated payments (18 decimals, dust,
+ * tokens worth almost nothing) and generated wishes, acts and reorganisations.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { Aggregate, InvoiceState, PaymentState } from "../../../modules/invoices/plugin.ts"
+import {
+  type Approval,
+  approvalBy,
+  approvalsRequired,
+  decide,
+  failReverted,
+  type Fees,
+  isActive,
+  type Member,
+  newPaymentRefund,
+  portionLeft,
+  portionsOf,
+  type RefundCommand,
+  type RefundContext,
+  type RefundState,
+  type RequestedAmount,
+  sentUnits
+} from "../../../modules/refunds/machine.ts"
+import { isPublicError } from "../../../schemas/Errors.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
+import { formatUnits, usdMillis } from "../../../schemas/Money.ts"
+import { networks } from "../../../schemas/Network.ts"
+import type { RefundAmountMode } from "../../../schemas/Refund.ts"
+
+const now = 1_766_320_000
+const fees = Object.fromEntries(networks.map((network) => [network, usdMillis(20n)])) as unknown as Fees
+
+const paymentOf = (index: number, units: bigint, amount: bigint, decimals: number): PaymentState => ({
+  id: `00000000-0000-4000-8000-00000000000${index}`,
+  version: 1,
+  ordinal: index + 1,
+  status: "confirmed",
+  network: "base",
+  tokenId: 1,
+  tokenDecimals: decimals,
+  txHash: `0x${index}`,
+  sender: "0xsender",
+  units,
+  amount: usdMillis(amount),
+  seenAt: now + index,
+  createdAt: now,
+  confirmedAt: now,
+  settlement: null,
+  refunded: usdMillis(0n),
+  metadata: {
+    quote: null,
+    confirmations: 1,
+    required_confirmations: 1,
+    block_number: 1,
+    exception: null,
+    token: { id: 1 as never, symbol: "TOK", address: null, decimals }
+  }
+})
+
+const aggregateOf = (payments: ReadonlyArray<PaymentState>): Aggregate => ({
+  invoice: {
+    id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+    merchantId: 1,
+    environment: "devnet",
+    type: "standard",
+    amount: usdMillis(10n),
+    amountPaid: usdMillis(payments.reduce((sum, { amount }) => sum + amount, 0n))
+  } as InvoiceState,
+  payments,
+  exceptions: []
+})
+
+interface Till {
+  readonly invoice: Aggregate
+  readonly refunds: ReadonlyArray<RefundState>
+}
+
+const contextOf = ({ invoice, refunds }: Till): RefundContext => ({ now, invoice, refunds, fees })
+
+const wish = (mode: RefundAmountMode, more: Partial<RequestedAmount> = {}): RequestedAmount => ({
+  mode,
+  usd: null,
+  tokenAmount: null,
+  paymentId: null,
+  ...more
+})
+
+let ids = 0
+const opened = (till: Till, request: RequestedAmount): Till => {
+  const portions = portionsOf(request, till.invoice, till.refunds)
+  if (isPublicError(portions)) return till
+  const shared = { reason: "other", feeBearer: "merchant", isClaimOnly: false, exceptionId: null } as const
+  const refunds = portions.map((portion) => newPaymentRefund(`re_${++ids}`, portion, shared, contextOf(till)))
+  return {
+    ...till,
+    refunds: [...till.refunds, ...refunds.filter((each) => !isPublicError(each)) as Array<RefundState>]
+  }
+}
+
+const destination = (which: number) => ({ network: "base" as const, address: `0x${which}`, memo: null })
+const person = (name: string): Approval => ({ person: name, actor: name, at: now })
+
+const Steps = Schema.Array(Schema.Struct({
+  kind: Schema.Literals(["value", "value", "units", "units", "overpaid", "cancel", "pay", "fail", "retry", "revert"]),
+  which: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })),
+  share: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_200 }))
+})).check(Schema.isMinLength(1), Schema.isMaxLength(40))
+
+const Paid = Schema.Array(Schema.Struct({
+  /** Digits of the units beyond the first ones. */
+  zeros: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 24 })),
+  units: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 99_999 })),
+  amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5_000_000 })),
+  decimals: Schema.Literals([0, 2, 6, 9, 18])
+})).check(Schema.isMinLength(1), Schema.isMaxLength(3))
+
+const acted = (till: Till, which: number, command: RefundCommand): Till => {
+  const refund = till.refunds.at(-1 - which)
+  const decision = refund === undefined ? null : decide(refund, command, contextOf(till), null)
+  if (decision === null || isPublicError(decision)) return till
+  return { ...till, refunds: till.refunds.map((each) => (each.id === refund!.id ? decision.next : each)) }
+}
+
+const step = (till: Till, { kind, share, which }: typeof Steps.Type[number]): Till => {
+  const payment = till.invoice.payments[which % till.invoice.payments.length]!
+  switch (kind) {
+    case "value":
+      return opened(till, wish("custom", { usd: usdMillis((payment.amount * BigInt(share)) / 1000n + 1n) }))
+    case "units": {
+      const units = (payment.units * BigInt(share)) / 1000n + 1n
+      const tokenAmount = formatUnits(units, payment.tokenDecimals!)
+      return opened(till, wish("custom", { tokenAmount, paymentId: payment.id }))
+    }
+    case "overpaid":
+      return opened(till, wish("overpaid"))
+    case "cancel":
+      return acted(till, which, { _tag: "Cancel" })
+    case "pay":
+      return [
+        { _tag: "SetDestination", destination: destination(share) },
+        { _tag: "Approve", approval: person("owner"), required: 1 },
+        { _tag: "Succeed", txHash: "0x1" }
+      ].reduce((next, command) => acted(next, which, command as RefundCommand), till)
+    case "fail":
+      return acted(till, which, { _tag: "Fail", code: "gas" })
+    case "retry":
+      return acted(till, which, { _tag: "Retry" })
+    case "revert": {
+      if (share % 5 !== 0) return till
+      const payments = till.invoice.payments.map((each) =>
+        each === payment ? { ...each, status: "reverted" as const, confirmedAt: null } : each
+      )
+      const invoice = { ...till.invoice, payments }
+      const failed = new Map(failReverted(till.refunds, invoice, now).map((each) => [each.id, each]))
+      return { invoice, refunds: till.refunds.map((each) => failed.get(each.id) ?? each) }
+    }
+  }
+}
+
+const holds = ({ invoice, refunds }: Till) => {
+  for (const payment of invoice.payments) {
+    const own = refunds.filter((each) => each.paymentId === payment.id && isActive(each))
+    const units = own.reduce((sum, each) => sum + each.terms!.units, 0n)
+    const usd = own.reduce((sum, each) => sum + each.amount, 0n)
+    assert.isTrue(units <= payment.units, `${units} units of ${payment.units}`)
+    assert.isTrue(usd <= payment.amount, `${usd} of ${payment.amount}`)
+    const left = portionLeft(payment, refunds)
+    if (payment.status === "reverted") assert.deepStrictEqual(left, { units: 0n, usd: 0n })
+    else {assert.strictEqual(
+        left.units === 0n,
+        left.usd === 0n,
+        "no units are left without dollars, and none without units"
+      )}
+    for (const { terms } of own) assert.isTrue(terms!.units > 0n)
+  }
+}
+
+describe("portions of payments", () => {
+  it.effect.prop(
+    "never come to more than was paid, and all of them to exactly that, in units and dollars",
+    [Paid, Steps],
+    ([paid, steps]) =>
+      Effect.sync(() => {
+        const payments = paid.map(({ amount, decimals, units, zeros }, index) =>
+          paymentOf(index, BigInt(units) * 10n ** BigInt(zeros) + 1n, BigInt(amount), decimals)
+        )
+        let till: Till = { invoice: aggregateOf(payments), refunds: [] }
+        for (const each of steps) {
+          till = step(till, each)
+          holds(till)
+        }
+        const over = till.invoice.invoice
+        const active = till.refunds.filter(isActive)
+        const excess = portionsOf(wish("overpaid"), till.invoice, till.refunds)
+        if (!isPublicError(excess)) {
+          const asked = excess.reduce((sum, { usd }) => sum + usd, 0n)
+          const given = active.reduce((sum, { amount }) => sum + amount, 0n)
+          assert.isTrue(asked + given <= over.amountPaid)
+        }
+        const rest = opened(till, wish("remaining"))
+        holds(rest)
+        for (const payment of rest.invoice.payments) {
+          assert.deepStrictEqual(portionLeft(payment, rest.refunds), { units: 0n, usd: 0n })
+        }
+      }),
+    { arbitrary: { runs: 400 } }
+  )
+
+  it("are rounded down, and the last one takes the rest", () => {
+    const payment = paymentOf(0, 1_000_000_000_000_000_003n, 3_000n, 18)
+    let till: Till = { invoice: aggregateOf([payment]), refunds: [] }
+    for (let each = 0; each < 3; each++) till = opened(till, wish("custom", { usd: usdMillis(1_000n) }))
+    assert.deepStrictEqual(
+      till.refunds.map(({ amount, terms }) => [amount, terms!.units]),
+      [[1_000n, 333_333_333_333_333_334n], [1_000n, 333_333_333_333_333_334n], [1_000n, 333_333_333_333_333_335n]]
+    )
+  })
+
+  it("of money without a price are asked for by units, or all at once", () => {
+    const priceless = { ...paymentOf(0, 1_000n, 0n, 2), status: "rejected" as const }
+    const till: Till = { invoice: aggregateOf([priceless]), refunds: [] }
+    const named = { paymentId: priceless.id }
+    assert.isTrue(isPublicError(portionsOf(wish("custom", { ...named, usd: usdMillis(1n) }), till.invoice, [])))
+    const part = opened(till, wish("custom", { ...named, tokenAmount: "2.5" }))
+    assert.deepStrictEqual(part.refunds.map(({ amount, terms }) => [amount, terms!.units]), [[0n, 250n]])
+    const rest = opened(part, wish("remaining", named))
+    assert.deepStrictEqual(rest.refunds.map(({ terms }) => terms!.units), [250n, 750n])
+  })
+
+  it("borne by the payor are sent without the fee, which is rounded up to the last unit", () => {
+    const payment = paymentOf(0, 700n, 3_000n, 2)
+    const till: Till = { invoice: aggregateOf([payment]), refunds: [] }
+    const [portion] = portionsOf(wish("full"), till.invoice, []) as ReadonlyArray<never>
+    const shared = { reason: "other", feeBearer: "payor", isClaimOnly: false, exceptionId: null } as const
+    const refund = newPaymentRefund("re_1", portion!, shared, contextOf(till)) as RefundState
+    assert.deepStrictEqual([refund.fee, refund.terms!.feeUnits, sentUnits(refund.terms!)], [20n, 5n, 695n])
+  })
+})
+
+describe("approvals", () => {
+  const members = (...names: ReadonlyArray<string>): ReadonlyArray<Member> =>
+    names.map((name) => ({ person: name, mayApprove: true }))
+  const limit = { autoApproveLimit: usdMillis(500_000n) }
+  const needed = (book: bigint, spot: bigint | null, people: ReadonlyArray<Member>) =>
+    approvalsRequired("refund", { book: usdMillis(book), spot: spot === null ? null : usdMillis(spot) }, limit, people)
+
+  it("are by two people where two may approve, and by one up to the limit", () => {
+    assert.strictEqual(needed(9_000_000n, 9_000_000n, members("ada")), 1)
+    assert.strictEqual(needed(9_000_000n, 9_000_000n, [...members("ada"), { person: "bob", mayApprove: false }]), 1)
+    assert.strictEqual(needed(9_000_000n, 9_000_000n, members("ada", "ada")), 1, "people count, not credentials")
+    assert.strictEqual(needed(500_000n, 500_000n, members("ada", "bob")), 1)
+    assert.strictEqual(needed(500_001n, 1n, members("ada", "bob")), 2)
+    assert.strictEqual(needed(1n, 500_001n, members("ada", "bob")), 2, "the larger of the two values counts")
+    assert.strictEqual(needed(1n, null, members("ada", "bob")), 2, "without a price nobody knows")
+  })
+
+  it("are given by wallets, and never by keys", () => {
+    assert.strictEqual(approvalBy({ kind: "key", credential: "key_1" }, now), null)
+    assert.strictEqual(approvalBy({ kind: "wallet", credential: "siw_1" }, now)?.actor, "siw_1")
+  })
+
+  it("are of one destination: another one needs all of them again", () => {
+    const payment = paymentOf(0, 1_000n, 1_000n, 2)
+    let till = opened({ invoice: aggregateOf([payment]), refunds: [] }, wish("full"))
+    const at = () => [till.refunds[0]!.status, till.refunds[0]!.terms!.approvals.length] as const
+    const act = (command: RefundCommand) => {
+      till = acted(till, 0, command)
+    }
+    act({ _tag: "Approve", approval: person("ada"), required: 2 })
+    assert.deepStrictEqual(at(), ["awaiting_destination", 0], "not before the destination is known")
+    act({ _tag: "SetDestination", destination: destination(1) })
+    act({ _tag: "Approve", approval: person("ada"), required: 2 })
+    assert.deepStrictEqual(at(), ["pending_approval", 1])
+    act({ _tag: "Approve", approval: person("ada"), required: 2 })
+    assert.deepStrictEqual(at(), ["pending_approval", 1], "one person is one")
+    act({ _tag: "SetDestination", destination: destination(2) })
+    assert.deepStrictEqual(at(), ["pending_approval", 0])
+    act({ _tag: "Approve", approval: person("bob"), required: 2 })
+    act({ _tag: "Approve", approval: person("ada"), required: 2 })
+    assert.deepStrictEqual(at(), ["processing", 2])
+    act({ _tag: "SetDestination", destination: destination(3) })
+    assert.deepStrictEqual(at(), ["processing", 2], "it may be on its way")
+    act({ _tag: "Fail", code: "gas" })
+    act({ _tag: "SetDestination", destination: destination(3) })
+    assert.deepStrictEqual(at(), ["pending_approval", 0])
+    act({ _tag: "Retry" })
+    assert.deepStrictEqual(at(), ["pending_approval", 0])
+  })
+})
