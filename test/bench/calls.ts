@@ -1,9 +1,8 @@
 /**
  * What a driver asks its node for, for each family on its rig: from its start to the first payment, in a poll that
- * finds
- * nothing new, for a payment, and to catch up on a day; each with one open invoice and with 10,000. Providers bill and
- * limit by the call, so each call in a batch of JSON-RPC counts. The rigs answer at once, so the seconds of a catch-up
- * are the driver's own.
+ * finds nothing new, for a payment, and to catch up on a day; each with one open invoice and with 10,000. Providers
+ * bill and limit by the call, so each call in a batch of JSON-RPC counts. The rigs answer at once, so the seconds of a
+ * catch-up are the driver's own.
  */
 import { Effect, Fiber, type Scope, Stream } from "effect"
 import { channel } from "node:diagnostics_channel"
