@@ -393,11 +393,11 @@ export interface ChainDriver {
   /** How what was passed is read again. */
   readonly history: BlockHistory | AccountHistory
   /**
-   * Balance of a token at a height and whether the address ever sent anything, to find payments no transfer log
-   * shows. Null where the chain needs no reconciliation.
+   * Balance of a token (null: the native coin) at a height and whether the address ever sent anything, to find payments
+   * no transfer log shows and to compare the books with the chain. Null where the chain is asked for no balances.
    */
   readonly balanceAt:
-    | ((address: string, token: Token, height: bigint) => Effect.Effect<
+    | ((address: string, token: string | null, height: bigint) => Effect.Effect<
       { readonly balance: BaseUnits; readonly hasSent: boolean },
       DriverError
     >)
@@ -487,6 +487,23 @@ export interface RestoreProgress {
   }>
   readonly networks: ReadonlyArray<RepairProgress & { readonly network: Network }>
 }
+
+/** Addresses of a wallet whose balances are read, at most: each costs two calls for each token. */
+export const maximumWalletAddresses = 10_000
+
+/**
+ * What a wallet's addresses hold at a final block, a sum for each token asked for, in their order; or why nobody can
+ * say. `not_followed`: the network has no driver here, or read no block yet; `not_offered`: its driver reads no
+ * balances; `too_many_addresses`: more than {@link maximumWalletAddresses}.
+ */
+export type WalletBalances =
+  | {
+    readonly _tag: "Balances"
+    /** `time` in epoch seconds. */
+    readonly point: ChainPoint & { readonly time: number }
+    readonly balances: ReadonlyArray<BaseUnits>
+  }
+  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" | "too_many_addresses" }
 
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
 export type ReportState = "reported" | TransferStatus
@@ -640,6 +657,16 @@ export class Chains extends Context.Service<Chains, {
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /** Addresses that a wallet can still give out now, at most: of a list, or below its gap limit. Null: without end. */
   readonly addressesLeft: (wallet: WalletRef) => Effect.Effect<number | null>
+  /**
+   * What the addresses of a wallet, given out or watched ahead, hold of tokens (null: the native coin), at the newest
+   * block of the network that is final here. Asks the chain twice for each address and token.
+   */
+  readonly walletBalances: (request: {
+    readonly network: Network
+    readonly environment: Environment
+    readonly fingerprint: string
+    readonly tokens: ReadonlyArray<string | null>
+  }) => Effect.Effect<WalletBalances, DriverError>
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
    * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on

@@ -15,7 +15,7 @@ import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
 import { follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
-import { contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
+import { balanceSelector, contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
 import { readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 export const EvmOptions = Schema.Struct({
@@ -91,11 +91,25 @@ interface Balance {
   readonly hasSent: boolean
 }
 
-const readBalance = (endpoint: Endpoint, address: string, height: bigint): Effect.Effect<Balance, DriverError> => {
+/** What a contract says that an address has of its token; a contract that reverts or answers no word has none of it. */
+const readTokenBalance = (endpoint: Endpoint, token: string, address: string, height: string) =>
+  Effect.map(
+    endpoint.ethCall(token, `${balanceSelector}${address.slice(2).toLowerCase().padStart(64, "0")}`, height),
+    (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? bytes : "0x0"
+  )
+
+const readBalance = (
+  endpoint: Endpoint,
+  address: string,
+  token: string | null,
+  height: bigint
+): Effect.Effect<Balance, DriverError> => {
   const at = `0x${height.toString(16)}`
   return Effect.map(
     Effect.all([
-      endpoint.call("eth_getBalance", [address, at], Quantity),
+      token === null
+        ? endpoint.call("eth_getBalance", [address, at], Quantity)
+        : readTokenBalance(endpoint, token, address, at),
       endpoint.call("eth_getTransactionCount", [address, at], Quantity)
     ], { concurrency: 2 }),
     ([balance, sent]) => ({ balance: baseUnits(BigInt(balance)), hasSent: BigInt(sent) > 0n })
@@ -103,12 +117,14 @@ const readBalance = (endpoint: Endpoint, address: string, height: bigint): Effec
 }
 
 /** Balances that two endpoints name differently are no balance; where only one answers, its word is taken. */
-const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
+const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, token, height) =>
   Effect.gen(function*() {
     const endpoints = rpc.endpoints.filter(({ place }) => !rpc.pool().endpoints[place]!.isResting).slice(0, 2)
-    if (endpoints.length < 2) return yield* rpc.withFailover((endpoint) => readBalance(endpoint, address, height))
+    if (endpoints.length < 2) {
+      return yield* rpc.withFailover((endpoint) => readBalance(endpoint, address, token, height))
+    }
     const readFrom = (endpoint: Endpoint) =>
-      Effect.result(rpc.attempt(endpoint, (each) => readBalance(each, address, height)))
+      Effect.result(rpc.attempt(endpoint, (each) => readBalance(each, address, token, height)))
     const [one, other] = yield* Effect.all([readFrom(endpoints[0]!), readFrom(endpoints[1]!)], { concurrency: 2 })
     if (one._tag === "Failure") return yield* Effect.fromResult(other)
     if (other._tag === "Failure" || other.success.balance === one.success.balance) return one.success

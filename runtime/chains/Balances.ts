@@ -9,7 +9,6 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { Token } from "../../schemas/Token.ts"
 import type { ChainDriver, DriverError, JournalEntry, ObservedTransfer } from "../Chains.ts"
 import type { Write } from "../Commit.ts"
 import {
@@ -45,23 +44,6 @@ export interface BalanceReading {
   }>
 }
 
-/** The native coin as `balanceAt` wants it; only the null address matters to a driver. */
-const nativeCoin = (driver: ChainDriver): Token => ({
-  id: 1 as Token["id"],
-  network: driver.network,
-  environment: driver.environment,
-  symbol: "",
-  name: "",
-  address: null,
-  decimals: 18,
-  type: "native",
-  requiresMemo: false,
-  asset: null,
-  stable: false,
-  active: true,
-  photoUri: ""
-})
-
 /** A base as it must be after a rollback to `height`: compared again from there on. */
 export const rewindBase = (base: BalanceRow, height: bigint): BalanceRow => ({
   ...base,
@@ -82,12 +64,11 @@ export const readBalances = Effect.fnUntraced(function*(
   if (balanceAt === null) return null
   const bases = yield* repo.openBalances(driver.network, driver.environment, at.height, passLimit)
   if (bases.length === 0) return null
-  const coin = nativeCoin(driver)
   const balances = yield* Effect.forEach(bases, (base) =>
     Effect.gen(function*() {
       const isOpen = nowSeconds - base.openedAt < maximumAgeSeconds
-      const balanceBefore = base.sinceBalance ?? (yield* balanceAt(base.address, coin, base.sinceHeight)).balance
-      const balanceReading = at.height > base.sinceHeight ? yield* balanceAt(base.address, coin, at.height) : null
+      const balanceBefore = base.sinceBalance ?? (yield* balanceAt(base.address, null, base.sinceHeight)).balance
+      const balanceReading = at.height > base.sinceHeight ? yield* balanceAt(base.address, null, at.height) : null
       return {
         base: { ...base, isOpen },
         balanceBefore,

@@ -39,6 +39,7 @@ import { declareRestore, reanchor, repairs, rescan } from "./RepairRequests.ts"
 import { make as makeRows, transferWrite } from "./ChainsRepo.ts"
 import { make as makeTargets } from "./Targets.ts"
 import { confirmReported, report } from "./TransferReports.ts"
+import { walletBalances } from "./WalletBalances.ts"
 import { make as makeAddresses } from "./WalletAddresses.ts"
 
 /** How often reported entries of networks without a driver are looked at, beside the look after each handling. */
@@ -102,6 +103,7 @@ const make = Effect.gen(function*() {
     claimWallet: claimWallet(journal),
     claimAddresses: claimAddresses(journal),
     watchWallet: journal.addresses.watch,
+    walletBalances: walletBalances(journal),
     allocate: allocate(journal),
     target: target(journal),
     targets: targets(journal),

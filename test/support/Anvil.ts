@@ -38,6 +38,7 @@ export interface Anvil {
   /** Calls a function of the mock token (or of `at`). */
   readonly token: (functionName: string, args: ReadonlyArray<unknown>, more?: {
     readonly at?: string
+    readonly from?: string
     readonly value?: bigint
     readonly gas?: bigint
   }) => Effect.Effect<string>

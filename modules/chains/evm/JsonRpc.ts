@@ -42,8 +42,11 @@ const limitsOf = (method: string, params: ReadonlyArray<unknown>): CallLimits =>
 }
 
 export interface Endpoint extends JsonRpcClient {
-  /** What `eth_call` of `data` to `to` returns at the newest block; `0x` when the call reverts or returns too much. */
-  readonly ethCall: (to: string, data: string) => Effect.Effect<string, DriverError>
+  /**
+   * What `eth_call` of `data` to `to` returns, at the newest block where no height is named in hexadecimal; `0x` when
+   * the call reverts or returns too much.
+   */
+  readonly ethCall: (to: string, data: string, height?: string) => Effect.Effect<string, DriverError>
 }
 
 export type JsonRpc = Endpoints.Endpoints<Endpoint>
@@ -76,8 +79,8 @@ const noAnswer: JsonRpcAnswer = { result: "0x" }
 
 const endpointOf = (connection: Endpoints.Connection): Endpoint => {
   const client = jsonRpcClient(connection, { limitsOf, kindOf })
-  const ethCall: Endpoint["ethCall"] = Effect.fnUntraced(function*(to, data) {
-    const answer = yield* client.ask("eth_call", [{ to, data }, "latest"]).pipe(
+  const ethCall: Endpoint["ethCall"] = Effect.fnUntraced(function*(to, data, height = "latest") {
+    const answer = yield* client.ask("eth_call", [{ to, data }, height]).pipe(
       Effect.catch((error) => error.kind === "too_large" ? Effect.succeed(noAnswer) : Effect.fail(error))
     )
     if (answer.error !== undefined && isReverted(answer.error)) return "0x"

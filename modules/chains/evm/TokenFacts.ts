@@ -4,9 +4,10 @@
  */
 import type { ContractToken } from "../../../runtime/Chains.ts"
 
-/** `symbol()` and `decimals()` (EIP-20). */
+/** `symbol()`, `decimals()` and `balanceOf(address)` (EIP-20). */
 export const symbolSelector = "0x95d89b41"
 export const decimalsSelector = "0x313ce567"
+export const balanceSelector = "0x70a08231"
 
 /** Characters of a symbol that are kept: the longest in token lists have 20. */
 export const maximumSymbolLength = 32

@@ -127,6 +127,12 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}
         ORDER BY wallet_index LIMIT ${limit}`),
+    /** Addresses of one wallet, those that were given out and those that are watched ahead; each once. */
+    addressesOfWallet: (fingerprint: string, limit: number) =>
+      rows(({ address }: { readonly address: string }) => address)(
+        sql`SELECT address FROM receive_targets WHERE fingerprint = ${fingerprint}
+          UNION SELECT address FROM wallet_addresses WHERE fingerprint = ${fingerprint} LIMIT ${limit}`
+      ),
     /** See runtime/store/sql/allocate_shared_targets_v1.sql. A fault of the database is a failure, as below. */
     allocateShared: ({ family, fingerprint, heads, now, requests }: SharedAllocation) => {
       const requestsJson = JSON.stringify(

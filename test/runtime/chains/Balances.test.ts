@@ -16,7 +16,7 @@ import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/Leases.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
-import { type Anvil, anvil } from "../../support/Anvil.ts"
+import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 
@@ -142,6 +142,63 @@ describe("balance comparison", () => {
           ])
           yield* (yield* Chains).reconcile(invoiceId, "base", devnet, false)
           assert.deepStrictEqual((yield* bases).map(({ open }) => open), [false])
+        })
+      )
+    }).pipe(Effect.scoped))
+})
+
+describe("balances of a wallet", () => {
+  it.live("are the sums over all its addresses at a final block, also after its owner spent some of it", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const node = yield* anvil("base")
+      yield* inProcess(
+        database,
+        node,
+        Effect.gen(function*() {
+          yield* firstBlock
+          const chains = yield* Chains
+          const first = yield* allocate
+          const second = yield* chains.allocate({
+            merchantId: 1,
+            invoiceId: "00000000-0000-4000-8000-000000000002",
+            environment: devnet,
+            family: "evm"
+          })
+          const wallet = yield* chains.wallet({ merchantId: 1, environment: devnet, family: "evm" })
+          const read = Effect.gen(function*() {
+            const head = BigInt(yield* node.rpc("eth_blockNumber"))
+            const found = yield* chains.walletBalances({
+              network: "base",
+              environment: devnet,
+              fingerprint: wallet!.fingerprint,
+              tokens: [null, usdc, `0x${"0".repeat(38)}77`]
+            })
+            // The newest block is stored a little after it was read.
+            return found._tag === "Balances" && found.point.height === head
+              ? found.balances.map(Number)
+              : yield* Effect.fail("not yet")
+          }).pipe(Effect.retry(Schedule.spaced(25)))
+          assert.deepStrictEqual(yield* read, [0, 0, 0])
+          yield* node.send({ to: first.address, value: 10n ** 15n })
+          yield* node.send({ to: second.address, value: 7n })
+          yield* node.token("mint", [second.address, 5_000_000n])
+          assert.deepStrictEqual(yield* read, [10 ** 15 + 7, 5_000_000, 0])
+          yield* node.rpc("anvil_impersonateAccount", first.address)
+          yield* node.rpc("anvil_setBalance", first.address, "0x64")
+          yield* node.rpc("anvil_impersonateAccount", second.address)
+          yield* node.rpc("anvil_setBalance", second.address, `0x${(10n ** 18n).toString(16)}`)
+          yield* node.token("transfer", [node.accounts[1]!, 2_000_000n], { from: second.address })
+          const [coins, dollars] = yield* read
+          assert.strictEqual(dollars, 3_000_000)
+          assert.isBelow(coins!, 10 ** 18 + 100)
+          const other = yield* chains.walletBalances({
+            network: "ethereum",
+            environment: devnet,
+            fingerprint: wallet!.fingerprint,
+            tokens: [null]
+          })
+          assert.deepStrictEqual(other, { _tag: "Unreadable", reason: "not_followed" })
         })
       )
     }).pipe(Effect.scoped))

@@ -1,0 +1,56 @@
+/** What the addresses of a wallet hold at a final block, to compare the books with the chain. */
+import { Effect } from "effect"
+import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
+import type { ChainDriver, ChainPoint, Chains, DriverError, WalletBalances, WatchSet } from "../Chains.ts"
+import { maximumWalletAddresses } from "../Chains.ts"
+import { finalHeight } from "./Confirmations.ts"
+import { driverOf, type JournalContext } from "./JournalContext.ts"
+
+/** Addresses asked for at once: nodes that bill or limit by the call are left room for what is followed. */
+const concurrency = 4
+
+/** No address: only the block itself is wanted. */
+const nobody: WatchSet = {
+  has: () => false,
+  accounts: () => [],
+  tokens: () => [],
+  transfersAbove: () => Effect.succeed([]),
+  refresh: Effect.void
+}
+
+/** The block at a height, with its time. */
+const readPoint = Effect.fnUntraced(function*({ history }: ChainDriver, height: bigint, head: ChainPoint) {
+  if (history._tag === "AccountHistory") return null
+  const { point, time } = yield* history.readBlock(height, head, nobody)
+  return { ...point, time }
+})
+
+const readBalances = Effect.fnUntraced(function*(
+  balanceAt: NonNullable<ChainDriver["balanceAt"]>,
+  addresses: ReadonlyArray<string>,
+  token: string | null,
+  height: bigint
+): Effect.fn.Return<BaseUnits, DriverError> {
+  const balances = yield* Effect.forEach(addresses, (address) => balanceAt(address, token, height), { concurrency })
+  return baseUnits(balances.reduce((sum, { balance }) => sum + balance, 0n))
+})
+
+/** `Chains.walletBalances`. */
+export const walletBalances =
+  (journal: JournalContext): Chains["Service"]["walletBalances"] => ({ environment, fingerprint, network, tokens }) =>
+    Effect.gen(function*(): Effect.fn.Return<WalletBalances, DriverError> {
+      const driver = driverOf(journal, network, environment)
+      if (driver === undefined) return { _tag: "Unreadable", reason: "not_followed" }
+      const { balanceAt } = driver
+      if (balanceAt === null) return { _tag: "Unreadable", reason: "not_offered" }
+      const cursor = yield* journal.repo.cursor(network, environment)
+      const head = cursor?.recent[0]
+      if (cursor === null || head === undefined) return { _tag: "Unreadable", reason: "not_followed" }
+      const addresses = yield* journal.repo.addressesOfWallet(fingerprint, maximumWalletAddresses + 1)
+      if (addresses.length > maximumWalletAddresses) return { _tag: "Unreadable", reason: "too_many_addresses" }
+      const height = finalHeight(network, environment, { head: head.height, finalized: cursor.finalized })
+      const point = yield* readPoint(driver, height, head)
+      if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
+      const balances = yield* Effect.forEach(tokens, (token) => readBalances(balanceAt, addresses, token, height))
+      return { _tag: "Balances", point, balances }
+    })
