@@ -851,6 +851,7 @@ CREATE TABLE refunds (
   invoice_id uuid NOT NULL,
   payment_id uuid,
   terms json,
+  claim json,
   source text NOT NULL,
   status text NOT NULL,
   amount bigint NOT NULL,

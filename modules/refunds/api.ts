@@ -215,6 +215,13 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     "Before it is approved. Its money can be refunded again."
   ),
   act(
+    "claim-link",
+    ["INVALID_TRANSITION"],
+    "Make a claim link",
+    "`claim_url`, by which the payor says where the refund goes: shown this once. The link before it ends. An address that "
+      + "is said by it needs a new approval."
+  ),
+  act(
     "retry",
     ["INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
     "Try a refund again",

@@ -32,6 +32,7 @@ import {
 export { allocateRefund, reduceRefunds, revertedCode } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
 export { approvalBy, approvalsRequired, type Member, membersOf } from "./machine/Approvals.ts"
+export { canClaim, claimHash, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
 export {
   failReverted,
   isPaymentRefund,
@@ -51,6 +52,7 @@ export {
 } from "./machine/Portions.ts"
 export {
   type Approval,
+  type Claim,
   type Destination,
   destinationSeconds,
   type FeeQuote,
@@ -113,6 +115,7 @@ export const newRefund = (
     invoiceId,
     paymentId: null,
     terms: null,
+    claim: null,
     source: request.source,
     status: "awaiting_destination",
     amount,
@@ -178,6 +181,10 @@ export const decide = (
       return refund.status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
         ? transition("expired")
         : unchanged
+    case "RenewClaim":
+      return invalid()
+    case "CountWrongToken":
+      return unchanged
   }
 }
 

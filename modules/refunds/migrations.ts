@@ -18,6 +18,8 @@ export const migrations: Migrations = {
       -- Of a refund that a merchant asked for: its payment, and what was agreed in units of the token that was paid.
       payment_id uuid,
       terms json CHECK (terms IS NULL OR payment_id IS NOT NULL),
+      -- The link by which the payor says where it goes: a hash of its token.
+      claim json,
       source text NOT NULL CHECK (source IN ('all', 'late')),
       status text NOT NULL CHECK (status IN ('awaiting_destination', 'pending_approval', 'processing', 'succeeded',
         'failed', 'canceled', 'expired')),

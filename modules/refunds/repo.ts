@@ -27,6 +27,9 @@ const Row = Schema.Struct({
     approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
     exceptionId: Schema.NullOr(Schema.String)
   })),
+  claim: Schema.NullOr(
+    Schema.Struct({ hash: Schema.String, wrong: Schema.Int, status: Schema.Literals(["open", "used", "ended"]) })
+  ),
   source: Schema.Literals(["all", "late"]),
   status: RefundStatus,
   amount: Schema.BigInt,
@@ -61,6 +64,7 @@ const fromRow = (row: typeof Row.Type): RefundState => ({
     units: baseUnits(BigInt(row.terms.units)),
     feeUnits: baseUnits(BigInt(row.terms.feeUnits))
   },
+  claim: row.claim,
   source: row.source,
   status: row.status,
   amount: usdMillis(row.amount),
@@ -92,6 +96,7 @@ export const refundWrite = (refund: RefundState): Write => ({
       units: refund.terms.units.toString(),
       feeUnits: refund.terms.feeUnits.toString()
     },
+    claim: refund.claim,
     source: refund.source,
     status: refund.status,
     amount: refund.amount.toString(),

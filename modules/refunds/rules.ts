@@ -86,10 +86,6 @@ const isRefundAddressFact = (fact: InvoiceFact): fact is RefundAddressFact => fa
 export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
   facts.filter(isRefundFact).map(({ refund }) => refund)
 
-/** Refunds that a change opens. */
-export const openedIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
-  facts.filter(isRefundFact).filter(({ change }) => change === "opened").map(({ refund }) => refund)
-
 /** Refunds of an invoice as they will be after a change with `facts`: a new one stands after those that are stored. */
 export const refundsAfter = (
   stored: ReadonlyArray<RefundState>,
@@ -110,7 +106,9 @@ const actions: Readonly<Record<RefundCommand["_tag"], string>> = {
   Fail: "report_failed",
   Retry: "retry",
   Cancel: "cancel",
-  Expire: "expire"
+  Expire: "expire",
+  RenewClaim: "claim_link",
+  CountWrongToken: "count_wrong_token"
 }
 
 /** What the audit log keeps of a refund: not the payor's address. */

@@ -16,11 +16,18 @@ import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
+import { type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { refundMetrics } from "./service/Metrics.ts"
-import { actOnRefund, openPaymentRefunds, type PaymentRefundCall, type RefundCaller } from "./service/PaymentRefunds.ts"
+import {
+  actOnRefund,
+  type LinkedRefund,
+  openPaymentRefunds,
+  type PaymentRefundCall,
+  type RefundCaller
+} from "./service/PaymentRefunds.ts"
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
@@ -83,8 +90,28 @@ export class Refunds extends Context.Service<Refunds, {
   readonly openOfInvoice: (
     invoiceId: string,
     request: PaymentRefundCall,
-    call: IdempotentCall<ReadonlyArray<RefundState>>
-  ) => Effect.Effect<ReadonlyArray<RefundState>, PublicError | IdempotentReplay>
+    call: IdempotentCall<ReadonlyArray<LinkedRefund>>
+  ) => Effect.Effect<ReadonlyArray<LinkedRefund>, PublicError | IdempotentReplay>
+  /**
+   * A new claim link, which ends the one before. Errors: `INVALID_TRANSITION` where the destination cannot change any
+   * more, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
+   */
+  readonly renewClaim: (
+    refundId: string,
+    caller: RefundCaller,
+    call: IdempotentCall<LinkedRefund>
+  ) => Effect.Effect<LinkedRefund, PublicError | IdempotentReplay>
+  /**
+   * What a claim link shows, by the id and the token in it; null: it opens nothing. A wrong token is counted, and ten
+   * end the link, so the caller only limits how often one address may try. Errors: `SERVICE_UNAVAILABLE`.
+   */
+  readonly findClaim: (refundId: string, token: string) => Effect.Effect<OpenClaim | null, PublicError>
+  /**
+   * Says where the refund goes, on its network, by its claim link, which then only shows it. Errors:
+   * `REFUND_NOT_FOUND` for a link that opens nothing, `INVALID_TRANSITION` for one that was used or came too late, and
+   * those of {@link check} but `UNSUPPORTED_NETWORK`, with `param` `address` or `memo`.
+   */
+  readonly claim: (refundId: string, token: string, wallet: ClaimedWallet) => Effect.Effect<RefundState, PublicError>
   /**
    * A person's or a service's act on a refund that its merchant asked for. Errors: `INVALID_TRANSITION`,
    * `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `CREDENTIAL_NOT_ALLOWED` for an approval by no person,
@@ -128,6 +155,9 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     list: services.repo.list,
     page: services.repo.page,
     openOfInvoice: openPaymentRefunds(services),
-    act: actOnRefund(services)
+    act: actOnRefund(services),
+    renewClaim: renewClaim(services),
+    findClaim: findClaim(services),
+    claim: claimRefund(services)
   })
 })

@@ -10,6 +10,7 @@ import {
   requireMerchantScope
 } from "../../../runtime/Http.ts"
 import * as Operations from "../../../runtime/Operations.ts"
+import { Settings } from "../../../runtime/Settings.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
@@ -19,7 +20,7 @@ import { Invoices } from "../../invoices/plugin.ts"
 import { type NewRefundBody, pageLimits, RefundsApi } from "../api.ts"
 import { refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
 import { Refunds } from "../service.ts"
-import type { PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
+import type { LinkedRefund, PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
 
 type NewRefund = typeof NewRefundBody.Type
 
@@ -89,6 +90,13 @@ export const handlers = Operations.group(
     const invoices = yield* Invoices
     const refunds = yield* Refunds
     const render = yield* makeRender
+    const { publicUrl } = yield* Settings
+
+    /** With the claim link it has just got. The token stands behind `#`, so that browsers send it to nobody. */
+    const linkedObject = ({ claimToken, refund }: LinkedRefund) => ({
+      ...refundObject(refund, { orderId: null }),
+      claim_url: claimToken === null ? null : `${publicUrl}/claim/${refund.id}#t=${claimToken}`
+    })
 
     /** A refund that this caller may see: any other is as unknown as none. */
     const find = Effect.fnUntraced(function*(id: string, requested: Environment | undefined) {
@@ -145,8 +153,8 @@ export const handlers = Operations.group(
           const invoiceId = payload.invoice_id.toLowerCase()
           const found = isUuid(invoiceId) ? yield* invoices.get(principal.merchantId, invoiceId) : null
           if (found?.invoice.environment !== principal.environment) return yield* publicError("INVOICE_NOT_FOUND")
-          const text = (opened: ReadonlyArray<RefundState>) => {
-            const all = opened.map((refund) => refundObject(refund, { orderId: null }))
+          const text = (opened: ReadonlyArray<LinkedRefund>) => {
+            const all = opened.map(linkedObject)
             return JSON.stringify({ success: true, data: all[0], refunds: all })
           }
           const opened = yield* refunds.openOfInvoice(invoiceId, yield* callOf(payload, principal), {
@@ -170,5 +178,15 @@ export const handlers = Operations.group(
       .handle("approve", actBy("approve"))
       .handle("cancel", actBy("cancel"))
       .handle("retry", actBy("retry"))
+      .handle(
+        "claim-link",
+        Effect.fnUntraced(function*({ params }) {
+          const { found, principal } = yield* find(params.id, undefined)
+          return yield* answerIdempotently(
+            (call: IdempotentCall<LinkedRefund>) => refunds.renewClaim(found.id, principal, call).pipe(dieOnReplay),
+            linkedObject
+          )
+        })
+      )
   })
 )

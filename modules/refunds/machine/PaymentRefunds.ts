@@ -8,6 +8,7 @@ import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Ref
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
+import { afterWrongToken, canBeClaimed, newClaim } from "./Claims.ts"
 import { type PaymentPortion, portionLeft } from "./Portions.ts"
 import {
   destinationSeconds,
@@ -75,6 +76,7 @@ export const newPaymentRefund = (
       approvals: [],
       exceptionId
     },
+    claim: null,
     source: "all",
     status: "awaiting_destination",
     amount: usd,
@@ -139,6 +141,14 @@ export const decidePaymentRefund = (
       return status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
         ? transition("expired")
         : unchanged
+    case "RenewClaim":
+      return canBeClaimed(refund)
+        ? transition(status, { dueAt: refund.dueAt, claim: newClaim(command.hash) })
+        : invalid(`A refund that is ${status} goes where it goes, so it has no claim link`)
+    case "CountWrongToken":
+      return refund.claim === null || refund.claim.status === "ended"
+        ? unchanged
+        : transition(status, { dueAt: refund.dueAt, claim: afterWrongToken(refund.claim) })
   }
 }
 
@@ -153,10 +163,8 @@ const setDestination = (
   { destination }: RefundCommand & { readonly _tag: "SetDestination" },
   { now }: RefundContext
 ): RefundDecision | PublicError => {
-  const { failureCode, status, terms } = refund
-  const isOpenToChange = status === "awaiting_destination" || status === "pending_approval" ||
-    (status === "failed" && failureCode !== revertedCode)
-  if (!isOpenToChange) return invalid(`A refund that is ${status} goes where it goes`)
+  const { claim, status, terms } = refund
+  if (!canBeClaimed(refund)) return invalid(`A refund that is ${status} goes where it goes`)
   if (destination.network !== terms.network) {
     return publicError("VALIDATION_ERROR", {
       message: `network: the payment came on ${terms.network}, and is refunded there`,
@@ -173,6 +181,8 @@ const setDestination = (
       status: "pending_approval",
       destination,
       terms: { ...terms, approvals: [] },
+      // Whoever says it next needs a new link: who has this one only sees what becomes of the refund.
+      claim: claim?.status === "open" ? { ...claim, status: "used" } : claim,
       tokenAmount: null,
       txHash: null,
       failureCode: null,

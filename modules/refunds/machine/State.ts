@@ -57,6 +57,16 @@ export interface FeeQuote {
   readonly validUntil: number
 }
 
+/** The link by which a payor says where a refund goes. Whoever has its token may, so only a hash of it is kept. */
+export interface Claim {
+  /** SHA-256 of the token, hex. */
+  readonly hash: string
+  /** Wrong tokens that were tried. */
+  readonly wrong: number
+  /** `used`: the destination is known, and the link only shows what became of the refund. `ended`: it opens nothing. */
+  readonly status: "open" | "used" | "ended"
+}
+
 export interface RefundState {
   readonly id: string
   readonly merchantId: number
@@ -67,6 +77,8 @@ export interface RefundState {
   readonly paymentId: string | null
   /** Null for a refund of an order. */
   readonly terms: RefundTerms | null
+  /** Null: there is no link. */
+  readonly claim: Claim | null
   /** `late`: of payments that came too late to count; `all`: of every payment. */
   readonly source: RefundSource
   readonly status: RefundStatus
@@ -109,6 +121,10 @@ export type RefundCommand =
   | { readonly _tag: "Cancel" }
   /** The clock may have ended it. */
   | { readonly _tag: "Expire" }
+  /** It has another claim link from now on. */
+  | { readonly _tag: "RenewClaim"; readonly hash: string }
+  /** Somebody tried its claim link with another token. */
+  | { readonly _tag: "CountWrongToken" }
 
 /** What a decision depends on beside the refund and the command. */
 export interface RefundContext {

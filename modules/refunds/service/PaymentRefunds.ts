@@ -1,5 +1,5 @@
 /** Refunds that a merchant asks for: payments of an invoice go back, and people approve. */
-import { Effect } from "effect"
+import { Effect, MutableRef } from "effect"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../../runtime/Commit.ts"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
@@ -21,7 +21,8 @@ import {
   type RefundState,
   type RequestedAmount
 } from "../machine.ts"
-import { auditActOf, auditActOfNew, openedIn, refundsIn, withFirstDestination } from "../rules.ts"
+import { auditActOf, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
+import { mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
@@ -42,9 +43,15 @@ export interface PaymentRefundCall {
   readonly exceptionId: string | null
 }
 
+/** A refund, and the token of its claim link where it has just got one: nobody can read it again. */
+export interface LinkedRefund {
+  readonly refund: RefundState
+  readonly claimToken: string | null
+}
+
 /** What a call opens, for a change of its invoice. */
 export interface PaymentRefundPlan {
-  readonly refunds: ReadonlyArray<RefundState>
+  readonly opened: ReadonlyArray<LinkedRefund>
   readonly writes: ReadonlyArray<Write>
   readonly facts: ReadonlyArray<InvoiceFact>
 }
@@ -80,6 +87,13 @@ const approveCommand = (services: RefundServices, refund: RefundState, caller: R
       return { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
     }
   )
+
+/** A refund that waits for the payor to say where it goes gets a link to say it by. */
+const linked = Effect.fnUntraced(function*(refund: RefundState) {
+  if (refund.status !== "awaiting_destination") return { refund, claimToken: null }
+  const { claim, token } = yield* mintClaim
+  return { refund: { ...refund, claim }, claimToken: token }
+})
 
 /** A new refund on its way as far as the call takes it. */
 const advance = Effect.fnUntraced(function*(
@@ -139,20 +153,21 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     isClaimOnly: destination === "claim",
     exceptionId: call.exceptionId
   }
-  const refunds = yield* Effect.forEach(
+  const opened = yield* Effect.forEach(
     portions,
     Effect.fnUntraced(function*(portion) {
       const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, shared, context)
-      return isPublicError(refund) ? yield* refund : yield* advance(services, refund, call, destinations, context)
+      if (isPublicError(refund)) return yield* refund
+      return yield* linked(yield* advance(services, refund, call, destinations, context))
     })
   )
-  const steps = refunds.map((refund) => stepTo(null, refund))
+  const steps = opened.map(({ refund }) => stepTo(null, refund))
   const acts = yield* Effect.forEach(
-    refunds,
-    (refund) => services.auditLog.writesOf(auditActOfNew(refund, call.caller.credential, cause))
+    opened,
+    ({ refund }) => services.auditLog.writesOf(auditActOfNew(refund, call.caller.credential, cause))
   )
   return {
-    refunds,
+    opened,
     writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat()],
     facts: steps.flatMap((step) => step.facts)
   }
@@ -163,21 +178,23 @@ export const openPaymentRefunds = (services: RefundServices) =>
   Effect.fn("Refunds.openOfInvoice")(function*(
     invoiceId: string,
     request: PaymentRefundCall,
-    { cause, reply }: IdempotentCall<ReadonlyArray<RefundState>>
-  ): Effect.fn.Return<ReadonlyArray<RefundState>, PublicError | IdempotentReplay> {
+    { cause, reply }: IdempotentCall<ReadonlyArray<LinkedRefund>>
+  ): Effect.fn.Return<ReadonlyArray<LinkedRefund>, PublicError | IdempotentReplay> {
     const { invoices } = services
     const found = yield* invoices.find(invoiceId)
     if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
     const call = yield* checkCall(services, request, found.invoice.environment)
-    const { facts } = yield* invoices.change(
+    const made = MutableRef.make<ReadonlyArray<LinkedRefund>>([])
+    yield* invoices.change(
       invoiceId,
       cause,
       Effect.fnUntraced(function*(current, now) {
-        const { facts, writes } = yield* planPaymentRefunds(services, call, current, now, cause)
-        return { commands: [], writes, facts, reply: (_, all) => reply(openedIn(all)) }
+        const { facts, opened, writes } = yield* planPaymentRefunds(services, call, current, now, cause)
+        MutableRef.set(made, opened)
+        return { commands: [], writes, facts, reply: () => reply(opened) }
       })
     )
-    return openedIn(facts)
+    return MutableRef.get(made)
   })
 
 const commandOf = (

@@ -228,12 +228,12 @@ layer(invoiceService)("refunds of invoices", (it) => {
   it.effect("are unknown to every other merchant, environment and commerce key", () =>
     Effect.gen(function*() {
       const { caller, id, invoice, made } = yield* paid(10n)
-      const { data } = yield* made({})
+      const data = { ...(yield* made({})).data, claim_url: null }
       const other = callerOf(yield* newMerchant)
       const mainnet = callerOf(id, "merchant", "mainnet")
       for (const stranger of [other, mainnet]) {
         refused(yield* stranger.call(`${path}/${data.id}`), 404, "REFUND_NOT_FOUND")
-        for (const act of ["approve", "cancel", "retry"]) {
+        for (const act of ["approve", "cancel", "retry", "claim-link"]) {
           refused(yield* stranger.call(`${path}/${data.id}/${act}`, post({})), 404, "REFUND_NOT_FOUND")
         }
         const body = { invoice_id: invoice.id, ...all }

@@ -169,11 +169,9 @@ const holds = ({ invoice, refunds }: Till) => {
     assert.isTrue(usd <= payment.amount, `${usd} of ${payment.amount}`)
     const left = portionLeft(payment, refunds)
     if (payment.status === "reverted") assert.deepStrictEqual(left, { units: 0n, usd: 0n })
-    else {assert.strictEqual(
-        left.units === 0n,
-        left.usd === 0n,
-        "no units are left without dollars, and none without units"
-      )}
+    else if (left.units === 0n) assert.strictEqual(left.usd, 0n, "no dollars are left without units")
+    // A part too small for a thousandth of a dollar may come back from a cancel, when the rest has taken all dollars.
+    else if (refunds.every(isActive)) assert.isTrue(left.usd > 0n, "no units are left without dollars")
     for (const { terms } of own) assert.isTrue(terms!.units > 0n)
   }
 }
@@ -206,7 +204,7 @@ describe("portions of payments", () => {
           assert.deepStrictEqual(portionLeft(payment, rest.refunds), { units: 0n, usd: 0n })
         }
       }),
-    { arbitrary: { runs: 400 } }
+    { arbitrary: { runs: 1000 } }
   )
 
   it("are rounded down, and the last one takes the rest", () => {

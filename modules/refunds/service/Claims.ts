@@ -1,0 +1,131 @@
+/** Claim links: a merchant makes one, and the payor who has it says where the refund goes. */
+import { Effect, MutableRef } from "effect"
+import { type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { canClaim, claimHash, isPaymentRefund, type RefundCommand, type RefundState } from "../machine.ts"
+import { auditActOf, refundsIn } from "../rules.ts"
+import { hashOf, mintClaim } from "./ClaimTokens.ts"
+import { checkWallet } from "./Destinations.ts"
+import type { LinkedRefund, RefundCaller } from "./PaymentRefunds.ts"
+import type { RefundServices } from "./RefundServices.ts"
+import { decideOnRefund } from "./RefundSteps.ts"
+
+/** What a claim link opens. */
+export interface OpenClaim {
+  readonly refund: RefundState
+  /** Whether the destination can be said by this link: once, and before the refund is on its way or over. */
+  readonly canClaim: boolean
+}
+
+/** Where a refund goes, on the network of its payment. */
+export interface ClaimedWallet {
+  readonly address: string
+  readonly memo: string | null
+}
+
+/** The actor in the audit log: whoever has the link, which names nobody. */
+const claimant = "claim_link"
+
+/** `Refunds.renewClaim`. */
+export const renewClaim = (services: RefundServices) =>
+  Effect.fn("Refunds.renewClaim")(function*(
+    refundId: string,
+    caller: RefundCaller,
+    { cause, reply }: IdempotentCall<LinkedRefund>
+  ): Effect.fn.Return<LinkedRefund, PublicError | IdempotentReplay> {
+    const { auditLog, invoices, repo } = services
+    const before = yield* repo.find(refundId)
+    if (before === null) return yield* publicError("REFUND_NOT_FOUND")
+    if (!isPaymentRefund(before)) {
+      return yield* publicError("INVALID_TRANSITION", {
+        message: "This refund is an order's: its destination is said to the order"
+      })
+    }
+    const made = MutableRef.make<LinkedRefund>({ refund: before, claimToken: null })
+    yield* invoices.change(
+      before.invoiceId,
+      cause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(refundId)
+        if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        const { claim, token } = yield* mintClaim
+        const command: RefundCommand = { _tag: "RenewClaim", hash: claim.hash }
+        const step = yield* decideOnRefund(services)(refund, command, current, now)
+        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, caller.credential, cause))
+        const renewed: LinkedRefund = { refund: step.refund, claimToken: token }
+        MutableRef.set(made, renewed)
+        return {
+          commands: step.commands,
+          writes: [...step.writes, ...entry],
+          facts: step.facts,
+          reply: () => reply(renewed)
+        }
+      })
+    )
+    return MutableRef.get(made)
+  })
+
+/** One more wrong token for the link of a refund, as long as it opens anything. */
+const countWrongToken = (services: RefundServices, { id, invoiceId }: RefundState) =>
+  services.invoices.change(
+    invoiceId,
+    noCause,
+    Effect.fnUntraced(function*(current, now) {
+      const refund = yield* services.repo.find(id)
+      if (refund === null || claimHash(refund) === null) return { commands: [] }
+      return yield* decideOnRefund(services)(refund, { _tag: "CountWrongToken" }, current, now)
+    })
+  ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+
+/**
+ * `Refunds.findClaim`. A token that opens nothing costs the same look-up whatever the reason, and says nothing of it.
+ */
+export const findClaim = (services: RefundServices) =>
+  Effect.fn("Refunds.findClaim")(function*(
+    refundId: string,
+    token: string
+  ): Effect.fn.Return<OpenClaim | null, PublicError> {
+    const refund = yield* services.repo.find(refundId)
+    const hash = refund === null ? null : claimHash(refund)
+    if (refund === null || hash === null) return null
+    if (hash === hashOf(token)) return { refund, canClaim: canClaim(refund) }
+    yield* countWrongToken(services, refund)
+    return null
+  })
+
+/** `Refunds.claim`. */
+export const claimRefund = (services: RefundServices) =>
+  Effect.fn("Refunds.claim")(function*(
+    refundId: string,
+    token: string,
+    wallet: ClaimedWallet
+  ): Effect.fn.Return<RefundState, PublicError> {
+    const { auditLog, invoices, repo } = services
+    const opened = yield* findClaim(services)(refundId, token)
+    if (opened === null || opened.refund.terms === null) return yield* publicError("REFUND_NOT_FOUND")
+    const { environment, invoiceId, terms } = opened.refund
+    if (!opened.canClaim) return yield* alreadyClaimed(opened.refund)
+    const destination = yield* checkWallet(services, { ...wallet, network: terms.network }, environment)
+    const { facts } = yield* invoices.change(
+      invoiceId,
+      noCause,
+      Effect.fnUntraced(function*(current, now) {
+        const refund = yield* repo.find(refundId)
+        // The link may have been renewed or used since it was looked at.
+        if (refund === null || claimHash(refund) !== hashOf(token)) return yield* publicError("REFUND_NOT_FOUND")
+        if (!canClaim(refund)) return yield* alreadyClaimed(refund)
+        const command: RefundCommand = { _tag: "SetDestination", destination }
+        const step = yield* decideOnRefund(services)(refund, command, current, now)
+        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, claimant, noCause))
+        return { commands: step.commands, writes: [...step.writes, ...entry], facts: step.facts }
+      })
+    ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? opened.refund
+  })
+
+const alreadyClaimed = ({ status }: RefundState): PublicError =>
+  publicError("INVALID_TRANSITION", {
+    message: status === "pending_approval" || status === "failed"
+      ? "This link was used: the address is kept. Ask the shop for a new link to change it"
+      : `This refund is ${status}: its address cannot be changed any more`
+  })
