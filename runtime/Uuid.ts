@@ -1,6 +1,8 @@
 /** Fresh identifiers, from the system's cryptographic random source. */
 import { Clock, Effect } from "effect"
-import { createHash, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
+
+export { uuidOf } from "../schemas/NamedUuid.ts"
 
 /** A random UUID (RFC 9562, version 4). */
 export const uuidV4: Effect.Effect<string> = Effect.sync(() => randomUUID())
@@ -36,15 +38,3 @@ export const uuidV7: Effect.Effect<string> = Effect.map(Clock.currentTimeMillis,
  */
 export const uuidV7Ahead = (seconds: number): Effect.Effect<string> =>
   seconds === 0 ? uuidV7 : Effect.map(Clock.currentTimeMillis, (millis) => nextUuidAhead(millis + seconds * 1000))
-
-/**
- * The UUID of a name (RFC 9562, version 8: SHA-256 of it): the same name gives the same id on every instance, so that
- * a row has one primary key, made of what must be unique.
- */
-export const uuidOf = (name: string): string => {
-  const hex = createHash("sha256").update(name).digest("hex")
-  const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${
-    hex.slice(20, 32)
-  }`
-}

@@ -11,10 +11,10 @@ import { ExceptionId, isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
-import { type ExceptionDecision, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { type ExceptionDecision, exceptionObject, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
 import { Payments } from "../payments/plugin.ts"
 import { ExceptionsApi } from "./api.ts"
-import { auditActOf, exceptionObject, rejectionReason } from "./rules.ts"
+import { auditActOf, rejectionReason } from "./rules.ts"
 import { ExceptionsRpc } from "./rpc.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })

@@ -1,8 +1,8 @@
-/** Exceptions on the wire, and why a decision on one is refused. Pure. */
+/** Why a decision on an exception is refused, and what the audit log keeps of one. Pure. */
 import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Exception, ExceptionResolution } from "../../schemas/Exception.ts"
-import { formatUnits, usdDecimal, usdWire } from "../../schemas/Money.ts"
+import type { ExceptionResolution } from "../../schemas/Exception.ts"
+import { usdWire } from "../../schemas/Money.ts"
 import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/plugin.ts"
 
 /**
@@ -61,64 +61,3 @@ export const auditActOf = (
   after: { status: "resolved", action, note, invoice_id: invoiceId },
   requestId
 })
-
-/** The single transfer that an exception is about: of its payment, or of the evidence where no invoice has it. */
-const transferOf = ({ exception: { evidence }, payment }: ExceptionRecord) => {
-  if (payment !== null) {
-    const { metadata, network, tokenDecimals, txHash, units } = payment
-    return {
-      network,
-      token: metadata.token,
-      token_amount: tokenDecimals === null ? units.toString() : formatUnits(units, tokenDecimals),
-      tx_hash: txHash
-    }
-  }
-  const isTransfer = evidence.token_amount_unit !== undefined
-  return {
-    network: isTransfer ? evidence.network ?? null : null,
-    token: isTransfer
-      ? {
-        id: evidence.token_id ?? null,
-        symbol: evidence.token_symbol ?? null,
-        decimals: evidence.token_decimals ?? null,
-        address: evidence.token ?? null
-      }
-      : null,
-    token_amount: isTransfer ? evidence.token_amount ?? null : null,
-    tx_hash: isTransfer ? evidence.tx_hash ?? null : null
-  }
-}
-
-/** The exception on the wire: exactly the fields of modules/docs/reference/exceptions.md#fields, in their order. */
-export const exceptionObject = (record: ExceptionRecord): typeof Exception.Encoded => {
-  const { environment, exception, invoice } = record
-  const { network, ...transfer } = transferOf(record)
-  return {
-    id: exception.id,
-    object: "exception",
-    type: exception.type,
-    status: exception.status,
-    environment,
-    invoice_id: invoice?.id ?? null,
-    invoice_payment_id: exception.paymentId,
-    customer_id: invoice?.customerId ?? null,
-    amount: usdWire(exception.amount),
-    amount_decimal: usdDecimal(exception.amount),
-    amount_unit: "usd_millis",
-    currency: "usd",
-    network,
-    ...transfer,
-    evidence: exception.evidence,
-    allowed_actions: allowedActions(exception, record),
-    resolution: exception.resolution === null ? null : {
-      action: exception.resolution.action,
-      note: exception.resolution.note,
-      actor: exception.resolution.actor,
-      refund_id: null,
-      invoice_id: exception.resolution.invoiceId,
-      at: exception.resolvedAt!
-    },
-    created_at: exception.createdAt,
-    resolved_at: exception.resolvedAt
-  } as typeof Exception.Encoded
-}

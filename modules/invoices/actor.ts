@@ -14,8 +14,8 @@ import { initializeSeries } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import type { Aggregate } from "./machine.ts"
-import { type ExceptionRecord, makeRepo, type Repo, type UnmatchedPayment } from "./repo.ts"
+import type { Aggregate, ExceptionRecord } from "./machine.ts"
+import { makeRepo, type Repo, type UnmatchedPayment } from "./repo.ts"
 import {
   commitDraft,
   type DraftContext,

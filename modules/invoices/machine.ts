@@ -1,7 +1,7 @@
 /**
  * The invoice and its payments: every rule about when they change, and nothing else.
- * Pure: no clock, no ids, no SQL. The actor loads the state, supplies time and commits what is returned. The rules are
- * in `machine/` by subject: `decide` hands each command to its rule.
+ * Pure: no clock, no chance, no SQL. The actor loads the state, supplies time and commits what is returned. The rules
+ * are in `machine/` by subject: `decide` hands each command to its rule.
  *
  *   unpaid ──── confirmed funds ────> underpaid ──── enough ────> paid
  *   unpaid ──── expires_at, nothing pending, its networks seen until then ────> expired
@@ -19,6 +19,7 @@
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
 import { coalesce, coalesceCancel } from "./machine/Events.ts"
+import { exceptionEventsOf } from "./machine/ExceptionEvents.ts"
 import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
@@ -27,9 +28,12 @@ import { applySettlement, refund } from "./machine/Settlements.ts"
 import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
 export { creationEvents } from "./machine/Events.ts"
+export { exceptionEvents, exceptionObject } from "./machine/ExceptionEvents.ts"
 export {
   acceptedAmount,
   allowedActions,
+  type ExceptionRecord,
+  exceptionRecord,
   type ExceptionSubject,
   openExceptionOf,
   requiresNote
@@ -88,18 +92,19 @@ export const decide = (
   const payments = state.payments.map((payment) =>
     previousById.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
   )
-  // They keep their places, and those opened now have no id yet.
+  // They keep their places.
   const isChanged = (exception: ExceptionState, index: number) => before.exceptions[index] !== exception
   const exceptions = state.exceptions.map((exception, index) =>
     isChanged(exception, index) ? { ...exception, version: (before.exceptions[index]?.version ?? 0) + 1 } : exception
   )
   const progress = commands.findLast((command) => command._tag === "Tick")?.progress
   const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, progress) }
+  const next = { ...state, invoice, payments, exceptions }
   return {
-    next: { ...state, invoice, payments, exceptions },
+    next,
     changedPayments: payments.filter((payment) => previousById.get(payment.id) !== payment),
     changedExceptions: exceptions.filter(isChanged),
-    events
+    events: [...events, ...exceptionEventsOf(before, next)]
   }
 }
 

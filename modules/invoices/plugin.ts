@@ -41,6 +41,8 @@ export {
   type Command,
   type Decision,
   dustThreshold,
+  exceptionObject,
+  type ExceptionRecord,
   hasPending,
   type IncomingTransfer,
   invoiceObject,
@@ -57,7 +59,7 @@ export {
   requiresNote,
   type ScanProgress
 } from "./machine.ts"
-export type { ExceptionPage, ExceptionRecord, WithLastEvent } from "./repo.ts"
+export type { ExceptionPage, WithLastEvent } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "invoices",

@@ -14,7 +14,7 @@ import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } 
 import { pruneOnce as pruneReplies } from "../http/Replies.ts"
 import { preferIndexScans } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import type { EventType } from "../../schemas/Event.ts"
+import { type EventType, optInTypes } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 
@@ -26,8 +26,11 @@ const pause = "1 hour"
 /** Merchants looked at by one statement: two index probes each. */
 const merchantsPage = 1_000
 
-/** Events of which nothing is kept: every ping is an object of its own, and nothing is counted of it. */
-const unkeptType: EventType = "test.ping"
+/**
+ * Events of which nothing is kept: nothing is counted of pings, nor of the objects of opt-in types, whose own tables
+ * are the truth.
+ */
+const unkeptTypes: ReadonlyArray<EventType> = ["test.ping", ...optInTypes]
 
 interface EventRow extends EventPosition {
   readonly environment: string
@@ -91,7 +94,7 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
   const isPruned = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)`
   const newest = newestOf(
     yield* sql<EventRow>`
-    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ${unkeptType} ORDER BY ms, seq`
+    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ALL (${unkeptTypes}::text[]) ORDER BY ms, seq`
   )
   yield* sql`INSERT INTO event_snapshots AS s (merchant_id, object, id, environment, ms, seq, data)
     SELECT ${merchantId}, r.object, r.id, r.environment, r.ms, r.seq, r.data FROM unnest(

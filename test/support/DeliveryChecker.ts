@@ -90,10 +90,11 @@ const taking: ReadonlySet<ReceiverKind> = new Set(["healthy", "slow", "flaky"])
 
 const waitingStatuses: ReadonlySet<string> = new Set(["pending", "retrying", "delivering"])
 
-/** The filters of the reference, read once more by somebody else: `*`, `prefix.*`, or the type itself. */
+/** The filters of the reference, read once more by somebody else: `*` but for exceptions, `prefix.*`, or the type. */
 const selects = (filters: ReadonlyArray<string>, type: string): boolean =>
   filters.some((filter) =>
-    filter === "*" || filter === type || filter.endsWith(".*") && type.startsWith(filter.slice(0, -1))
+    filter === "*" && !type.startsWith("exception.") || filter === type ||
+    filter.endsWith(".*") && type.startsWith(filter.slice(0, -1))
   )
 
 const pending = /"pending_webhooks":(\d+)/

@@ -12,9 +12,10 @@ import {
 } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
 import { type Aggregate, type Command, decide } from "../machine.ts"
-import type { Repo } from "../repo.ts"
-import { isIdle, writesOf } from "./Decisions.ts"
+import { decisionWrites, type Repo } from "../repo.ts"
+import { isIdle } from "./Decisions.ts"
 import { type InvoiceFact, type InvoiceHooks, notCancelable, runHooks } from "./Hooks.ts"
 import { count } from "./Metrics.ts"
 
@@ -22,6 +23,8 @@ import { count } from "./Metrics.ts"
 export interface ChangePlan {
   readonly commands: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
+  /** What those rows publish, after the invoice's own events. */
+  readonly events?: ReadonlyArray<EventDraft>
   /** For the hooks that know the tags. */
   readonly facts?: ReadonlyArray<InvoiceFact>
   /** The answer to keep for the caller's idempotency key, made of the decision and all facts by then. */
@@ -79,8 +82,8 @@ export const changeInvoice = <E, R>(
         merchantId: current.invoice.merchantId,
         environment: current.invoice.environment,
         cause,
-        writes: [...yield* writesOf(decision), ...changePlan.writes ?? [], ...writes],
-        events: [...decision.events, ...events],
+        writes: [...decisionWrites(decision), ...changePlan.writes ?? [], ...writes],
+        events: [...decision.events, ...changePlan.events ?? [], ...events],
         reply
       })
       yield* count(current.invoice, decision.next.invoice)

@@ -4,9 +4,10 @@ import { type CommitCause, decideAnew, type ReplyWrite, type Write } from "../..
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { type Aggregate, type Command, paymentOf } from "../machine.ts"
-import { type ExceptionRecord, unmatchedResolution } from "../repo.ts"
+import { type Aggregate, type Command, type ExceptionRecord, exceptionRecord } from "../machine.ts"
+import { unmatchedWrite } from "../repo.ts"
 import { type ChangeContext, changeInvoice } from "./Changes.ts"
+import { unmatchedEvents } from "./UnmatchedPayments.ts"
 
 /** What an assignment changes of the invoice that gets the money, and of what else. */
 export interface Assignment {
@@ -89,7 +90,8 @@ export const assignException = Effect.fnUntraced(function*(
       const { commands, writes } = yield* assignment.plan(current, record)
       return {
         commands,
-        writes: [...writes, unmatchedResolution(record, next.exception), ...yield* decisionWrites(record)],
+        writes: [...writes, unmatchedWrite(record, next.exception), ...yield* decisionWrites(record)],
+        events: unmatchedEvents(record, next),
         reply: () => reply(next)
       }
     })
@@ -121,16 +123,8 @@ const resolvedNow = ({ clock }: ChangeContext, record: ExceptionRecord, resoluti
     }
   }))
 
-const recordOf = ({ exceptions, invoice, payments }: Aggregate, exceptionId: string): ExceptionRecord => {
-  const exception = exceptions.find(({ id }) => id === exceptionId) as ExceptionRecord["exception"]
-  return {
-    exception,
-    merchantId: invoice.merchantId,
-    environment: invoice.environment,
-    invoice,
-    payment: exception.paymentId === null ? null : paymentOf({ payments }, exception.paymentId) ?? null
-  }
-}
+const recordOf = (aggregate: Aggregate, exceptionId: string): ExceptionRecord =>
+  exceptionRecord(aggregate, aggregate.exceptions.find(({ id }) => id === exceptionId)!)
 
 const resolveUnmatched = Effect.fnUntraced(
   function*(
@@ -149,8 +143,8 @@ const resolveUnmatched = Effect.fnUntraced(
       merchantId,
       environment: record.environment,
       cause,
-      writes: [unmatchedResolution(record, resolved.exception), ...yield* writes(record)],
-      events: [],
+      writes: [unmatchedWrite(record, resolved.exception), ...yield* writes(record)],
+      events: unmatchedEvents(record, resolved),
       reply: reply(resolved)
     })
     return resolved

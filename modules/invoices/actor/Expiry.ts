@@ -4,8 +4,8 @@ import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { type Aggregate, type Command, decide, type Decision, nothingToScan, type ScanProgress } from "../machine.ts"
-import type { Repo } from "../repo.ts"
-import { isIdle, writesOf } from "./Decisions.ts"
+import { decisionWrites, type Repo } from "../repo.ts"
+import { isIdle } from "./Decisions.ts"
 import { InvoiceHooks, runHooks } from "./Hooks.ts"
 import { count } from "./Metrics.ts"
 
@@ -59,7 +59,7 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
       cause: noCause,
-      writes: [...yield* writesOf(decision), ...writes],
+      writes: [...decisionWrites(decision), ...writes],
       events: [...decision.events, ...events]
     })
     yield* count(current.invoice, decision.next.invoice)

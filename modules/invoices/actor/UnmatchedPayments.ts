@@ -1,9 +1,17 @@
 /** Money that no invoice expects: its exception opens, closes where the transfer goes away again, and is decided on. */
 import { Effect } from "effect"
-import { type Commit, noCause, type Write } from "../../../runtime/Commit.ts"
+import { type Commit, noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { type Repo, type UnmatchedPayment, unmatchedWrite } from "../repo.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
+import { exceptionEvents, type ExceptionRecord } from "../machine.ts"
+import { type Repo, unmatchedException, type UnmatchedPayment, unmatchedWrite } from "../repo.ts"
+
+/** The events of an exception of money that pays no invoice. The operator's own has no merchant who could hear them. */
+export const unmatchedEvents = (
+  before: ExceptionRecord | null,
+  after: ExceptionRecord
+): ReadonlyArray<EventDraft> => after.merchantId === systemMerchant ? [] : exceptionEvents(before, after)
 
 /** The services that this takes. */
 export interface UnmatchedContext {
@@ -18,9 +26,14 @@ export const recordUnmatched = Effect.fnUntraced(function*(
   payment: UnmatchedPayment,
   writes: ReadonlyArray<Write>
 ) {
-  const stored = (yield* repo.findException(payment.merchantId, payment.id))?.exception ?? null
-  const write = unmatchedWrite(payment, stored, yield* clock.nowSeconds(payment.merchantId, payment.environment))
-  if (write !== null && payment.isOpen) {
+  const { environment, merchantId } = payment
+  const stored = yield* repo.findException(merchantId, payment.id)
+  const exception = unmatchedException(
+    payment,
+    stored?.exception ?? null,
+    yield* clock.nowSeconds(merchantId, environment)
+  )
+  if (exception !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
     const { token, ...evidence } = payment.evidence
     yield* Effect.logError(
@@ -29,11 +42,13 @@ export const recordUnmatched = Effect.fnUntraced(function*(
     )
   }
   yield* commit.append({
-    merchantId: payment.merchantId,
-    environment: payment.environment,
+    merchantId,
+    environment,
     cause: noCause,
-    writes: write === null ? writes : [...writes, write],
-    events: []
+    writes: exception === null ? writes : [...writes, unmatchedWrite(payment, exception)],
+    events: exception === null
+      ? []
+      : unmatchedEvents(stored, { exception, merchantId, environment, invoice: null, payment: null })
   }).pipe(
     Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
     Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))

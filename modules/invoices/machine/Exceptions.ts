@@ -9,8 +9,17 @@ import {
   usdWire
 } from "../../../schemas/Money.ts"
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
-import type { Aggregate, ExceptionDraft, ExceptionState, InvoiceState, PaymentState } from "./State.ts"
+import {
+  type Aggregate,
+  type ExceptionDraft,
+  type ExceptionState,
+  type InvoiceState,
+  paymentOf,
+  type PaymentState
+} from "./State.ts"
 import { tokenAmount } from "./Wire.ts"
 
 /** The open exception of a type, about a payment or, with null, about the whole invoice. */
@@ -21,13 +30,20 @@ export const openExceptionOf = (
 ): ExceptionState | undefined =>
   exceptions.find((each) => each.status === "open" && each.type === type && each.paymentId === paymentId)
 
+/**
+ * The id of the exception that an invoice opens next. It follows from how many there were, so a decision tells of it
+ * before it is stored, and one that is decided anew tells of the same.
+ */
+const nextExceptionId = ({ exceptions, invoice }: Aggregate): string =>
+  `exc_${uuidOf(`exception ${exceptions.length} of invoice ${invoice.id}`)}`
+
 /** The state with an exception opened; unchanged where one of its type is open already for the same payment. */
 export const openException = (state: Aggregate, draft: ExceptionDraft, now: number): Aggregate =>
   openExceptionOf(state, draft.type, draft.paymentId) !== undefined ? state : {
     ...state,
     exceptions: [...state.exceptions, {
       ...draft,
-      id: null,
+      id: nextExceptionId(state),
       version: 0,
       status: "open",
       createdAt: now,
@@ -174,6 +190,24 @@ const typesWithNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlemen
 /** Whether a decision must come with a note. */
 export const requiresNote = (type: ExceptionType, action: ExceptionAction): boolean =>
   action === "ignore" && typesWithNote.has(type)
+
+/** An exception with its owner, and the invoice and the payment that it is about. */
+export interface ExceptionRecord extends ExceptionSubject {
+  readonly exception: ExceptionState
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly invoice: Pick<InvoiceState, "id" | "status" | "type" | "customerId"> | null
+  readonly payment: PaymentState | null
+}
+
+/** An exception of an invoice, with what it is about. */
+export const exceptionRecord = ({ invoice, payments }: Aggregate, exception: ExceptionState): ExceptionRecord => ({
+  exception,
+  merchantId: invoice.merchantId,
+  environment: invoice.environment,
+  invoice,
+  payment: exception.paymentId === null ? null : paymentOf({ payments }, exception.paymentId) ?? null
+})
 
 /**
  * What the decisions on an exception depend on. `invoice` is null for money that pays none, `payment` is too, and where

@@ -129,8 +129,8 @@ export interface ExceptionDraft {
 
 /** An exception as it is kept; at most one per (type, payment) is open. */
 export interface ExceptionState extends ExceptionDraft {
-  /** `exc_<uuid>`; null until its first commit gives it one. */
-  readonly id: string | null
+  /** `exc_<uuid>` */
+  readonly id: string
   readonly version: number
   readonly status: ExceptionStatus
   readonly createdAt: number

@@ -2,17 +2,8 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Environment } from "../../../schemas/Network.ts"
-import type { ExceptionState, ExceptionSubject, InvoiceState, PaymentState } from "../machine.ts"
+import type { ExceptionRecord } from "../machine.ts"
 import { makeColumns, readException, readPayment, type Row } from "./Rows.ts"
-
-/** An exception with its owner, and the invoice and the payment that it is about. */
-export interface ExceptionRecord extends ExceptionSubject {
-  readonly exception: ExceptionState & { readonly id: string }
-  readonly merchantId: number
-  readonly environment: Environment
-  readonly invoice: Pick<InvoiceState, "id" | "status" | "type" | "customerId"> | null
-  readonly payment: PaymentState | null
-}
 
 /** Filters of the list; absent ones do not filter. */
 export interface ExceptionFilter {
@@ -34,7 +25,7 @@ export interface ExceptionPage {
 }
 
 const readRecord = (row: Row): ExceptionRecord => ({
-  exception: readException(row.exception) as ExceptionRecord["exception"],
+  exception: readException(row.exception),
   merchantId: row.merchant_id,
   environment: row.environment,
   invoice: row.invoice_id === null ? null : {

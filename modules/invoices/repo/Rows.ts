@@ -218,12 +218,11 @@ const exceptionWrite = (
 
 /** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
 export const decisionWrites = (
-  { next, changedPayments }: Decision,
-  exceptions: ReadonlyArray<ExceptionState>
+  { next, changedExceptions, changedPayments }: Decision
 ): ReadonlyArray<Write> => [
   invoiceWrite(next.invoice),
   ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
-  ...exceptions.map((exception) => exceptionWrite(next.invoice, next.invoice.id, exception))
+  ...changedExceptions.map((exception) => exceptionWrite(next.invoice, next.invoice.id, exception))
 ]
 
 /** The wanted state of an exception without an invoice; `isOpen` is false once its transfer was reverted. */
@@ -241,31 +240,29 @@ export interface UnmatchedPayment {
 }
 
 /**
- * The write that opens, closes or reopens it at `now`; null when the stored row is in that state already, and where a
- * person has decided on it: the decision stays.
+ * The exception as it opens, closes or opens again at `now`; null where it is in that state already, and where a person
+ * has decided on it: the decision stays.
  */
-export const unmatchedWrite = (
+export const unmatchedException = (
   payment: UnmatchedPayment,
   current: ExceptionState | null,
   now: number
-): Write | null =>
-  (current?.status === "open") === payment.isOpen || current?.resolution != null ?
-    null :
-    exceptionWrite(payment, null, {
-      id: payment.id,
-      version: (current?.version ?? 0) + 1,
-      type: payment.type,
-      status: payment.isOpen ? "open" : "resolved",
-      paymentId: null,
-      amount: payment.amount,
-      evidence: payment.evidence,
-      createdAt: current?.createdAt ?? now,
-      resolvedAt: payment.isOpen ? null : now,
-      resolution: null
-    })
+): ExceptionState | null =>
+  (current?.status === "open") === payment.isOpen || current?.resolution != null ? null : {
+    id: payment.id,
+    version: (current?.version ?? 0) + 1,
+    type: payment.type,
+    status: payment.isOpen ? "open" : "resolved",
+    paymentId: null,
+    amount: payment.amount,
+    evidence: payment.evidence,
+    createdAt: current?.createdAt ?? now,
+    resolvedAt: payment.isOpen ? null : now,
+    resolution: null
+  }
 
 /** The write of an exception of money that pays no invoice. */
-export const unmatchedResolution = (
+export const unmatchedWrite = (
   owner: Pick<UnmatchedPayment, "environment" | "merchantId">,
   exception: ExceptionState
 ): Write => exceptionWrite(owner, null, exception)

@@ -5,6 +5,7 @@ import type { CommitCause, CommitResult } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { isOptIn } from "../../../schemas/Event.ts"
 import type { EventId } from "../../../schemas/Ids.ts"
 import type { Aggregate, ChangePlan, ChangeResult, Invoices, InvoiceState } from "../../invoices/plugin.ts"
 import type { Payments } from "../../payments/plugin.ts"
@@ -33,8 +34,9 @@ export const refuse = (message: string): PublicError => publicError("INVALID_TRA
 export const merchantMillis = ({ clock }: SimulatorContext, { merchantId }: InvoiceState) =>
   clock.nowMillis(merchantId, environment)
 
+/** The ids of what happened, as a list of events without a filter has them. */
 export const eventIdsOf = (committed: CommitResult | null): ReadonlyArray<EventId> =>
-  committed?.events.map(({ id }) => id) ?? []
+  committed?.events.filter(({ type }) => !isOptIn(type)).map(({ id }) => id) ?? []
 
 export const changeInvoice = (
   { invoices }: SimulatorContext,

@@ -11,6 +11,8 @@ import {
   creationEvents,
   decide,
   type Decision,
+  exceptionObject,
+  exceptionRecord,
   type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
@@ -222,10 +224,14 @@ describe("invoice machine, any history", () => {
         for (const move of moves) {
           const decision = decided(state, [commandOf(move)], expiresAt + move.at)
           const before = new Map(known)
+          for (const exception of state.exceptions) {
+            before.set(exception.id, exceptionObject(exceptionRecord(state, exception)))
+          }
           for (const { type, object, previousAttributes } of decision.events) {
             const id = object.id as string
-            const previous = before.get(id)
-            if (type === "invoice_payment.created") assert.deepStrictEqual(previousAttributes, {})
+            const previous = before.get(id) ?? known.get(id)
+            const isNew = type === "invoice_payment.created" || type === "exception.opened"
+            if (isNew) assert.deepStrictEqual(previousAttributes, {})
             else assert.deepStrictEqual({ ...object, ...previousAttributes }, previous)
             known.set(id, object)
           }
@@ -449,13 +455,15 @@ describe("invoice machine, the documented transitions", () => {
       "invoice_payment.updated",
       "invoice.updated",
       "invoice.paid",
-      "invoice.overpaid"
+      "invoice.overpaid",
+      "exception.opened"
     ])
     const [, triggered, lifted] = rest.events
     assert.strictEqual(triggered!.object.id, second.id)
     assert.strictEqual(lifted!.object.id, first.id)
-    assert.strictEqual(rest.events.at(-1)!.object.amount_paid, 55_000)
-    assert.strictEqual(rest.events.at(-1)!.object.amount_remaining, 0)
+    assert.strictEqual(rest.events.at(-2)!.object.amount_paid, 55_000)
+    assert.strictEqual(rest.events.at(-2)!.object.amount_remaining, 0)
+    assert.deepInclude(rest.events.at(-1)!.object, { type: "overpaid", amount: 5_000, status: "open" })
   })
 
   it("opens an overpaid exception only above the tolerance", () => {
@@ -606,7 +614,7 @@ describe("invoice machine, the documented transitions", () => {
     const one = arrival(1, 50_000n)
     const paid = replay(fresh(), [observe(one), confirm(one)]).state
     const back = decided(paid, [revert(one)])
-    assert.deepStrictEqual(types(back.events), ["invoice_payment.updated", "invoice.updated"])
+    assert.deepStrictEqual(types(back.events), ["invoice_payment.updated", "invoice.updated", "exception.opened"])
     assert.strictEqual(back.next.invoice.status, "unpaid")
     assert.isNull(back.next.invoice.paidAt)
     assert.strictEqual(back.changedExceptions[0]?.type, "reorged")
@@ -652,7 +660,11 @@ describe("invoice machine, the documented transitions", () => {
     const dust = arrival(2, 0n)
     for (const [one, type] of [[wrong, "wrong_token"], [dust, "below_dust"]] as const) {
       const decision = decided(fresh(), [observe(one), confirm(one)])
-      assert.deepStrictEqual(types(decision.events), ["invoice_payment.created", "invoice_payment.updated"])
+      assert.deepStrictEqual(types(decision.events), [
+        "invoice_payment.created",
+        "invoice_payment.updated",
+        "exception.opened"
+      ])
       assert.strictEqual(decision.next.payments[0]!.confirmedAt, now, "how deep it is decides when it may be accepted")
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
       assert.strictEqual(decision.changedExceptions[0]?.type, type)

@@ -139,7 +139,8 @@ describe("accepting", () => {
     assert.deepStrictEqual(events.map(({ type }) => type), [
       "invoice_payment.updated",
       "invoice.updated",
-      "invoice.paid"
+      "invoice.paid",
+      "exception.resolved"
     ])
     assert.deepInclude(changedExceptions[0], { status: "resolved", resolvedAt: expiresAt + 700, version: 2 })
     assert.deepStrictEqual(actionsOf(next, next.exceptions[0]!), [])

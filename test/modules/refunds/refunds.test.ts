@@ -189,7 +189,11 @@ layer(invoiceService)("refunds", (it) => {
       yield* reportAgain({ ...entry, status: "confirmed" })
       assert.strictEqual((yield* stored(refund.id)).status, "processing")
       const types = (yield* eventsOf(invoice.id)).map(({ type }) => type)
-      assert.deepStrictEqual(types.slice(-2), ["invoice_payment.created", "invoice_payment.updated"])
+      assert.deepStrictEqual(types.slice(-3), [
+        "invoice_payment.created",
+        "exception.opened",
+        "invoice_payment.updated"
+      ])
     }))
 
   it.effect("are counted by status for the operator, until they are over", () =>

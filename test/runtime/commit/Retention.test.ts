@@ -154,6 +154,7 @@ describe("pruned events", () => {
       }
       yield* log.append(commitOf(2, { events: [event("invoice.updated", thing(1))] }))
       yield* log.append(commitOf(3, { events: [event("invoice.updated", thing(1))] }))
+      yield* log.append(commitOf(3, { events: [event("exception.opened", { object: "exception", id: "exc_1" })] }))
       yield* delivered(log)
       // 2,010 of the first merchant's are old, none of the second's, all of the third's.
       const { sql } = log
@@ -168,7 +169,7 @@ describe("pruned events", () => {
         } or merchant_id = 3
         then 365.01 else 364.99 end * 86400000)::bigint`
       }
-      assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 2_011)
+      assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 2_012)
       const left = yield* sql`select merchant_id, count(*)::integer as events,
       (select count(*)::integer from webhook_deliveries d where d.merchant_id = e.merchant_id) as deliveries,
       (select count(*)::integer from webhook_attempts a where a.merchant_id = e.merchant_id) as attempts
@@ -186,6 +187,9 @@ describe("pruned events", () => {
       ])
       const snapshots = yield* sql<{ data: string }>`select data from event_snapshots where merchant_id = 1 order by id`
       assert.deepStrictEqual(snapshots.map(({ data }) => JSON.parse(data).object.n), [2_007, 2_008, 2_009])
+
+      const kept = yield* sql`select object from event_snapshots where merchant_id = 3`
+      assert.deepStrictEqual(kept, [{ object: "invoice" }], "nothing is counted of an exception")
 
       // A delivery that was queued while its event went is not left behind.
       yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
