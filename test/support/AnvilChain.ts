@@ -8,6 +8,7 @@ import type { TestedChain } from "../conformance/chains.ts"
 import { anvil, usdc } from "./Anvil.ts"
 import { evmTarget } from "./Drivers.ts"
 import { behind, type NodeFault, nodeProxy, withLogs } from "./NodeProxy.ts"
+import { until } from "./Service.ts"
 
 /** Milliseconds between looks for a new block. */
 export const pollMillis = 20
@@ -82,8 +83,16 @@ export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect
     mine: node.mine,
     rollback: {
       drop: node.reorg,
+      // For a moment after a reorganisation the node may know the sender's nonce as it was before it.
       reinclude: (depth) =>
-        Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+        Effect.andThen(
+          node.reorg(depth),
+          until(
+            "the node takes the transaction again",
+            Effect.suspend(() => Effect.exit(node.rpc("eth_sendRawTransaction", last))),
+            ({ _tag }) => _tag === "Success"
+          )
+        )
     },
     dropTransaction: null,
     disturbances: disturbancesOf<NodeFault>((fault) => proxy.set(fault ?? "through"), faults),
