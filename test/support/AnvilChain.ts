@@ -4,11 +4,10 @@ import { Effect, Layer, Redacted, type Scope } from "effect"
 import { makeDriver } from "../../modules/chains/evm.ts"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { disturbancesOf, everySecond } from "../conformance/chains/Disturbances.ts"
-import type { TestedChain } from "../conformance/chains.ts"
+import type { MinedTransaction, TestedChain } from "../conformance/chains.ts"
 import { anvil, usdc } from "./Anvil.ts"
 import { evmTarget } from "./Drivers.ts"
 import { behind, type NodeFault, nodeProxy, withLogs } from "./NodeProxy.ts"
-import { until } from "./Service.ts"
 
 /** Milliseconds between looks for a new block. */
 export const pollMillis = 20
@@ -58,11 +57,25 @@ const faults = {
 
 export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect.gen(function*() {
   const node = yield* anvil("base")
+  // A node that mines by itself may do so a moment after it has answered, on top of what the rig did meanwhile.
+  yield* node.rpc("evm_setAutomine", false)
   const proxy = yield* nodeProxy(node.url)
   const openDriver = Effect.orDie(driverOn(proxy, { startIndex }))
   const driver = yield* openDriver
   let last = ""
-  const remember = (txHash: string) =>
+  /** Sends, mines a block, and insists that it holds the transaction. */
+  const mined = (send: Effect.Effect<string>) =>
+    Effect.gen(function*() {
+      const txHash = yield* send
+      yield* node.mine(1)
+      const [head, receipt] = yield* Effect.all([
+        node.rpc("eth_blockNumber"),
+        node.rpc("eth_getTransactionReceipt", txHash)
+      ])
+      if (receipt?.blockNumber !== head) return yield* Effect.die(new Error(`${txHash} is not in the newest block`))
+      return { txHash }
+    })
+  const remember = ({ txHash }: MinedTransaction) =>
     Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
       last = raw
       return { txHash }
@@ -74,24 +87,22 @@ export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect
     unit: 1n,
     token: usdc,
     pay: ({ matchKey: to }, token, amount) =>
-      Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
+      Effect.flatMap(
+        mined(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount])),
+        remember
+      ),
     payMany: (to, amount) =>
       Effect.gen(function*() {
-        yield* node.token("mint", [node.accounts[0]!, 1_000n])
-        return { txHash: yield* node.token("transferMany", [to.map(({ matchKey }) => matchKey), amount, 2n]) }
+        yield* mined(node.token("mint", [node.accounts[0]!, 1_000n]))
+        return yield* mined(node.token("transferMany", [to.map(({ matchKey }) => matchKey), amount, 2n]))
       }),
     mine: node.mine,
     rollback: {
       drop: node.reorg,
-      // For a moment after a reorganisation the node may know the sender's nonce as it was before it.
       reinclude: (depth) =>
         Effect.andThen(
           node.reorg(depth),
-          until(
-            "the node takes the transaction again",
-            Effect.suspend(() => Effect.exit(node.rpc("eth_sendRawTransaction", last))),
-            ({ _tag }) => _tag === "Success"
-          )
+          Effect.asVoid(mined(Effect.suspend(() => node.rpc("eth_sendRawTransaction", last))))
         )
     },
     dropTransaction: null,
@@ -99,6 +110,9 @@ export const anvilChain: Effect.Effect<TestedChain, never, Scope.Scope> = Effect
     shared: null,
     payWithFee: null,
     payInVain: ({ matchKey: to }, amount) =>
-      Effect.as(node.token("transferFrom", [`0x${"b".repeat(40)}`, to, amount], { gas: 200_000n }), { txHash: "" })
+      Effect.as(
+        mined(node.token("transferFrom", [`0x${"b".repeat(40)}`, to, amount], { gas: 200_000n })),
+        { txHash: "" }
+      )
   }
 })
