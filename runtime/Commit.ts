@@ -56,6 +56,22 @@ export type ReplyBody =
   | { readonly sealedBody: string; readonly reference?: undefined }
   | { readonly reference: string; readonly sealedBody?: undefined }
 
+/**
+ * By how much a balance moves. Rows of `account_balances`: (merchant, environment, account, asset) with the two sums.
+ * They have no versions, so commits that move the same balance at once never conflict: each flush adds up what its
+ * commits move and writes every row once.
+ */
+export interface BalanceDelta {
+  readonly merchantId: number
+  readonly environment: Environment
+  /** The owner's own name of the account, and of what is counted in it. */
+  readonly account: string
+  readonly asset: string
+  /** Base units, up to 78 digits, and usd_millis. */
+  readonly units: bigint
+  readonly usdMillis: bigint
+}
+
 /** Proof of a held lease: the commit fails with {@link Conflict} if the lease has passed to another holder. */
 export interface Fence {
   readonly name: string
@@ -70,6 +86,8 @@ export interface Append {
   readonly writes: ReadonlyArray<Write>
   /** Told in this order, adjacent in the merchant's stream. */
   readonly events: ReadonlyArray<EventDraft>
+  /** Absent: none moves. */
+  readonly balances?: ReadonlyArray<BalanceDelta>
   readonly reply?: ReplyWrite | undefined
   readonly fence?: Fence
   /**

@@ -4,6 +4,16 @@
 
 CREATE SEQUENCE event_seq AS bigint INCREMENT 1 START 1 CACHE 1;
 
+CREATE TABLE account_balances (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  account text NOT NULL,
+  asset text NOT NULL,
+  units numeric(78,0) NOT NULL,
+  usd_millis bigint NOT NULL,
+  CONSTRAINT account_balances_pkey PRIMARY KEY (merchant_id, environment, account, asset)
+) WITH (fillfactor=70);
+
 CREATE TABLE address_claims (
   id text NOT NULL,
   merchant_id integer NOT NULL,

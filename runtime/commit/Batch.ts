@@ -6,6 +6,7 @@ import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
 import { textArray, type Value, valueOf } from "./RowValues.ts"
+import { balanceRows } from "./BalanceDeltas.ts"
 import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
@@ -195,15 +196,17 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     onlyTo ?? null
   ])
   const sums = deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas })))
+  const balances = balanceRows(batch.map(({ append }) => append.balances))
   return [
-    [fences.length, replies.length, drafts.length, sums.length, ...tableCounts],
+    [fences.length, replies.length, drafts.length, sums.length, balances.length, ...tableCounts],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),
     merchants,
     merchants.map((merchant) => lastEvents.get(merchant)),
     textArray(events),
-    textArray(sums.flat())
+    textArray(sums.flat()),
+    textArray(balances.flat())
   ]
 }
 
@@ -211,7 +214,7 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
   const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   return [
-    [fences.length, replies.length, 0, 0, ...tableCounts],
+    [fences.length, replies.length, 0, 0, 0, ...tableCounts],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import type { Rollup } from "../Rollups.ts"
+import { moveBalances } from "./BalanceDeltas.ts"
 import { insertSums, updateSums } from "./RollupDeltas.ts"
 import { type Column, quote, selectRows } from "./RowValues.ts"
 
@@ -39,10 +40,10 @@ export interface Statements {
   /** Of the function that writes, and of the one that names the rejections. */
   readonly names: readonly [string, string]
   /**
-   * Parameters: counts of fences, replies, events, sums, and of each table new rows and changed ones; values of the
-   * fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for each the place of its last
-   * event; values of the events, and of the sums by how much they move; milliseconds to wait for a lock, null:
-   * {@link lockTimeoutMillis}.
+   * Parameters: counts of fences, replies, events, sums, balances, and of each table new rows and changed ones; values
+   * of the fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for each the place of its
+   * last event; values of the events, and of the sums and the balances by how much they move; milliseconds to wait for
+   * a lock, null: {@link lockTimeoutMillis}.
    */
   readonly write: string
   /** Parameters: counts, fences, replies and rows as above, and the commits that these belong to, in this order. */
@@ -85,9 +86,9 @@ const eventColumns = columns({
 })
 
 /** Places in `p_counts`, from 1. */
-const counts = { fences: 1, replies: 2, events: 3, sums: 4 } as const
-const newRows = (table: number): string => `p_counts[${table * 2 + 5}]`
-const changedRows = (table: number): string => `p_counts[${table * 2 + 6}]`
+const counts = { fences: 1, replies: 2, events: 3, sums: 4, balances: 5 } as const
+const newRows = (table: number): string => `p_counts[${table * 2 + 6}]`
+const changedRows = (table: number): string => `p_counts[${table * 2 + 7}]`
 
 /**
  * Rows are written in key order, so that two flushes with the same rows lock them in the same order. A row of version 1
@@ -125,8 +126,8 @@ const writeRows = ({ columns, key, name }: TableShape, table: number): string =>
 }
 
 /**
- * Locks in a fixed order: fences, idempotency rows, rows table by table, and last the merchants' stream rows in
- * merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits
+ * Locks in a fixed order: fences, idempotency rows, rows table by table, balances, and last the merchants' stream rows
+ * in merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits
  * for them. The clock and the sequence are read in statements after those locks, so for one merchant commit order is
  * id order (modules/docs/reference/events.md#ids). Endpoints are looked for once for all merchants: most have none.
  */
@@ -157,6 +158,9 @@ begin
         ${selectRows(replyColumns, { values: "p_replies", count: `p_counts[${counts.replies}]` })}
       ) r order by r.merchant_id, r.environment, r.scope;
   end if;${tables.map(writeRows).join("")}
+  if p_counts[${counts.balances}] > 0 then
+    ${moveBalances("p_balances", `p_counts[${counts.balances}]`)};
+  end if;
   if p_counts[${counts.events}] > 0 then
     ${lockStreams}
     if v_previous_ms is null or cardinality(v_previous_ms) < cardinality(p_merchants) then
@@ -273,7 +277,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_lock_millis integer",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_balances text[], p_lock_millis integer",
         "ms bigint, seq bigint, endpoints text[], previous_ms bigint, previous_seq bigint",
         write
       ),
@@ -284,7 +288,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
         rejections
       )
     ],
-    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     rejections: `select * from ${names[1]}($1, $2, $3, $4, $5)`
   }
 }

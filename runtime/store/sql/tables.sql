@@ -83,6 +83,17 @@ CREATE TABLE rollup_versions (
   version integer NOT NULL
 );
 
+-- What the accounts of a merchant hold: moved by commits, runtime/commit/BalanceDeltas.ts.
+CREATE TABLE account_balances (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  account text NOT NULL,
+  asset text NOT NULL,
+  units numeric(78, 0) NOT NULL,
+  usd_millis bigint NOT NULL,
+  PRIMARY KEY (merchant_id, environment, account, asset)
+) WITH (fillfactor = 70);
+
 -- Work that one instance does at a time.
 CREATE TABLE leases (
   name text PRIMARY KEY,

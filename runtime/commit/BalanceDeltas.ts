@@ -1,0 +1,60 @@
+/** How commits move balances: what a flush moves is added up, and each row is written once. Pure. */
+import type { BalanceDelta } from "../Commit.ts"
+import { selectRows } from "./RowValues.ts"
+
+/** Columns of a balance; the first four are its key. */
+const balanceColumns = [
+  { name: "merchant_id", type: "integer" },
+  { name: "environment", type: "text" },
+  { name: "account", type: "text" },
+  { name: "asset", type: "text" },
+  { name: "units", type: "numeric" },
+  { name: "usd_millis", type: "bigint" }
+]
+
+/** Deltas of equal balances added up; those that do not move are left out. */
+export const sumBalances = (deltas: Iterable<BalanceDelta>): ReadonlyArray<BalanceDelta> => {
+  const sums = new Map<string, BalanceDelta>()
+  for (const delta of deltas) {
+    const id = `${delta.merchantId}\n${delta.environment}\n${delta.account}\n${delta.asset}`
+    const existing = sums.get(id)
+    sums.set(
+      id,
+      existing === undefined
+        ? delta
+        : { ...existing, units: existing.units + delta.units, usdMillis: existing.usdMillis + delta.usdMillis }
+    )
+  }
+  return [...sums.values()].filter(({ units, usdMillis }) => units !== 0n || usdMillis !== 0n)
+}
+
+/** Values of rows of balances (`RowValues.ts`), one for each balance that the commits move. */
+export const balanceRows = (
+  commits: Iterable<ReadonlyArray<BalanceDelta> | undefined>
+): ReadonlyArray<ReadonlyArray<string>> => {
+  const moved: Array<BalanceDelta> = []
+  for (const deltas of commits) if (deltas !== undefined) moved.push(...deltas)
+  if (moved.length === 0) return []
+  return sumBalances(moved).map(({ account, asset, environment, merchantId, units, usdMillis }) => [
+    String(merchantId),
+    environment,
+    account,
+    asset,
+    units.toString(),
+    usdMillis.toString()
+  ])
+}
+
+const names = balanceColumns.map(({ name }) => name)
+
+/**
+ * The statement that moves `count` balances of {@link balanceRows}. It takes them in key order and locks one after the
+ * other, so flushes of two instances that move the same balances wait for each other and never in a circle.
+ */
+export const moveBalances = (values: string, count: string): string =>
+  `insert into account_balances as t (${names.join(", ")})
+      select ${names.map((name) => `r.${name}`).join(", ")} from (
+        ${selectRows(balanceColumns, { values, count })}
+      ) r order by ${names.slice(0, 4).map((name) => `r.${name}`).join(", ")}
+      on conflict (${names.slice(0, 4).join(", ")}) do update
+        set units = t.units + excluded.units, usd_millis = t.usd_millis + excluded.usd_millis`
