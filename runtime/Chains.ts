@@ -181,6 +181,8 @@ export interface BlockReading {
 export interface AllocatedTarget extends ReceiveTarget {
   /** Ids of tokens that the merchant refused when the target was given out: a transfer of one is not credited. */
   readonly refusedTokens: ReadonlyArray<number>
+  /** {@link IndexedWallet.fingerprint} of the wallet that it is of. */
+  readonly fingerprint: string
 }
 
 /** An account that receives, for drivers that ask the chain for accounts. */
@@ -702,7 +704,7 @@ export class Chains extends Context.Service<Chains, {
    * SharedWallet}'s `accountKey`, so the transfer lacks its memo. Null: nobody receives there. Three small queries.
    */
   readonly walletReceiver: (network: Network, environment: Environment, matchKey: string) => Effect.Effect<
-    { readonly merchantId: number; readonly isAccount: boolean } | null
+    { readonly merchantId: number; readonly isAccount: boolean; readonly fingerprint: string } | null
   >
   /**
    * What may still become known of transfers to these invoices, all of one environment; one small query. An invoice

@@ -24,7 +24,7 @@ import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
 import { resolve } from "./machine/Resolutions.ts"
-import { applySettlement, refund } from "./machine/Settlements.ts"
+import { applySettlement, book, refund } from "./machine/Settlements.ts"
 import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
 export { creationEvents } from "./machine/Events.ts"
@@ -83,7 +83,7 @@ export const decide = (
     const step = apply(state, command, now)
     if (typeof step === "string") return step
     state = step.next
-    if (command._tag === "Settle") step.events.forEach((event) => coalesce(events, event))
+    if (command._tag === "Settle" || command._tag === "Book") step.events.forEach((event) => coalesce(events, event))
     else if (command._tag === "Cancel") coalesceCancel(events, step.events, before.invoice)
     else events.push(...step.events)
   }
@@ -128,6 +128,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return end(state, now)
     case "Settle":
       return applySettlement(state, command, now)
+    case "Book":
+      return book(state, command)
     case "Resolve":
       return resolve(state, command, now)
     case "Refund":

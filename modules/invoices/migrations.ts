@@ -77,6 +77,9 @@ export const migrations: Migrations = {
       refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0),
       -- The place of the payment among those of its invoice: payments of one second need an order that lasts.
       ordinal integer NOT NULL CHECK (ordinal > 0),
+      -- Fingerprint of the wallet that received it, and the balance transaction of a ledger.
+      wallet text,
+      balance_transaction_id text,
       -- The id is first, because operators ask for a payment by its id alone.
       PRIMARY KEY (id, merchant_id)
     )`

@@ -91,7 +91,7 @@ export class Payments extends Context.Service<Payments, {
           : yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
         const receiver = yield* chains.walletReceiver(network, environment, matchKey)
         const type = receiver?.isAccount === true ? "missing_memo" : "unmatched_payment"
-        yield* invoices.recordUnmatched(unmatchedPayment(entry, type, token, spot), [
+        yield* invoices.recordUnmatched(unmatchedPayment(entry, type, token, spot, receiver?.fingerprint ?? null), [
           chains.markHandled(entry, requiredDepth(network, environment, "final", 0n))
         ])
       })

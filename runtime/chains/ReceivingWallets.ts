@@ -153,5 +153,6 @@ export const walletReceiver = ({ repo }: JournalContext): Service["walletReceive
     const receiving = [...addresses, ...yield* repo.targetsByKey(familyOf(network), environment, [matchKey])]
     const merchantId = (yield* findOwners(repo, receiving)).get(matchKey)
     if (merchantId === undefined) return null
-    return { merchantId, isAccount: addresses.some(({ walletIndex }) => walletIndex === accountIndex) }
+    const isAccount = addresses.some(({ walletIndex }) => walletIndex === accountIndex)
+    return { merchantId, isAccount, fingerprint: receiving[0]!.fingerprint }
   })

@@ -67,12 +67,9 @@ const gapReached = (gapLimit: number) =>
   })
 
 /** What callers see of a row. */
-export const toAllocatedTarget = ({ address, matchKey, memo, refusedTokens }: TargetRow): AllocatedTarget => ({
-  address,
-  matchKey,
-  memo,
-  refusedTokens
-})
+export const toAllocatedTarget = (
+  { address, fingerprint, matchKey, memo, refusedTokens }: TargetRow
+): AllocatedTarget => ({ address, matchKey, memo, refusedTokens, fingerprint })
 
 const targetExit = (
   targets: ReadonlyMap<string, TargetRow>,

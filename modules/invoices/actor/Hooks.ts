@@ -1,6 +1,6 @@
 /** Hooks: what other modules keep of an invoice changes in the invoice's own commit. */
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { Write } from "../../../runtime/Commit.ts"
+import type { BalanceDelta, Write } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { type Aggregate, type Command, decide, type Decision, type InvoiceState } from "../machine.ts"
@@ -25,6 +25,8 @@ export interface HookResult {
   /** Decided after those of the change. */
   readonly commands?: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
+  /** What it moves of balances, which no commit loses a race for. */
+  readonly balances?: ReadonlyArray<BalanceDelta>
   /** Published after the invoice's own. */
   readonly events?: ReadonlyArray<EventDraft>
   /** For the hooks after it, and for the caller of the change. */
@@ -37,6 +39,8 @@ export interface HookResult {
 export interface InvoiceHook {
   /** Unique. */
   readonly name: string
+  /** It runs after all others, as it must see what they add. Absent: in the order of registration. */
+  readonly isLast?: boolean
   /**
    * Runs for every change that does something, and again when a lost race decides anew: nothing but reads may happen
    * here. An error refuses the whole change.
@@ -44,7 +48,10 @@ export interface InvoiceHook {
   readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
 }
 
-/** Hooks of invoices, by late binding: run in the order they registered, which is that of the config file. */
+/**
+ * Hooks of invoices, by late binding: run in the order they registered, which is that of the config file, those that
+ * are last after all others.
+ */
 export class InvoiceHooks extends Context.Service<InvoiceHooks, {
   /** For as long as the scope lives. */
   readonly register: (hook: InvoiceHook) => Effect.Effect<void, never, Scope.Scope>
@@ -56,7 +63,8 @@ export class InvoiceHooks extends Context.Service<InvoiceHooks, {
       register: (hook) =>
         Effect.acquireRelease(
           Effect.sync(() => {
-            hooks = [...hooks, hook]
+            const first = hooks.filter(({ isLast = false }) => !isLast || hook.isLast === true)
+            hooks = [...first, hook, ...hooks.filter((each) => !first.includes(each))]
           }),
           () =>
             Effect.sync(() => {
@@ -72,6 +80,7 @@ export class InvoiceHooks extends Context.Service<InvoiceHooks, {
 interface HookedDecision {
   readonly decision: Decision
   readonly writes: ReadonlyArray<Write>
+  readonly balances: ReadonlyArray<BalanceDelta>
   readonly events: ReadonlyArray<EventDraft>
   readonly facts: ReadonlyArray<InvoiceFact>
   readonly afterCommit: ReadonlyArray<Effect.Effect<void>>
@@ -87,7 +96,7 @@ export const runHooks = Effect.fnUntraced(function*(
   now: number
 ): Effect.fn.Return<HookedDecision, PublicError> {
   let all = commands
-  let combined: HookedDecision = { decision: first, writes: [], events: [], facts, afterCommit: [] }
+  let combined: HookedDecision = { decision: first, writes: [], balances: [], events: [], facts, afterCommit: [] }
   for (const { run } of hooks) {
     const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now })
     all = [...all, ...result.commands ?? []]
@@ -96,6 +105,7 @@ export const runHooks = Effect.fnUntraced(function*(
     combined = {
       decision,
       writes: [...combined.writes, ...result.writes ?? []],
+      balances: [...combined.balances, ...result.balances ?? []],
       events: [...combined.events, ...result.events ?? []],
       facts: [...combined.facts, ...result.facts ?? []],
       afterCommit: result.afterCommit === undefined

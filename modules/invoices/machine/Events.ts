@@ -33,7 +33,7 @@ export const paymentUpdated = (invoice: InvoiceState, before: PaymentState, afte
 }
 
 /**
- * A settlement that moves in the decision that moved its payment is published with it: one event, from the state before
+ * A settlement or a booking that moves in the decision that moved its payment is published with it: one event, from the state before
  * both to the state after. What changes nothing in the end is not published.
  */
 export const coalesce = (events: Array<EventDraft>, event: EventDraft): void => {

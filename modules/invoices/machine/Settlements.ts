@@ -37,6 +37,21 @@ export const applySettlement = (
   return { next: withPayment(before, after), events: [event] }
 }
 
+/** Which balance transaction a payment's money is in. It is told with the change that it books, or by itself. */
+export const book = (
+  state: Aggregate,
+  { balanceTransactionId, paymentId }: Extract<Command, { _tag: "Book" }>
+): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined || (payment.balanceTransactionId ?? null) === balanceTransactionId) return noChange(state)
+  const after: PaymentState = { ...payment, balanceTransactionId }
+  const event = paymentUpdated(state.invoice, payment, after)
+  return {
+    next: withPayment(state, after),
+    events: Object.keys(event.previousAttributes).length === 0 ? [] : [event]
+  }
+}
+
 /**
  * Tells of a refund, and ends an invoice that was never paid in full once nothing of it is left
  * (modules/docs/reference/invoices.md#canceling). Never more than what came: whoever refunds holds to that, and here it

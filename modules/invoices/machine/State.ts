@@ -116,6 +116,13 @@ export interface PaymentState {
   readonly settlement: PaymentSettlement | null
   /** usd_millis of it that were refunded. */
   readonly refunded: UsdMillis
+  /** Fingerprint of the wallet that received it (`runtime/Chains.ts`); null or absent: not known. */
+  readonly wallet?: string | null
+  /**
+   * The balance transaction that has its money where it is now; it is told once the payment is deep enough. Null or
+   * absent: no ledger is kept.
+   */
+  readonly balanceTransactionId?: string | null
   readonly metadata: PaymentMetadata
 }
 
@@ -166,7 +173,7 @@ export interface Aggregate {
 /** A transfer as the payments module judged it, before it has a status. */
 export type IncomingTransfer = Omit<
   PaymentState,
-  "version" | "ordinal" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded"
+  "version" | "ordinal" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded" | "balanceTransactionId"
 >
 
 export type Command =
@@ -206,6 +213,8 @@ export type Command =
     readonly settlement: PaymentSettlement | null
     readonly needsOperator?: boolean
   }
+  /** The ledger has booked where its money is now; null: nowhere. */
+  | { readonly _tag: "Book"; readonly paymentId: string; readonly balanceTransactionId: string | null }
   /** A person's decision on one of its exceptions. */
   | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
   /**

@@ -54,7 +54,7 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   amount_decimal: usdDecimal(payment.amount),
   amount_unit: "usd_millis",
   confirmed_at: payment.confirmedAt,
-  ...settlementFields(wireSettlement(payment)),
+  ...settlementFields(wireSettlement(payment), payment),
   metadata: payment.metadata
 })
 
@@ -79,12 +79,18 @@ export const wireSettlement = ({ settlement, status }: PaymentState): PaymentSet
   }
 }
 
-/** The six fields that only merchants see. `balance_transaction_id` is null while no ledger is loaded. */
-const settlementFields = (settlement: PaymentSettlement | null) => ({
+/**
+ * The six fields that only merchants see. `balance_transaction_id` is null until the money is there to stay, and where
+ * no ledger is kept.
+ */
+const settlementFields = (
+  settlement: PaymentSettlement | null,
+  { balanceTransactionId, confirmedAt }: Pick<PaymentState, "balanceTransactionId" | "confirmedAt">
+) => ({
   settlement_status: settlement?.status ?? null,
   settled_amount: settlement?.settledAmount == null ? null : usdWire(settlement.settledAmount),
   settled_amount_decimal: settlement?.settledAmount == null ? null : usdDecimal(settlement.settledAmount),
-  balance_transaction_id: null,
+  balance_transaction_id: confirmedAt === null ? null : balanceTransactionId ?? null,
   settled_at: settlement?.settledAt ?? null,
   settlement: settlement === null ? null : {
     summary_status: settlement.status,

@@ -114,7 +114,9 @@ const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({
     confirmed_at: payment.confirmedAt,
     settlement: payment.settlement === null ? null : settlementJson(payment.settlement),
     refunded: payment.refunded.toString(),
-    metadata: payment.metadata
+    metadata: payment.metadata,
+    wallet: payment.wallet ?? null,
+    balance_transaction_id: payment.balanceTransactionId ?? null
   }
 })
 
@@ -130,7 +132,8 @@ export const makeColumns = (sql: SqlClient.SqlClient) => {
         'id', p.id, 'version', p.version, 'ordinal', p.ordinal, 'status', p.status, 'network', p.network,
         'token_id', p.token_id, 'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
         'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
-        'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
+        'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata, 'wallet', p.wallet,
+        'balance_transaction_id', p.balance_transaction_id)`
 
   const exceptionJson = sql`json_build_object(
         'id', e.id, 'version', e.version, 'type', e.type, 'status', e.status,
@@ -170,7 +173,9 @@ export const readPayment = (row: Row): PaymentState => ({
     settledAmount: row.settlement.settledAmount === null ? null : usdMillis(BigInt(row.settlement.settledAmount))
   },
   refunded: usdMillis(BigInt(row.refunded)),
-  metadata: { ...row.metadata, token: row.metadata.token ?? null }
+  metadata: { ...row.metadata, token: row.metadata.token ?? null },
+  wallet: row.wallet,
+  balanceTransactionId: row.balance_transaction_id
 })
 
 /** An exception as `json_build_object` gives it. */

@@ -76,7 +76,8 @@ const transferOf = Effect.fnUntraced(function*(
       block_number: Math.abs(Number(entry.height)),
       exception: isListed ? "screened" : null,
       token: { id: token.id, symbol: token.symbol, address: token.address, decimals: token.decimals }
-    }
+    },
+    wallet: typeof exception.evidence.wallet === "string" ? exception.evidence.wallet : null
   }
 })
 

@@ -126,7 +126,8 @@ export const makeCredit = Effect.fnUntraced(function*(
       units: entry.amount,
       amount: exception === null ? paymentValue?.amount ?? usdMillis(0n) : usdMillis(0n),
       seenAt,
-      metadata
+      metadata,
+      wallet: target?.fingerprint ?? null
     }
     return transfer
   })
@@ -196,7 +197,8 @@ export const unmatchedPayment = (
   entry: JournalEntry,
   type: UnmatchedPaymentType,
   token: Token | undefined,
-  spot: Spot | null
+  spot: Spot | null,
+  wallet: string | null
 ) => {
   const worth = token === undefined ? null : valuation([], baseUnits(entry.amount), spot, token.decimals)
   return {
@@ -210,6 +212,7 @@ export const unmatchedPayment = (
       transfer_id: entry.id,
       network: entry.network,
       tx_hash: entry.txHash,
+      wallet,
       address: readAddress(entry.network, entry.environment, entry.matchKey) ?? entry.matchKey,
       token: entry.tokenAddress,
       token_id: token?.id ?? null,

@@ -102,7 +102,8 @@ const targetOf = (invoiceId: string, refusedTokens: ReadonlyArray<number> = []):
   address: `0x${invoiceId}`,
   matchKey: `0x${invoiceId}`,
   memo: null,
-  refusedTokens
+  refusedTokens,
+  fingerprint: "wallet"
 })
 
 /** Addresses given out, by invoice and family. */
@@ -136,7 +137,7 @@ const givenChains = Layer.mock(Chains, {
   isReceiveAddress: (_, __, address) =>
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
   isTokenAccount: () => Effect.succeed(false),
-  walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false }),
+  walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false, fingerprint: "wallet" }),
   reconcile: () => Effect.void,
   assignEntry: (entry, { invoiceId, merchantId }) =>
     transferWrite({ ...entry, invoiceId, merchantId, version: entry.version + 1 }),

@@ -189,7 +189,8 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" }
       )
       assert.deepStrictEqual(yield* chains.walletReceiver("solana", "devnet", wallet.accountKey), {
         merchantId: player.id,
-        isAccount: true
+        isAccount: true,
+        fingerprint: wallet.fingerprint
       })
       assert.isNull(yield* chains.walletReceiver("solana", "devnet", "nobody's"))
     }))

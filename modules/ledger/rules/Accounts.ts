@@ -1,0 +1,75 @@
+/**
+ * The accounts of the books, and what is counted in them (modules/docs/reference/ledger.md#accounts). Pure.
+ *
+ * An entry takes from the account that it debits and gives to the one that it credits, so it sums to zero by itself. A
+ * balance is what was debited less what was credited: above zero for what the chain should show, below zero for what is
+ * owed to somebody, above all to the merchant.
+ */
+import type { BalanceDelta } from "../../../runtime/Commit.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
+import { nativeAddress } from "../../../schemas/Token.ts"
+
+/** Where money that was received is; `chain:<wallet>` is what a wallet should show of it. */
+export const accounts = {
+  pending: "merchant_pending",
+  available: "merchant_available",
+  refundPayable: "refund_payable",
+  suspense: "suspense",
+  ignored: "suspense:ignored",
+  revaluation: "revaluation"
+} as const
+export type Account = typeof accounts[keyof typeof accounts]
+
+const chainPrefix = "chain:"
+
+/** Money whose wallet is not known: it was recorded before wallets were. */
+const unknownWallet = "unknown"
+
+export const chainAccount = (wallet: string | null | undefined): string => chainPrefix + (wallet ?? unknownWallet)
+
+export const isChainAccount = (account: string): boolean => account.startsWith(chainPrefix)
+
+/**
+ * What is counted: a token by its address on its network. A row older than version 2026-11-01 knows only the token's
+ * id.
+ *
+ * @example
+ * assetOf("base", { address: null }, 1) // => "base:native"
+ */
+export const assetOf = (
+  network: Network,
+  token: { readonly address: string | null } | null,
+  tokenId: number | null
+): string => `${network}:${token === null ? `token-${tokenId ?? "unknown"}` : token.address ?? nativeAddress}`
+
+/** The network of an asset, and the address of its token; null: the network's coin. */
+export const readAsset = (asset: string): { readonly network: string; readonly address: string | null } => {
+  const end = asset.indexOf(":")
+  const address = asset.slice(end + 1)
+  return { network: asset.slice(0, end), address: address === nativeAddress ? null : address }
+}
+
+/** So many base units, worth so many usd_millis in the books, leave one account for another; neither is below zero. */
+export interface Entry {
+  readonly debit: string
+  readonly credit: string
+  readonly asset: string
+  readonly units: bigint
+  readonly usdMillis: bigint
+}
+
+/** Whose books. */
+export interface BookOwner {
+  readonly merchantId: number
+  readonly environment: Environment
+}
+
+/** What entries move of balances. */
+export const balanceDeltas = (
+  { environment, merchantId }: BookOwner,
+  entries: ReadonlyArray<Entry>
+): ReadonlyArray<BalanceDelta> =>
+  entries.flatMap(({ asset, credit, debit, units, usdMillis }) => [
+    { merchantId, environment, account: debit, asset, units, usdMillis },
+    { merchantId, environment, account: credit, asset, units: -units, usdMillis: -usdMillis }
+  ])

@@ -1,0 +1,94 @@
+/**
+ * Where money that was received is: a function of how its payment, or its exception, stands
+ * (modules/docs/reference/ledger.md#what-is-booked). Pure.
+ */
+import { isCounted } from "../../../schemas/Payment.ts"
+import { parseUnits } from "../../../schemas/Money.ts"
+import { type Network, networks } from "../../../schemas/Network.ts"
+import { acceptedAmount, type Aggregate, type ExceptionRecord, type PaymentState } from "../../invoices/plugin.ts"
+import { type Account, accounts, assetOf } from "./Accounts.ts"
+
+/** Types of balance transactions that bring money somewhere. */
+export type ArrivalType = "payment" | "credit" | "adjustment"
+
+/** So much money in one account, and the wallet that received it. */
+export interface Position {
+  readonly account: Account
+  readonly asset: string
+  readonly wallet: string | null
+  readonly units: bigint
+  readonly usdMillis: bigint
+  /** What its balance transaction is called. */
+  readonly type: ArrivalType
+}
+
+/** Whether both are the same money: what is somewhere else is worth what it was worth before. */
+export const hasSameValue = (a: Position, b: Position): boolean =>
+  a.asset === b.asset && a.wallet === b.wallet && a.units === b.units && a.usdMillis === b.usdMillis
+
+export const isSamePosition = (a: Position | null, b: Position | null): boolean =>
+  a === null || b === null ? a === b : a.account === b.account && hasSameValue(a, b)
+
+/**
+ * The money of a payment; null: it is not on its chain. What counts is the merchant's, pending until it is there to
+ * stay. What is refused waits in `suspense` for a decision.
+ */
+export const paymentPosition = (
+  { exceptions }: Pick<Aggregate, "exceptions">,
+  payment: PaymentState
+): Position | null => {
+  if (payment.status === "reverted") return null
+  const money = {
+    asset: assetOf(payment.network, payment.metadata.token, payment.tokenId),
+    wallet: payment.wallet ?? null,
+    units: payment.units,
+    usdMillis: acceptedAmount(payment) ?? payment.amount
+  }
+  if (payment.status !== "rejected") {
+    const account = isCounted(payment.status) ? accounts.available : accounts.pending
+    return { ...money, account, usdMillis: payment.amount, type: "payment" }
+  }
+  const last = exceptions.findLast(({ paymentId, type }) =>
+    paymentId === payment.id && type === payment.metadata.exception
+  )
+  return { ...money, ...refusedPlace(last?.resolution?.action, payment.confirmedAt !== null) }
+}
+
+/** Where money is that pays no invoice, by what was decided on it. */
+const refusedPlace = (action: string | undefined, isFinal: boolean): Pick<Position, "account" | "type"> =>
+  action === "credit"
+    ? { account: isFinal ? accounts.available : accounts.pending, type: "credit" }
+    : { account: action === "ignore" ? accounts.ignored : accounts.suspense, type: "adjustment" }
+
+const isNetwork = (text: unknown): text is Network => networks.some((network) => network === text)
+
+const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null)
+
+/**
+ * The money of an exception without an invoice; null: it left its chain, or an invoice has it now. Such an exception
+ * opens once its transfer is final.
+ */
+export const unmatchedPosition = (
+  { amount, evidence, resolution, status }: Pick<
+    ExceptionRecord["exception"],
+    "amount" | "evidence" | "resolution" | "status"
+  >
+): Position | null => {
+  const { network, token_amount, token_amount_unit, token_decimals } = evidence
+  const isGone = (status === "resolved" && resolution === null) || resolution?.action === "assign"
+  if (isGone || !isNetwork(network) || typeof token_amount !== "string") return null
+  const units = token_amount_unit === "token" && typeof token_decimals === "number"
+    ? parseUnits(token_amount, token_decimals)
+    : parseUnits(token_amount, 0)
+  return units === undefined ? null : {
+    ...refusedPlace(resolution?.action, true),
+    asset: assetOf(network, { address: textOrNull(evidence.token) }, null),
+    wallet: textOrNull(evidence.wallet),
+    units,
+    usdMillis: amount
+  }
+}
+
+/** usd_millis that a paid invoice is short of: tolerated, or waived by a person. */
+export const waivedAmount = ({ amount, amountPaid, status }: Aggregate["invoice"]): bigint =>
+  status === "paid" && amountPaid < amount ? amount - amountPaid : 0n

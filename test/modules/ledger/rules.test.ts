@@ -1,0 +1,286 @@
+/**
+ * Goal: whatever happens to invoices, what is booked adds up to where their money is. Method: random histories, decided
+ * by the invoices' own machine; a model of the books adds up the entries.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBookings.ts"
+import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
+import { type Booking, deltasOf, type Group, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
+import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
+import { type Aggregate, type Command, decide, type IncomingTransfer } from "../../../modules/invoices/machine.ts"
+import type { BalanceDelta } from "../../../runtime/Commit.ts"
+import { sumBalances } from "../../../runtime/commit/BalanceDeltas.ts"
+import { TokenId } from "../../../schemas/Ids.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { begin, makeRandom, newInvoice, type RandomNumbers, startSeconds } from "../../fixtures/histories.ts"
+
+interface Books {
+  readonly transactions: ReadonlyArray<Transaction>
+  readonly groups: ReadonlyArray<Group>
+  readonly balances: ReadonlyArray<BalanceDelta>
+}
+
+const noBooks: Books = { transactions: [], groups: [], balances: [] }
+
+const owner = { merchantId: 1, environment: "devnet" } as const
+
+const add = (books: Books, booking: Booking): Books => ({
+  transactions: [...books.transactions, ...booking.transactions],
+  groups: [...books.groups, ...booking.groups],
+  balances: sumBalances([...books.balances, ...deltasOf(owner, booking)])
+})
+
+const nameTransaction = (type: string, id: string, version: number) => `bt ${type} ${id} ${version}`
+
+const transferOf = (roll: RandomNumbers, id: string, now: number): IncomingTransfer => {
+  const amount = usdMillis(BigInt(1 + roll(60_000)))
+  const exceptions = ["wrong_token", "screened", "late_payment"] as const
+  const exception = roll(4) === 0 ? exceptions[roll(3)]! : null
+  const isPriced = roll(4) > 0
+  return {
+    id,
+    network: roll(2) === 0 ? "base" : "solana",
+    tokenId: 1,
+    tokenDecimals: 6,
+    txHash: `0x${id}`,
+    sender: null,
+    units: amount * 1_000n,
+    amount: isPriced && exception === null ? amount : usdMillis(0n),
+    seenAt: now,
+    wallet: `wallet ${roll(2)}`,
+    metadata: {
+      quote: isPriced
+        ? { quote_id: null, exchange_rate: "1", rate_source: "fixed", priced_at: now, pricing: "spot" }
+        : null,
+      confirmations: 1,
+      required_confirmations: 1,
+      block_number: 1,
+      exception,
+      token: { id: TokenId.make(1), symbol: "USDC", address: null, decimals: 6 }
+    }
+  }
+}
+
+const quote = { quote_id: null, exchange_rate: "2", rate_source: "fixed", priced_at: 1, pricing: "spot" } as const
+
+const commandOf = (roll: RandomNumbers, state: Aggregate, now: number): Command => {
+  const { exceptions, payments } = state
+  const payment = payments[roll(Math.max(1, payments.length))]
+  const what = roll(12)
+  if (payment === undefined || what < 3) {
+    return { _tag: "Observe", transfer: transferOf(roll, `payment ${payments.length}`, now) }
+  }
+  const paymentId = payment.id
+  if (what < 5) return { _tag: "Confirm", paymentId, confirmations: 1 }
+  if (what === 5) return { _tag: "Revert", paymentId }
+  if (what === 6) return { _tag: "Observe", transfer: roll(2) === 0 ? payment : transferOf(roll, paymentId, now) }
+  if (what === 7) return { _tag: "Value", paymentId, amount: usdMillis(payment.units / 500n), quote }
+  if (what === 8) return { _tag: "RequireManualRetry", paymentId }
+  if (what === 9) return { _tag: "Cancel" }
+  const exception = exceptions[roll(Math.max(1, exceptions.length))]
+  return exception === undefined ? { _tag: "End" } : {
+    _tag: "Resolve",
+    exceptionId: exception.id!,
+    resolution: {
+      action: (["accept", "credit", "ignore"] as const)[roll(3)]!,
+      note: "looked at",
+      actor: "key",
+      invoiceId: null
+    }
+  }
+}
+
+/** As the actor does: exceptions get their ids with their commit. */
+const withIds = (state: Aggregate): Aggregate => ({
+  ...state,
+  exceptions: state.exceptions.map((each, place) => ({ ...each, id: each.id ?? `exception ${place}` }))
+})
+
+/** A change with what the hook adds. */
+const change = (before: Aggregate, commands: ReadonlyArray<Command>, now: number, books: Books) => {
+  const decision = decide(before, commands, now)
+  if (decision === "not_cancelable") return null
+  const booked = bookChange({ before, decision, facts: [], now }, nameTransaction)
+  const next = decide(before, [...commands, ...booked.commands], now)
+  if (next === "not_cancelable") return null
+  return { decision: next, state: withIds(next.next), books: add(books, booked.booking), booking: booked.booking }
+}
+
+/** The balances that the payments' own positions come to. */
+const expectedBalances = (state: Aggregate) =>
+  sumBalances(state.payments.flatMap((payment) => {
+    const position = paymentPosition(state, payment)
+    if (position === null) return []
+    return balanceDeltas(owner, [{ ...position, debit: chainAccount(position.wallet), credit: position.account }])
+  }))
+
+const sorted = (balances: ReadonlyArray<BalanceDelta>) =>
+  balances.map(({ account, asset, units, usdMillis }) => `${account} ${asset} ${units} ${usdMillis}`).toSorted()
+
+const history = (seed: number) => {
+  const roll = makeRandom(seed)
+  let state = begin(newInvoice(roll, startSeconds, { type: "standard", amount: usdMillis(30_000n) })).aggregate
+  let books = noBooks
+  for (let n = 0; n < 25; n++) {
+    const commands = Array.from({ length: 1 + roll(3) }, () => commandOf(roll, state, startSeconds + n))
+    const changed = change(state, commands, startSeconds + n, books)
+    if (changed === null) continue
+    state = changed.state
+    books = changed.books
+    assert.deepStrictEqual(sorted(books.balances), sorted(expectedBalances(state)), `seed ${seed}, step ${n}`)
+  }
+  return { books, state }
+}
+
+describe("the books of an invoice", () => {
+  const histories = Array.from({ length: 400 }, (_, seed) => history(seed + 1))
+
+  it("add up to where its payments stand, after every change of 400 random histories", () => {
+    assert.strictEqual(histories.length, 400)
+    const types = new Set(histories.flatMap(({ books }) => books.transactions.map(({ type }) => type)))
+    assert.deepStrictEqual([...types].toSorted(), [
+      "adjustment",
+      "credit",
+      "payment",
+      "payment_reversal",
+      "tolerance_writeoff"
+    ])
+  })
+
+  it("sum to zero for each asset, in units and in usd_millis, and move nothing below zero", () => {
+    for (const { books } of histories) {
+      for (const asset of new Set(books.balances.map((each) => each.asset))) {
+        const rows = books.balances.filter((each) => each.asset === asset)
+        assert.strictEqual(rows.reduce((sum, { units }) => sum + units, 0n), 0n)
+        assert.strictEqual(rows.reduce((sum, each) => sum + each.usdMillis, 0n), 0n)
+      }
+      for (const { entries } of books.groups) {
+        for (const { units, usdMillis } of entries) assert.isTrue(units >= 0n && usdMillis >= 0n)
+      }
+    }
+  })
+
+  it("name every transaction once, and post or void a pending one at most once", () => {
+    for (const { books } of histories) {
+      const ids = books.transactions.map(({ id }) => id)
+      assert.strictEqual(new Set(ids).size, ids.length)
+      const ended = books.groups.filter(({ kind }) => kind !== "booked").map(({ transactionId }) => transactionId)
+      assert.strictEqual(new Set(ended).size, ended.length)
+      const pending = new Set(books.transactions.filter(({ isPending }) => isPending).map(({ id }) => id))
+      assert.isTrue(ended.every((id) => pending.has(id)))
+    }
+  })
+
+  it("have the merchant's balance as the sum of what transactions add to it, available and pending apart", () => {
+    for (const { books } of histories) {
+      const ends = new Map(books.groups.filter(({ kind }) => kind !== "booked").map((group) => [
+        group.transactionId,
+        group.kind
+      ]))
+      const netOf = (isWanted: (transaction: Transaction) => boolean) =>
+        books.transactions.filter(isWanted).reduce((sum, { net }) => sum + net, 0n)
+      const balanceOf = (account: string) =>
+        -books.balances.filter((each) => each.account === account).reduce((sum, each) => sum + each.usdMillis, 0n)
+      const isAvailable = ({ id, isPending }: Transaction) => !isPending || ends.get(id) === "posted"
+      assert.strictEqual(netOf(isAvailable), balanceOf(accounts.available))
+      assert.strictEqual(netOf(({ id, isPending }) => isPending && !ends.has(id)), balanceOf(accounts.pending))
+    }
+  })
+
+  it("have the transaction of each payment where its money is, and none where it left its chain", () => {
+    for (const { books, state } of histories) {
+      const ids = new Set(books.transactions.map(({ id }) => id))
+      for (const payment of state.payments) {
+        assert.strictEqual(payment.balanceTransactionId != null, payment.status !== "reverted")
+        if (payment.balanceTransactionId != null) assert.isTrue(ids.has(payment.balanceTransactionId))
+      }
+      const waived = books.transactions.filter(({ type }) => type === "tolerance_writeoff")
+      assert.strictEqual(waived.reduce((sum, { amount }) => sum - amount, 0n), waivedAmount(state.invoice))
+    }
+  })
+
+  it("end the same whatever order its transfers are told in", () => {
+    const roll = makeRandom(7)
+    const transfers = [0, 1, 2].map((n) => transferOf(roll, `payment ${n}`, startSeconds))
+    const told = transfers.flatMap((transfer): ReadonlyArray<Command> => [
+      { _tag: "Observe", transfer: { ...transfer, metadata: { ...transfer.metadata, exception: null } } },
+      { _tag: "Value", paymentId: transfer.id, amount: usdMillis(5_000n), quote },
+      { _tag: "Confirm", paymentId: transfer.id, confirmations: 1 }
+    ])
+    const invoice = newInvoice(roll, startSeconds, { type: "standard" })
+    const run = (order: ReadonlyArray<number>) => {
+      let state = begin(invoice).aggregate
+      let books = noBooks
+      for (const place of order) {
+        const changed = change(state, [told[place]!], startSeconds, books)!
+        state = changed.state
+        books = changed.books
+      }
+      return sorted(books.balances)
+    }
+    assert.deepStrictEqual(run([0, 1, 2, 3, 4, 5, 6, 7, 8]), run([6, 3, 0, 4, 7, 1, 8, 2, 5]))
+  })
+
+  it("take in what was there before they were kept, once", () => {
+    const roll = makeRandom(11)
+    const { aggregate } = begin(newInvoice(roll, startSeconds, { type: "standard" }))
+    const old = decide(aggregate, [
+      { _tag: "Observe", transfer: transferOf(roll, "payment 0", startSeconds) },
+      { _tag: "Confirm", paymentId: "payment 0", confirmations: 1 }
+    ], startSeconds)
+    assert(typeof old !== "string")
+    const open = (before: Aggregate) => {
+      const decision = decide(before, [], startSeconds)
+      assert(typeof decision !== "string")
+      return bookChange({ before, decision, facts: [openingFact], now: startSeconds }, nameTransaction)
+    }
+    const first = open(old.next)
+    assert.strictEqual(first.booking.transactions.length, 1)
+    const after = decide(old.next, first.commands, startSeconds)
+    assert(typeof after !== "string")
+    assert.deepStrictEqual(open(after.next), { booking: { transactions: [], groups: [] }, commands: [] })
+  })
+})
+
+describe("the money of an exception without an invoice", () => {
+  const evidence = {
+    network: "base",
+    token: null,
+    token_amount: "1.5",
+    token_amount_unit: "token",
+    token_decimals: 6,
+    wallet: "w"
+  }
+  const open = { amount: usdMillis(1_500n), evidence, resolution: null, status: "open" } as const
+  const resolved = (action: "credit" | "ignore" | "assign") =>
+    unmatchedPosition({ ...open, status: "resolved", resolution: { action, note: "", actor: "key", invoiceId: null } })
+  const place = (position: ReturnType<typeof unmatchedPosition>) => position?.account ?? null
+
+  it("waits in suspense, and is where the decision put it", () => {
+    assert.deepStrictEqual(unmatchedPosition(open), {
+      account: "suspense",
+      asset: "base:native",
+      wallet: "w",
+      units: 1_500_000n,
+      usdMillis: 1_500n,
+      type: "adjustment"
+    })
+    assert.strictEqual(place(resolved("credit")), "merchant_available")
+    assert.strictEqual(place(resolved("ignore")), "suspense:ignored")
+  })
+
+  it("is nowhere once its transfer is gone, or an invoice has it", () => {
+    assert.isNull(resolved("assign"))
+    assert.isNull(unmatchedPosition({ ...open, status: "resolved" }))
+  })
+
+  it("of a token that nobody lists is counted in base units", () => {
+    assert.strictEqual(
+      unmatchedPosition({
+        ...open,
+        evidence: { ...evidence, token: "0xa", token_amount: "77", token_amount_unit: "base_units" }
+      })?.units,
+      77n
+    )
+  })
+})
