@@ -113,5 +113,8 @@ export type ExceptionId = typeof ExceptionId.Type
 export const AuditEntryId = prefixedId("aud").pipe(Schema.brand("AuditEntryId"))
 export type AuditEntryId = typeof AuditEntryId.Type
 
+export const BalanceTransactionId = prefixedId("bt").pipe(Schema.brand("BalanceTransactionId"))
+export type BalanceTransactionId = typeof BalanceTransactionId.Type
+
 /** Unix epoch seconds: every timestamp that crosses a wire (modules/docs/reference/time.md#times-in-answers). */
 export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ examples: [1_766_320_496] })

@@ -41,7 +41,15 @@ export { type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
 export { type ExtraWrites, type InvoiceDraft, type NewInvoice } from "./actor/Drafts.ts"
 export { type Assignment, type ExceptionDecision } from "./actor/ExceptionDecisions.ts"
 export { expiryBatch } from "./actor/Expiry.ts"
-export { type HookInput, type HookResult, type InvoiceFact, type InvoiceHook, InvoiceHooks } from "./actor/Hooks.ts"
+export {
+  type AssignmentFact,
+  type HookInput,
+  type HookResult,
+  type InvoiceFact,
+  type InvoiceHook,
+  InvoiceHooks,
+  type UnmatchedChange
+} from "./actor/Hooks.ts"
 export { exceptionMetrics } from "./actor/Metrics.ts"
 export { type PayorRecord, PayorRecords, type ReadPayors } from "./actor/PayorRecords.ts"
 
@@ -145,7 +153,7 @@ export class Invoices extends Context.Service<Invoices, {
         resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
         assignException: (merchantId, id, assignment, decision) =>
           assignException(changes, merchantId, id, assignment, decision),
-        recordUnmatched: (payment, writes) => recordUnmatched({ clock, commit, repo }, payment, writes),
+        recordUnmatched: (payment, writes) => recordUnmatched(changes, payment, writes),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,

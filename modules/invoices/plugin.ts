@@ -14,6 +14,7 @@ import { InvoicesRpc } from "./rpc.ts"
 
 export {
   type Assignment,
+  type AssignmentFact,
   type ChangePlan,
   type ChangeResult,
   type ExceptionDecision,
@@ -27,7 +28,8 @@ export {
   Invoices,
   type NewInvoice,
   type PayorRecord,
-  PayorRecords
+  PayorRecords,
+  type UnmatchedChange
 } from "./actor.ts"
 export { checkMetadata } from "./handlers/Creation.ts"
 export { makeSession } from "./handlers/PaymentSession.ts"

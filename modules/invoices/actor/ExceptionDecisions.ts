@@ -7,6 +7,7 @@ import type { Environment } from "../../../schemas/Network.ts"
 import { type Aggregate, type Command, type ExceptionRecord, exceptionRecord } from "../machine.ts"
 import { unmatchedWrite } from "../repo.ts"
 import { type ChangeContext, changeInvoice } from "./Changes.ts"
+import { type AssignmentFact, runUnmatchedHooks } from "./Hooks.ts"
 import { unmatchedEvents } from "./UnmatchedPayments.ts"
 
 /** What an assignment changes of the invoice that gets the money, and of what else. */
@@ -92,6 +93,7 @@ export const assignException = Effect.fnUntraced(function*(
         commands,
         writes: [...writes, unmatchedWrite(record, next.exception), ...yield* decisionWrites(record)],
         events: unmatchedEvents(record, next),
+        facts: [{ _tag: "MoneyAssigned", record } satisfies AssignmentFact],
         reply: () => reply(next)
       }
     })
@@ -133,17 +135,20 @@ const resolveUnmatched = Effect.fnUntraced(
     id: string,
     { cause, check, reply, resolution, writes }: ExceptionDecision
   ) {
-    const { commit, repo } = context
+    const { clock, commit, hooks, repo } = context
     const record = yield* repo.findException(merchantId, id)
     if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
     const refusal = check(record)
     if (refusal !== null) return yield* refusal
     const resolved = yield* resolvedNow(context, record, resolution)
+    const now = yield* clock.nowSeconds(merchantId, record.environment)
+    const added = yield* runUnmatchedHooks(hooks.current(), { before: record, after: resolved, now })
     yield* commit.append({
       merchantId,
       environment: record.environment,
       cause,
-      writes: [unmatchedWrite(record, resolved.exception), ...yield* writes(record)],
+      writes: [unmatchedWrite(record, resolved.exception), ...yield* writes(record), ...added.writes],
+      balances: added.balances,
       events: unmatchedEvents(record, resolved),
       reply: reply(resolved)
     })

@@ -4,6 +4,7 @@ import type { BalanceDelta, Write } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { type Aggregate, type Command, decide, type Decision, type InvoiceState } from "../machine.ts"
+import type { ExceptionRecord } from "../machine.ts"
 
 /** Something that happened to what another module keeps of an invoice; its tag is that module's. */
 export interface InvoiceFact {
@@ -35,6 +36,20 @@ export interface HookResult {
   readonly afterCommit?: Effect.Effect<void>
 }
 
+/** Fact: money of an exception without an invoice is given to this one; the exception as it was before. */
+export interface AssignmentFact extends InvoiceFact {
+  readonly _tag: "MoneyAssigned"
+  readonly record: ExceptionRecord
+}
+
+/** A change of an exception without an invoice, before its commit; `before` is null where it opens. */
+export interface UnmatchedChange {
+  readonly before: ExceptionRecord | null
+  readonly after: ExceptionRecord
+  /** Epoch seconds of the merchant's time. */
+  readonly now: number
+}
+
 /** Changes what another module keeps of an invoice in the invoice's own commit. */
 export interface InvoiceHook {
   /** Unique. */
@@ -46,6 +61,8 @@ export interface InvoiceHook {
    * here. An error refuses the whole change.
    */
   readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
+  /** The same for money that pays no invoice, but where it is assigned to one: then {@link AssignmentFact} tells. */
+  readonly onUnmatched?: (change: UnmatchedChange) => Effect.Effect<Pick<HookResult, "writes" | "balances">>
 }
 
 /**
@@ -75,6 +92,19 @@ export class InvoiceHooks extends Context.Service<InvoiceHooks, {
     })
   })
 }
+
+/** What hooks add to the commit of an exception without an invoice. */
+export const runUnmatchedHooks = Effect.fnUntraced(function*(
+  hooks: ReadonlyArray<InvoiceHook>,
+  change: UnmatchedChange
+) {
+  const results = yield* Effect.forEach(hooks, ({ onUnmatched }) => onUnmatched?.(change) ?? Effect.succeed({}))
+  const added: ReadonlyArray<Pick<HookResult, "writes" | "balances">> = results
+  return {
+    writes: added.flatMap(({ writes = [] }) => writes),
+    balances: added.flatMap(({ balances = [] }) => balances)
+  }
+})
 
 /** A decision with all that the hooks add to it. */
 interface HookedDecision {

@@ -6,6 +6,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { exceptionEvents, type ExceptionRecord } from "../machine.ts"
 import { type Repo, unmatchedException, type UnmatchedPayment, unmatchedWrite } from "../repo.ts"
+import { type InvoiceHooks, runUnmatchedHooks } from "./Hooks.ts"
 
 /** The events of an exception of money that pays no invoice. The operator's own has no merchant who could hear them. */
 export const unmatchedEvents = (
@@ -17,22 +18,20 @@ export const unmatchedEvents = (
 export interface UnmatchedContext {
   readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
+  readonly hooks: InvoiceHooks["Service"]
   readonly repo: Repo
 }
 
 /** `Invoices.recordUnmatched`. */
 export const recordUnmatched = Effect.fnUntraced(function*(
-  { clock, commit, repo }: UnmatchedContext,
+  { clock, commit, hooks, repo }: UnmatchedContext,
   payment: UnmatchedPayment,
   writes: ReadonlyArray<Write>
 ) {
   const { environment, merchantId } = payment
-  const stored = yield* repo.findException(merchantId, payment.id)
-  const exception = unmatchedException(
-    payment,
-    stored?.exception ?? null,
-    yield* clock.nowSeconds(merchantId, environment)
-  )
+  const before = yield* repo.findException(merchantId, payment.id)
+  const now = yield* clock.nowSeconds(merchantId, environment)
+  const exception = unmatchedException(payment, before?.exception ?? null, now)
   if (exception !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
     const { token, ...evidence } = payment.evidence
@@ -41,14 +40,17 @@ export const recordUnmatched = Effect.fnUntraced(function*(
       { exception: payment.type, ...evidence, token_address: token }
     )
   }
+  const after: ExceptionRecord | null = exception === null
+    ? null
+    : { exception, merchantId, environment, invoice: null, payment: null }
+  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now })
   yield* commit.append({
     merchantId,
     environment,
     cause: noCause,
-    writes: exception === null ? writes : [...writes, unmatchedWrite(payment, exception)],
-    events: exception === null
-      ? []
-      : unmatchedEvents(stored, { exception, merchantId, environment, invoice: null, payment: null })
+    writes: [...writes, ...exception === null ? [] : [unmatchedWrite(payment, exception)], ...added?.writes ?? []],
+    balances: added?.balances ?? [],
+    events: after === null ? [] : unmatchedEvents(before, after)
   }).pipe(
     Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
     Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))

@@ -40,16 +40,14 @@ export const applySettlement = (
 /** Which balance transaction a payment's money is in. It is told with the change that it books, or by itself. */
 export const book = (
   state: Aggregate,
-  { balanceTransactionId, paymentId }: Extract<Command, { _tag: "Book" }>
+  { balanceTransactionId, isSilent = false, paymentId }: Extract<Command, { _tag: "Book" }>
 ): Step => {
   const payment = paymentOf(state, paymentId)
   if (payment === undefined || (payment.balanceTransactionId ?? null) === balanceTransactionId) return noChange(state)
   const after: PaymentState = { ...payment, balanceTransactionId }
   const event = paymentUpdated(state.invoice, payment, after)
-  return {
-    next: withPayment(state, after),
-    events: Object.keys(event.previousAttributes).length === 0 ? [] : [event]
-  }
+  const isShown = !isSilent && Object.keys(event.previousAttributes).length > 0
+  return { next: withPayment(state, after), events: isShown ? [event] : [] }
 }
 
 /**

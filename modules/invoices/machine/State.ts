@@ -213,8 +213,16 @@ export type Command =
     readonly settlement: PaymentSettlement | null
     readonly needsOperator?: boolean
   }
-  /** The ledger has booked where its money is now; null: nowhere. */
-  | { readonly _tag: "Book"; readonly paymentId: string; readonly balanceTransactionId: string | null }
+  /**
+   * The ledger has booked where its money is now; null: nowhere. `isSilent`: it is only noted what was there before, so
+   * nothing is published.
+   */
+  | {
+    readonly _tag: "Book"
+    readonly paymentId: string
+    readonly balanceTransactionId: string | null
+    readonly isSilent?: boolean
+  }
   /** A person's decision on one of its exceptions. */
   | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
   /**

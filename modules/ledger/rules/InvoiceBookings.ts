@@ -1,7 +1,16 @@
 /** What a change of an invoice means for the books. Pure. */
-import type { Aggregate, Command, HookInput, InvoiceFact, PaymentState } from "../../invoices/plugin.ts"
+import type {
+  Aggregate,
+  AssignmentFact,
+  Command,
+  ExceptionRecord,
+  HookInput,
+  InvoiceFact,
+  PaymentState,
+  UnmatchedChange
+} from "../../invoices/plugin.ts"
 import { type Booking, combine, move, noteWaiver, type Standing, type TransactionType } from "./Moves.ts"
-import { paymentPosition, waivedAmount } from "./Positions.ts"
+import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
 
 /** Makes the id of a balance transaction: the same one for the same cause. */
 export type NameTransaction = (type: TransactionType, sourceId: string, version: number) => string
@@ -15,6 +24,44 @@ export const openingFact: OpeningFact = { _tag: "BooksOpened" }
 
 const isOpening = (facts: ReadonlyArray<InvoiceFact>): boolean => facts.some(({ _tag }) => _tag === "BooksOpened")
 
+const isAssignment = (fact: InvoiceFact): fact is AssignmentFact => fact._tag === "MoneyAssigned"
+
+/** The exception whose money this change gives to the invoice; null: it gives none. */
+export const assignedIn = (facts: ReadonlyArray<InvoiceFact>): ExceptionRecord | null =>
+  facts.find(isAssignment)?.record ?? null
+
+/** The transaction that an exception's money would be in: of its last change, which gave it its version. */
+export const transactionOfException = (
+  { exception }: Pick<ExceptionRecord, "exception">,
+  nameTransaction: NameTransaction
+): string | null => {
+  const position = unmatchedPosition(exception)
+  return position === null ? null : nameTransaction(position.type, exception.id, exception.version)
+}
+
+/**
+ * The groups of a change of an exception without an invoice. `isBooked`: the books know of its money as it was before.
+ */
+export const bookUnmatched = (
+  { after, before, now }: UnmatchedChange,
+  isBooked: boolean,
+  nameTransaction: NameTransaction
+): Booking => move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
+  source: { object: "exception", id: after.exception.id },
+  now,
+  idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
+}).booking
+
+const unmatchedStanding = (
+  record: ExceptionRecord | null,
+  isBooked: boolean,
+  nameTransaction: NameTransaction
+): Standing =>
+  record === null || !isBooked ? { position: null, transactionId: null } : {
+    position: unmatchedPosition(record.exception),
+    transactionId: transactionOfException(record, nameTransaction)
+  }
+
 /** Where a payment's money is in the books: nowhere until they know it. */
 const standingOf = (state: Aggregate, payment: PaymentState | undefined): Standing => {
   const transactionId = payment?.balanceTransactionId ?? null
@@ -24,12 +71,25 @@ const standingOf = (state: Aggregate, payment: PaymentState | undefined): Standi
   }
 }
 
-/** The groups of a change, and which transaction each of its payments is in. */
+/** What is booked of a change of an invoice. */
+export interface InvoiceBooking {
+  readonly booking: Booking
+  /** Which transaction each of its payments is in. */
+  readonly commands: ReadonlyArray<Command>
+  /** In the books of the exception whose money was assigned, where those are the operator's. */
+  readonly assignedAway: Booking | null
+}
+
+/** The groups of a change. `isAssignedBooked`: the books know of the money that it gives to the invoice. */
 export const bookChange = (
   { before, decision, facts, now }: Pick<HookInput, "before" | "decision" | "facts" | "now">,
-  nameTransaction: NameTransaction
-): { readonly booking: Booking; readonly commands: ReadonlyArray<Command> } => {
+  nameTransaction: NameTransaction,
+  isAssignedBooked = false
+): InvoiceBooking => {
   const { next } = decision
+  const assigned = assignedIn(facts)
+  const assignedStanding = unmatchedStanding(assigned, isAssignedBooked, nameTransaction)
+  const isOwnAssignment = assigned?.merchantId === next.invoice.merchantId
   const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const decidedIds = new Set(decision.changedExceptions.map(({ paymentId }) => paymentId))
   const opens = isOpening(facts)
@@ -38,7 +98,7 @@ export const bookChange = (
   for (const payment of next.payments) {
     const previous = previousById.get(payment.id)
     if (payment === previous && !decidedIds.has(payment.id) && !opens) continue
-    const standing = standingOf(before, previous)
+    const standing = previous === undefined && isOwnAssignment ? assignedStanding : standingOf(before, previous)
     const version = (previous?.version ?? 0) + 1
     const { booking, transactionId } = move(standing, paymentPosition(next, payment), {
       source: { object: "invoice_payment", id: payment.id },
@@ -47,7 +107,7 @@ export const bookChange = (
     })
     bookings.push(booking)
     if (transactionId !== (payment.balanceTransactionId ?? null)) {
-      commands.push({ _tag: "Book", paymentId: payment.id, balanceTransactionId: transactionId })
+      commands.push({ _tag: "Book", paymentId: payment.id, balanceTransactionId: transactionId, isSilent: opens })
     }
   }
   bookings.push(noteWaiver(waivedAmount(before.invoice), waivedAmount(next.invoice), {
@@ -55,5 +115,10 @@ export const bookChange = (
     now,
     idOf: (type) => nameTransaction(type, next.invoice.id, before.invoice.version + 1)
   }))
-  return { booking: combine(bookings), commands }
+  const assignedAway = assigned === null || isOwnAssignment ? null : move(assignedStanding, null, {
+    source: { object: "exception", id: assigned.exception.id },
+    now,
+    idOf: (type) => nameTransaction(type, assigned.exception.id, assigned.exception.version + 1)
+  }).booking
+  return { booking: combine(bookings), commands, assignedAway }
 }

@@ -238,7 +238,11 @@ describe("the books of an invoice", () => {
     assert.strictEqual(first.booking.transactions.length, 1)
     const after = decide(old.next, first.commands, startSeconds)
     assert(typeof after !== "string")
-    assert.deepStrictEqual(open(after.next), { booking: { transactions: [], groups: [] }, commands: [] })
+    assert.deepStrictEqual(open(after.next), {
+      booking: { transactions: [], groups: [] },
+      commands: [],
+      assignedAway: null
+    })
   })
 })
 

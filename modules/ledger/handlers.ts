@@ -1,0 +1,101 @@
+/** The ledger between the wire and its books. */
+import { Effect } from "effect"
+import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { LedgerApi } from "./api.ts"
+import type { TransactionPage } from "./repo.ts"
+import { balanceObject, pageLimits, type StoredTransaction, transactionObject } from "./rules/Wire.ts"
+import { Ledger } from "./service.ts"
+
+const wrappedJson = (data: object) => jsonText(JSON.stringify({ success: true, data }))
+
+/** A network and the address of a token, or `native`. */
+const assetPattern = /^[a-z]{1,32}:[\w:.-]{1,400}$/u
+
+/** Ids are a prefix and a UUID, or a UUID. */
+const sourcePattern = /^[\w-]{1,128}$/u
+
+const readCursor = Effect.fnUntraced(function*(
+  { ending_before: before, starting_after: after }: {
+    readonly starting_after?: string
+    readonly ending_before?: string
+  }
+) {
+  if (before !== undefined && after !== undefined) {
+    return yield* publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" })
+  }
+  const id = (after ?? before)?.toLowerCase()
+  const cursor: TransactionPage["cursor"] = id === undefined
+    ? null
+    : { direction: after === undefined ? "newer" : "older", id }
+  return cursor
+})
+
+export const handlers = Operations.group(
+  LedgerApi,
+  "ledger",
+  Effect.fn(function*(group) {
+    const ledger = yield* Ledger
+
+    /** Whose books the caller reads. */
+    const owner = Effect.fnUntraced(function*(requested: Environment | undefined) {
+      const principal = yield* requireMerchantScope
+      return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, requested) }
+    })
+
+    const wireOf = (environment: Environment) => (transaction: StoredTransaction) =>
+      transactionObject(transaction, (asset) => ledger.tokenOf(environment, asset))
+
+    return group
+      .handle(
+        "balance",
+        Effect.fnUntraced(function*({ query }) {
+          const books = yield* owner(query.environment)
+          const balances = yield* ledger.balances(books)
+          const { environment } = books
+          return wrappedJson(balanceObject(environment, balances, (asset) => ledger.tokenOf(environment, asset)))
+        })
+      )
+      .handle(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const books = yield* owner(query.environment)
+          if (query.asset !== undefined && !assetPattern.test(query.asset)) {
+            return yield* invalidParameter("asset", "a network and the address of a token, like `base:native`")
+          }
+          if (query.source_id !== undefined && !sourcePattern.test(query.source_id)) {
+            return yield* invalidParameter("source_id", "the id of an object, like that of a payment")
+          }
+          const cursor = yield* readCursor(query)
+          const page = yield* ledger.list({
+            ...books,
+            ...(query.type === undefined ? {} : { type: query.type }),
+            ...(query.asset === undefined ? {} : { asset: query.asset }),
+            ...(query.source_id === undefined ? {} : { sourceId: query.source_id }),
+            ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
+            ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
+          }, { cursor, limit: query.limit ?? pageLimits.default })
+          if (page === null) {
+            const param = query.starting_after === undefined ? "ending_before" : "starting_after"
+            return yield* publicError("INVALID_CURSOR", {
+              message: `${param}: not the id of a balance transaction of this environment`,
+              param
+            })
+          }
+          const data = page.transactions.map(wireOf(books.environment))
+          return wrappedJson({ object: "list", data, has_more: page.hasMore })
+        })
+      )
+      .handle(
+        "retrieve",
+        Effect.fnUntraced(function*({ params, query }) {
+          const books = yield* owner(query.environment)
+          const found = yield* ledger.find(books, params.id.toLowerCase())
+          return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(wireOf(books.environment)(found))
+        })
+      )
+  })
+)

@@ -1,0 +1,53 @@
+/** The balance transactions and their entries: both are only ever added to. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+export const tables: ReadonlyArray<string> = ["balance_transactions", "ledger_entries"]
+
+export const migrations: Migrations = {
+  "0001_initial": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE balance_transactions (
+      merchant_id integer NOT NULL,
+      id text NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      type text NOT NULL,
+      is_pending boolean NOT NULL,
+      amount bigint NOT NULL,
+      net bigint NOT NULL,
+      asset text,
+      units numeric(78, 0) NOT NULL,
+      source_object text NOT NULL,
+      source_id text NOT NULL,
+      reverses text,
+      created_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, id)
+    )`
+    // The list reads a run of each type, newest first: a page of a rare type must not walk the others.
+    yield* sql`CREATE INDEX balance_transactions_newest ON balance_transactions
+      (merchant_id, environment, type, created_at, id)`
+    yield* sql`CREATE INDEX balance_transactions_by_source ON balance_transactions (merchant_id, source_id)`
+    yield* sql`CREATE TABLE ledger_entries (
+      merchant_id integer NOT NULL,
+      transaction_id text NOT NULL,
+      -- 1: the transaction was booked. 2: what was pending is posted or voided, by the key only once.
+      step smallint NOT NULL CHECK (step IN (1, 2)),
+      line smallint NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL,
+      kind text NOT NULL CHECK (kind = 'booked' AND step = 1 OR kind IN ('posted', 'voided') AND step = 2),
+      debit text NOT NULL,
+      credit text NOT NULL CHECK (credit <> debit),
+      asset text NOT NULL,
+      units numeric(78, 0) NOT NULL CHECK (units >= 0),
+      usd_millis bigint NOT NULL CHECK (usd_millis >= 0),
+      created_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, transaction_id, step, line)
+    )`
+    // Payments that the books do not know, from before they were kept. While the module runs none is added.
+    yield* sql`CREATE INDEX invoice_payments_unbooked ON invoice_payments (id)
+      WHERE balance_transaction_id IS NULL AND status <> 'reverted'`
+  })
+}

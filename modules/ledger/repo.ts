@@ -1,0 +1,216 @@
+/** The only SQL of the ledger. A database fault is a defect. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Write } from "../../runtime/Commit.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { BookOwner } from "./rules/Accounts.ts"
+import { type Booking, type Group, type Source, type TransactionType, transactionTypes } from "./rules/Moves.ts"
+import type { AccountBalance, StoredEntry, StoredTransaction } from "./rules/Wire.ts"
+
+const stepOf = ({ kind }: Group): number => (kind === "booked" ? 1 : 2)
+
+/** The rows of a booking; its balances are moved beside them. */
+export const bookingWrites = (
+  { environment, merchantId }: BookOwner,
+  { groups, transactions }: Booking
+): ReadonlyArray<Write> => [
+  ...transactions.map((transaction): Write => ({
+    table: "balance_transactions",
+    row: {
+      merchant_id: merchantId,
+      id: transaction.id,
+      version: 1,
+      environment,
+      type: transaction.type,
+      is_pending: transaction.isPending,
+      amount: transaction.amount.toString(),
+      net: transaction.net.toString(),
+      asset: transaction.asset,
+      units: transaction.units.toString(),
+      source_object: transaction.source.object,
+      source_id: transaction.source.id,
+      reverses: transaction.reverses,
+      created_at: transaction.createdAt
+    }
+  })),
+  ...groups.flatMap((group) =>
+    group.entries.map((entry, index): Write => ({
+      table: "ledger_entries",
+      row: {
+        merchant_id: merchantId,
+        transaction_id: group.transactionId,
+        step: stepOf(group),
+        line: index + 1,
+        version: 1,
+        environment,
+        kind: group.kind,
+        debit: entry.debit,
+        credit: entry.credit,
+        asset: entry.asset,
+        units: entry.units.toString(),
+        usd_millis: entry.usdMillis.toString(),
+        created_at: group.createdAt
+      }
+    }))
+  )
+]
+
+interface TransactionRow {
+  readonly id: string
+  readonly environment: Environment
+  readonly type: TransactionType
+  readonly is_pending: boolean
+  readonly amount: bigint
+  readonly net: bigint
+  readonly asset: string | null
+  readonly units: string
+  readonly source_object: Source["object"]
+  readonly source_id: string
+  readonly reverses: string | null
+  readonly created_at: bigint
+}
+
+interface EntryRow {
+  readonly transaction_id: string
+  readonly kind: Group["kind"]
+  readonly debit: string
+  readonly credit: string
+  readonly asset: string
+  readonly units: string
+  readonly usd_millis: bigint
+  readonly created_at: bigint
+}
+
+const readEntry = (row: EntryRow): StoredEntry => ({
+  kind: row.kind,
+  debit: row.debit,
+  credit: row.credit,
+  asset: row.asset,
+  units: BigInt(row.units),
+  usdMillis: row.usd_millis,
+  createdAt: Number(row.created_at)
+})
+
+const readTransaction = (row: TransactionRow, entries: ReadonlyArray<StoredEntry>): StoredTransaction => ({
+  id: row.id,
+  environment: row.environment,
+  type: row.type,
+  isPending: row.is_pending,
+  amount: row.amount,
+  net: row.net,
+  asset: row.asset,
+  units: BigInt(row.units),
+  source: { object: row.source_object, id: row.source_id },
+  reverses: row.reverses,
+  createdAt: Number(row.created_at),
+  entries
+})
+
+/** Filters of the list; absent ones do not filter. */
+export interface TransactionFilter extends BookOwner {
+  readonly type?: TransactionType
+  readonly asset?: string
+  readonly sourceId?: string
+  /** Epoch seconds. */
+  readonly createdFrom?: number
+  readonly createdTo?: number
+}
+
+/** One page: the newest, or those before or after a transaction of the same merchant and environment. */
+export interface TransactionPage {
+  readonly cursor: { readonly direction: "older" | "newer"; readonly id: string } | null
+  readonly limit: number
+}
+
+export const makeRepo = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  const columns = sql`id, environment, type, is_pending, amount, net, asset, units::text AS units, source_object,
+    source_id, reverses, created_at`
+
+  const withEntries = Effect.fnUntraced(function*(merchantId: number, rows: ReadonlyArray<TransactionRow>) {
+    if (rows.length === 0) return []
+    const entries = yield* sql<EntryRow>`SELECT transaction_id, kind, debit, credit, asset, units::text AS units,
+        usd_millis, created_at
+      FROM ledger_entries WHERE merchant_id = ${merchantId} AND transaction_id = ANY (${rows.map(({ id }) => id)}::text[])
+      ORDER BY transaction_id, step, line`.pipe(Effect.orDie)
+    const byTransaction = Map.groupBy(entries, (row) => row.transaction_id)
+    return rows.map((row) => readTransaction(row, (byTransaction.get(row.id) ?? []).map(readEntry)))
+  })
+
+  /** By id within a merchant: another merchant's is as unknown as none. */
+  const find = Effect.fnUntraced(function*({ environment, merchantId }: BookOwner, id: string) {
+    const rows = yield* sql<TransactionRow>`SELECT ${columns} FROM balance_transactions
+      WHERE merchant_id = ${merchantId} AND id = ${id} AND environment = ${environment}`.pipe(Effect.orDie)
+    return (yield* withEntries(merchantId, rows))[0] ?? null
+  })
+
+  const exists = (merchantId: number, id: string) =>
+    sql`SELECT 1 FROM balance_transactions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length > 0)
+    )
+
+  /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is none of theirs. */
+  const list = Effect.fnUntraced(function*(filter: TransactionFilter, { cursor, limit }: TransactionPage) {
+    const start = cursor === null ? null : yield* find(filter, cursor.id)
+    if (cursor !== null && start === null) return null
+    const isNewer = cursor?.direction === "newer"
+    const order = isNewer ? sql`ASC` : sql`DESC`
+    const conditions = [
+      sql`merchant_id = ${filter.merchantId}`,
+      sql`environment = ${filter.environment}`,
+      ...(filter.asset === undefined ? [] : [sql`asset = ${filter.asset}`]),
+      ...(filter.createdFrom === undefined ? [] : [sql`created_at >= ${filter.createdFrom}`]),
+      ...(filter.createdTo === undefined ? [] : [sql`created_at <= ${filter.createdTo}`]),
+      ...(start === null ? [] : [
+        isNewer
+          ? sql`(created_at, id) > (${start.createdAt}, ${start.id})`
+          : sql`(created_at, id) < (${start.createdAt}, ${start.id})`
+      ])
+    ]
+    const types = filter.type === undefined ? transactionTypes : [filter.type]
+    const last = sql`ORDER BY created_at ${order}, id ${order} LIMIT ${limit + 1}`
+    // The transactions of one object are few, and found by it; else a run of each type is read.
+    const runs = filter.sourceId === undefined
+      ? types.map((type) =>
+        sql`(SELECT ${columns} FROM balance_transactions WHERE ${sql.and([...conditions, sql`type = ${type}`])} ${last})`
+      )
+      : [
+        sql`(SELECT ${columns} FROM balance_transactions
+          WHERE ${
+          sql.and([...conditions, sql`source_id = ${filter.sourceId}`, sql`type = ANY (${[...types]}::text[])`])
+        })`
+      ]
+    const union = runs.slice(1).reduce((all, run) => sql`${all} UNION ALL ${run}`, runs[0]!)
+    const rows = yield* sql<TransactionRow>`SELECT * FROM (${union}) runs ${last}`.pipe(Effect.orDie)
+    const transactions = yield* withEntries(filter.merchantId, rows.slice(0, limit))
+    return { transactions: isNewer ? transactions.toReversed() : transactions, hasMore: rows.length > limit }
+  })
+
+  /** What the accounts of a merchant hold: a row for each account and asset. */
+  const balances = ({ environment, merchantId }: BookOwner) =>
+    sql<{ account: string; asset: string; units: string; usd_millis: bigint }>`
+      SELECT account, asset, units::text AS units, usd_millis FROM account_balances
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} ORDER BY asset, account`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): AccountBalance => ({
+          account: row.account,
+          asset: row.asset,
+          units: BigInt(row.units),
+          usdMillis: row.usd_millis
+        }))
+      )
+    )
+
+  /** Payments that the books do not know, in the order of their ids. */
+  const unbooked = (after: string, limit: number) =>
+    sql<{ id: string; invoice_id: string }>`SELECT id, invoice_id FROM invoice_payments
+      WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
+      ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
+
+  return { balances, exists, find, list, unbooked }
+})
+
+export type Repo = Effect.Success<typeof makeRepo>

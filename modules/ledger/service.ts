@@ -1,0 +1,135 @@
+/** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
+import { Context, Effect, Layer } from "effect"
+import { type BalanceDelta, noCause } from "../../runtime/Commit.ts"
+import { Timers } from "../../runtime/Timers.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import { uuidOf } from "../../runtime/Uuid.ts"
+import { type Environment, type Network, networks } from "../../schemas/Network.ts"
+import { type HookInput, type HookResult, InvoiceHooks, Invoices, type UnmatchedChange } from "../invoices/plugin.ts"
+import { bookingWrites, makeRepo, type Repo } from "./repo.ts"
+import { type BookOwner, readAsset } from "./rules/Accounts.ts"
+import {
+  assignedIn,
+  bookChange,
+  bookUnmatched,
+  type NameTransaction,
+  openingFact,
+  transactionOfException
+} from "./rules/InvoiceBookings.ts"
+import { type Booking, deltasOf, nothingBooked } from "./rules/Moves.ts"
+import type { AssetToken } from "./rules/Wire.ts"
+
+/** The same id for the same cause, whoever books it and however often. */
+const nameTransaction: NameTransaction = (type, sourceId, version) =>
+  `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
+
+/** What a booking adds to a commit. */
+const additions = (owner: BookOwner, booking: Booking): {
+  readonly writes: HookResult["writes"] & {}
+  readonly balances: ReadonlyArray<BalanceDelta>
+} => ({ writes: bookingWrites(owner, booking), balances: deltasOf(owner, booking) })
+
+export class Ledger extends Context.Service<Ledger, {
+  readonly balances: Repo["balances"]
+  readonly find: Repo["find"]
+  readonly list: Repo["list"]
+  /** What is known of an asset's token now; null: it is in no list. */
+  readonly tokenOf: (environment: Environment, asset: string) => AssetToken | null
+}>()("tillwire/modules/ledger/Ledger") {
+  static readonly layer = Layer.effect(
+    Ledger,
+    Effect.gen(function*() {
+      const catalog = yield* TokenCatalog
+      const repo = yield* makeRepo
+      yield* (yield* InvoiceHooks).register({
+        name: "ledger",
+        isLast: true,
+        run: onInvoiceChange(repo),
+        onUnmatched: onUnmatchedChange(repo)
+      })
+      yield* openBooks(repo)
+
+      return Ledger.of({
+        balances: repo.balances,
+        find: repo.find,
+        list: repo.list,
+        tokenOf: (environment, asset) => {
+          const { address, network } = readAsset(asset)
+          const isNetwork = (text: string): text is Network => networks.some((each) => each === text)
+          return isNetwork(network) ? catalog.find(network, environment, address) ?? null : null
+        }
+      })
+    })
+  )
+}
+
+/** Whether the books know of the money of an exception as it stands. */
+const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
+  const id = transactionOfException(record, nameTransaction)
+  return id === null ? Effect.succeed(false) : repo.exists(record.merchantId, id)
+}
+
+const onInvoiceChange = (repo: Repo) =>
+  Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
+    const assigned = assignedIn(input.facts)
+    const isAssignedBooked = assigned !== null && (yield* isBooked(repo, assigned))
+    const { assignedAway, booking, commands } = bookChange(input, nameTransaction, isAssignedBooked)
+    const { writes, balances } = additions(input.before.invoice, booking)
+    const away = assigned === null ? null : additions(assigned, assignedAway ?? nothingBooked)
+    return {
+      ...(commands.length === 0 ? {} : { commands }),
+      writes: [...writes, ...away?.writes ?? []],
+      balances: [...balances, ...away?.balances ?? []]
+    }
+  })
+
+/** Money on a wallet that several merchants share is in the operator's books, those of no merchant. */
+const onUnmatchedChange = (repo: Repo) =>
+  Effect.fnUntraced(function*(change: UnmatchedChange) {
+    const known = change.before !== null && (yield* isBooked(repo, change.before))
+    return additions(change.after, bookUnmatched(change, known, nameTransaction))
+  })
+
+/** The id before every other. */
+const firstId = "00000000-0000-0000-0000-000000000000"
+
+/** Payments that are taken into the books in one run. */
+const openingBatch = 200
+
+/**
+ * Takes payments into the books that were there before them, or came while the module was left out: one change of each
+ * invoice, which publishes nothing. What is booked already is not found, so a start goes on where the last one ended.
+ */
+const openBooks = Effect.fnUntraced(function*(repo: Repo) {
+  const invoices = yield* Invoices
+  let after = firstId
+
+  const book = (invoiceId: string) =>
+    invoices.change(invoiceId, noCause, () => Effect.succeed({ commands: [], facts: [openingFact] })).pipe(
+      Effect.catchTags({
+        IdempotentReplay: (bug) => Effect.die(bug),
+        PublicError: (error) =>
+          Effect.logWarning(
+            "A payment from before the ledger is not in the books yet: it is tried again at the next start",
+            { invoiceId },
+            error
+          )
+      })
+    )
+
+  const run = Effect.fnUntraced(function*(_now: number, limit: number) {
+    const found = yield* repo.unbooked(after, limit)
+    yield* Effect.forEach([...new Set(found.map((row) => row.invoice_id))], book, { discard: true })
+    after = found.at(-1)?.id ?? after
+    return found.length
+  })
+
+  yield* (yield* Timers).register({
+    name: "ledger-opening",
+    batchSize: openingBatch,
+    nextDueMillis: Effect.suspend(() =>
+      Effect.map(repo.unbooked(after, 1), (found) => (found.length === 0 ? null : 0))
+    ),
+    run
+  })
+})
