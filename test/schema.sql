@@ -738,6 +738,8 @@ CREATE TABLE invoice_payments (
   settlement json,
   refunded bigint NOT NULL DEFAULT 0,
   ordinal integer NOT NULL,
+  wallet text,
+  balance_transaction_id text,
   CONSTRAINT invoice_payments_amount_check CHECK ((amount >= 0)),
   CONSTRAINT invoice_payments_ordinal_check CHECK ((ordinal > 0)),
   CONSTRAINT invoice_payments_pkey PRIMARY KEY (id, merchant_id),
@@ -802,6 +804,55 @@ CREATE INDEX invoices_due ON public.invoices USING btree (due_at) WHERE (due_at 
 CREATE INDEX invoices_due_by_merchant ON public.invoices USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
 
 CREATE INDEX invoices_newest ON public.invoices USING btree (merchant_id, environment, id);
+
+-- modules/ledger
+
+CREATE TABLE balance_transactions (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  type text NOT NULL,
+  is_pending boolean NOT NULL,
+  amount bigint NOT NULL,
+  net bigint NOT NULL,
+  asset text,
+  units numeric(78,0) NOT NULL,
+  source_object text NOT NULL,
+  source_id text NOT NULL,
+  reverses text,
+  booked_micros bigint NOT NULL,
+  CONSTRAINT balance_transactions_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT balance_transactions_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE TABLE ledger_entries (
+  merchant_id integer NOT NULL,
+  transaction_id text NOT NULL,
+  step smallint NOT NULL,
+  line smallint NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  debit text NOT NULL,
+  credit text NOT NULL,
+  asset text NOT NULL,
+  units numeric(78,0) NOT NULL,
+  usd_millis bigint NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT ledger_entries_check CHECK ((((kind = 'booked'::text) AND (step = 1)) OR ((kind = ANY (ARRAY['posted'::text, 'voided'::text])) AND (step = 2)))),
+  CONSTRAINT ledger_entries_check1 CHECK ((credit <> debit)),
+  CONSTRAINT ledger_entries_pkey PRIMARY KEY (merchant_id, transaction_id, step, line),
+  CONSTRAINT ledger_entries_step_check CHECK ((step = ANY (ARRAY[1, 2]))),
+  CONSTRAINT ledger_entries_units_check CHECK ((units >= (0)::numeric)),
+  CONSTRAINT ledger_entries_usd_millis_check CHECK ((usd_millis >= 0))
+);
+
+CREATE INDEX balance_transactions_by_source ON public.balance_transactions USING btree (merchant_id, source_id);
+
+CREATE INDEX balance_transactions_newest ON public.balance_transactions USING btree (merchant_id, environment, type, booked_micros, id);
+
+CREATE INDEX invoice_payments_unbooked ON public.invoice_payments USING btree (id) WHERE ((balance_transaction_id IS NULL) AND (status <> 'reverted'::text));
 
 -- modules/payments
 

@@ -16,6 +16,7 @@ import { ExceptionsApi } from "../exceptions/api.ts"
 import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
 import { InvoicesApi } from "../invoices/api.ts"
+import { LedgerApi } from "../ledger/api.ts"
 import { MetricsApi } from "../metrics/api.ts"
 import { NetworksApi } from "../networks/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
@@ -37,6 +38,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(MetricsApi)
   .addHttpApi(ExportsApi)
   .addHttpApi(AuditApi)
+  .addHttpApi(LedgerApi)
   .addHttpApi(EventsApi)
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)

@@ -916,6 +916,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/balance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the balance
+         * @description What came in and where it is now: in usd_millis, and of each token in its units.
+         */
+        get: operations["ledger.balance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/balance-transactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List balance transactions, newest first
+         * @description What was booked, with its entries. A cursor is the id of a balance transaction of the same environment.
+         */
+        get: operations["ledger.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/balance-transactions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a balance transaction
+         * @description The `balance_transaction_id` of a payment names the one that its money is in.
+         */
+        get: operations["ledger.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/refunds": {
         parameters: {
             query?: never;
@@ -2411,6 +2471,332 @@ export interface components {
             rate_updated_at: number | null;
             unavailable_reason: string | null;
             min_amount: number;
+        };
+        /**
+         * @description What was received and where it is, at the prices of when it came.
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "balance",
+         *         "environment": "devnet",
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "available": 49990,
+         *         "available_decimal": "49.990",
+         *         "pending": 0,
+         *         "pending_decimal": "0.000",
+         *         "refund_payable": 0,
+         *         "refund_payable_decimal": "0.000",
+         *         "suspense": 0,
+         *         "suspense_decimal": "0.000",
+         *         "ignored": 0,
+         *         "ignored_decimal": "0.000",
+         *         "assets": [
+         *           {
+         *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *             "token": {
+         *               "id": 7,
+         *               "symbol": "USDC",
+         *               "decimals": 6
+         *             },
+         *             "available": {
+         *               "amount": 49990,
+         *               "amount_decimal": "49.990",
+         *               "units": "49990000",
+         *               "token_amount": "49.990000"
+         *             },
+         *             "pending": {
+         *               "amount": 0,
+         *               "amount_decimal": "0.000",
+         *               "units": "0",
+         *               "token_amount": "0.000000"
+         *             },
+         *             "refund_payable": {
+         *               "amount": 0,
+         *               "amount_decimal": "0.000",
+         *               "units": "0",
+         *               "token_amount": "0.000000"
+         *             },
+         *             "suspense": {
+         *               "amount": 0,
+         *               "amount_decimal": "0.000",
+         *               "units": "0",
+         *               "token_amount": "0.000000"
+         *             },
+         *             "ignored": {
+         *               "amount": 0,
+         *               "amount_decimal": "0.000",
+         *               "units": "0",
+         *               "token_amount": "0.000000"
+         *             },
+         *             "chain": {
+         *               "amount": 49990,
+         *               "amount_decimal": "49.990",
+         *               "units": "49990000",
+         *               "token_amount": "49.990000"
+         *             }
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        Balance: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "balance";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                /** @constant */
+                currency: "usd";
+                /** @constant */
+                amount_unit: "usd_millis";
+                /** @description usd_millis; below zero: they go away */
+                available: number;
+                available_decimal: string;
+                /** @description usd_millis; below zero: they go away */
+                pending: number;
+                pending_decimal: string;
+                /** @description usd_millis; below zero: they go away */
+                refund_payable: number;
+                refund_payable_decimal: string;
+                /** @description usd_millis; below zero: they go away */
+                suspense: number;
+                suspense_decimal: string;
+                /** @description usd_millis; below zero: they go away */
+                ignored: number;
+                ignored_decimal: string;
+                assets: {
+                    asset: string;
+                    token: {
+                        /** @example 7 */
+                        id: number;
+                        symbol: string;
+                        decimals: number;
+                    } | null;
+                    available: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                    pending: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                    refund_payable: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                    suspense: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                    ignored: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                    chain: {
+                        /** @description usd_millis; below zero: they go away */
+                        amount: number;
+                        amount_decimal: string;
+                        /** @description Base units */
+                        units: string;
+                        /** @description Null where the token is in no list */
+                        token_amount: string | null;
+                    };
+                }[];
+            };
+        };
+        /**
+         * @description What was booked of one thing that happened to money.
+         * @example {
+         *       "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+         *       "object": "balance_transaction",
+         *       "type": "payment",
+         *       "status": "available",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "fee": 0,
+         *       "fee_decimal": "0.000",
+         *       "net": 49990,
+         *       "net_decimal": "49.990",
+         *       "currency": "usd",
+         *       "amount_unit": "usd_millis",
+         *       "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *       "units": "49990000",
+         *       "token_amount": "49.990000",
+         *       "source": {
+         *         "object": "invoice_payment",
+         *         "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+         *       },
+         *       "reverses": null,
+         *       "environment": "devnet",
+         *       "created_at": 1766320400,
+         *       "available_at": 1766320496,
+         *       "entries": [
+         *         {
+         *           "kind": "booked",
+         *           "debit": "chain:9b1f…",
+         *           "credit": "merchant_pending",
+         *           "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *           "units": "49990000",
+         *           "usd_millis": 49990,
+         *           "created_at": 1766320400
+         *         },
+         *         {
+         *           "kind": "posted",
+         *           "debit": "merchant_pending",
+         *           "credit": "merchant_available",
+         *           "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *           "units": "49990000",
+         *           "usd_millis": 49990,
+         *           "created_at": 1766320496
+         *         }
+         *       ]
+         *     }
+         */
+        BalanceTransaction: {
+            /** @example bt_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "balance_transaction";
+            /** @enum {string} */
+            type: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit";
+            /** @enum {string} */
+            status: "pending" | "available" | "voided";
+            /** @description usd_millis; below zero: they go away */
+            amount: number;
+            amount_decimal: string;
+            /** @description usd_millis; below zero: they go away */
+            fee: number;
+            fee_decimal: string;
+            /** @description usd_millis that it adds to your balance, pending or available */
+            net: number;
+            net_decimal: string;
+            /** @constant */
+            currency: "usd";
+            /** @constant */
+            amount_unit: "usd_millis";
+            /** @description `<network>:<address of the token>`, or `<network>:native`; null where no token moves */
+            asset: string | null;
+            /** @description Base units */
+            units: string;
+            /** @description Null where the token is in no list */
+            token_amount: string | null;
+            source: {
+                /** @enum {string} */
+                object: "invoice_payment" | "exception" | "refund" | "invoice";
+                id: string;
+            };
+            reverses: string | null;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @example 1766320496 */
+            created_at: number;
+            available_at: number | null;
+            entries: {
+                /** @enum {string} */
+                kind: "booked" | "posted" | "voided";
+                debit: string;
+                credit: string;
+                asset: string;
+                /** @description Base units */
+                units: string;
+                usd_millis: number;
+                /** @example 1766320496 */
+                created_at: number;
+            }[];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+         *             "object": "balance_transaction",
+         *             "type": "payment",
+         *             "status": "available",
+         *             "amount": 49990,
+         *             "amount_decimal": "49.990",
+         *             "fee": 0,
+         *             "fee_decimal": "0.000",
+         *             "net": 49990,
+         *             "net_decimal": "49.990",
+         *             "currency": "usd",
+         *             "amount_unit": "usd_millis",
+         *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *             "units": "49990000",
+         *             "token_amount": "49.990000",
+         *             "source": {
+         *               "object": "invoice_payment",
+         *               "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+         *             },
+         *             "reverses": null,
+         *             "environment": "devnet",
+         *             "created_at": 1766320400,
+         *             "available_at": 1766320496,
+         *             "entries": [
+         *               {
+         *                 "kind": "booked",
+         *                 "debit": "chain:9b1f…",
+         *                 "credit": "merchant_pending",
+         *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *                 "units": "49990000",
+         *                 "usd_millis": 49990,
+         *                 "created_at": 1766320400
+         *               },
+         *               {
+         *                 "kind": "posted",
+         *                 "debit": "merchant_pending",
+         *                 "credit": "merchant_available",
+         *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *                 "units": "49990000",
+         *                 "usd_millis": 49990,
+         *                 "created_at": 1766320496
+         *               }
+         *             ]
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        BalanceTransactionList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["BalanceTransaction"][];
+                has_more: boolean;
+            };
         };
         /**
          * @example {
@@ -6053,6 +6439,61 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["ApiKey"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+         *         "object": "balance_transaction",
+         *         "type": "payment",
+         *         "status": "available",
+         *         "amount": 49990,
+         *         "amount_decimal": "49.990",
+         *         "fee": 0,
+         *         "fee_decimal": "0.000",
+         *         "net": 49990,
+         *         "net_decimal": "49.990",
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *         "units": "49990000",
+         *         "token_amount": "49.990000",
+         *         "source": {
+         *           "object": "invoice_payment",
+         *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+         *         },
+         *         "reverses": null,
+         *         "environment": "devnet",
+         *         "created_at": 1766320400,
+         *         "available_at": 1766320496,
+         *         "entries": [
+         *           {
+         *             "kind": "booked",
+         *             "debit": "chain:9b1f…",
+         *             "credit": "merchant_pending",
+         *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *             "units": "49990000",
+         *             "usd_millis": 49990,
+         *             "created_at": 1766320400
+         *           },
+         *           {
+         *             "kind": "posted",
+         *             "debit": "merchant_pending",
+         *             "credit": "merchant_available",
+         *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *             "units": "49990000",
+         *             "usd_millis": 49990,
+         *             "created_at": 1766320496
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        OneBalanceTransaction: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["BalanceTransaction"];
         };
         /**
          * @example {
@@ -16063,6 +16504,505 @@ export interface operations {
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.balance": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was received and where it is, at the prices of when it came. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "balance",
+                     *         "environment": "devnet",
+                     *         "currency": "usd",
+                     *         "amount_unit": "usd_millis",
+                     *         "available": 49990,
+                     *         "available_decimal": "49.990",
+                     *         "pending": 0,
+                     *         "pending_decimal": "0.000",
+                     *         "refund_payable": 0,
+                     *         "refund_payable_decimal": "0.000",
+                     *         "suspense": 0,
+                     *         "suspense_decimal": "0.000",
+                     *         "ignored": 0,
+                     *         "ignored_decimal": "0.000",
+                     *         "assets": [
+                     *           {
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "token": {
+                     *               "id": 7,
+                     *               "symbol": "USDC",
+                     *               "decimals": 6
+                     *             },
+                     *             "available": {
+                     *               "amount": 49990,
+                     *               "amount_decimal": "49.990",
+                     *               "units": "49990000",
+                     *               "token_amount": "49.990000"
+                     *             },
+                     *             "pending": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "refund_payable": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "suspense": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "ignored": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "chain": {
+                     *               "amount": 49990,
+                     *               "amount_decimal": "49.990",
+                     *               "units": "49990000",
+                     *               "token_amount": "49.990000"
+                     *             }
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Balance"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Created at this time or before it, in epoch seconds. */
+                created_lte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
+                type?: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit";
+                /** @description Only those that move this asset */
+                asset?: string;
+                /** @description Only those about this payment, exception, refund or invoice */
+                source_id?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description BalanceTransactionList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+                     *             "object": "balance_transaction",
+                     *             "type": "payment",
+                     *             "status": "available",
+                     *             "amount": 49990,
+                     *             "amount_decimal": "49.990",
+                     *             "fee": 0,
+                     *             "fee_decimal": "0.000",
+                     *             "net": 49990,
+                     *             "net_decimal": "49.990",
+                     *             "currency": "usd",
+                     *             "amount_unit": "usd_millis",
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "units": "49990000",
+                     *             "token_amount": "49.990000",
+                     *             "source": {
+                     *               "object": "invoice_payment",
+                     *               "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+                     *             },
+                     *             "reverses": null,
+                     *             "environment": "devnet",
+                     *             "created_at": 1766320400,
+                     *             "available_at": 1766320496,
+                     *             "entries": [
+                     *               {
+                     *                 "kind": "booked",
+                     *                 "debit": "chain:9b1f…",
+                     *                 "credit": "merchant_pending",
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "units": "49990000",
+                     *                 "usd_millis": 49990,
+                     *                 "created_at": 1766320400
+                     *               },
+                     *               {
+                     *                 "kind": "posted",
+                     *                 "debit": "merchant_pending",
+                     *                 "credit": "merchant_available",
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "units": "49990000",
+                     *                 "usd_millis": 49990,
+                     *                 "created_at": 1766320496
+                     *               }
+                     *             ]
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BalanceTransactionList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.retrieve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneBalanceTransaction */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+                     *         "object": "balance_transaction",
+                     *         "type": "payment",
+                     *         "status": "available",
+                     *         "amount": 49990,
+                     *         "amount_decimal": "49.990",
+                     *         "fee": 0,
+                     *         "fee_decimal": "0.000",
+                     *         "net": 49990,
+                     *         "net_decimal": "49.990",
+                     *         "currency": "usd",
+                     *         "amount_unit": "usd_millis",
+                     *         "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *         "units": "49990000",
+                     *         "token_amount": "49.990000",
+                     *         "source": {
+                     *           "object": "invoice_payment",
+                     *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+                     *         },
+                     *         "reverses": null,
+                     *         "environment": "devnet",
+                     *         "created_at": 1766320400,
+                     *         "available_at": 1766320496,
+                     *         "entries": [
+                     *           {
+                     *             "kind": "booked",
+                     *             "debit": "chain:9b1f…",
+                     *             "credit": "merchant_pending",
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "units": "49990000",
+                     *             "usd_millis": 49990,
+                     *             "created_at": 1766320400
+                     *           },
+                     *           {
+                     *             "kind": "posted",
+                     *             "debit": "merchant_pending",
+                     *             "credit": "merchant_available",
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "units": "49990000",
+                     *             "usd_millis": 49990,
+                     *             "created_at": 1766320496
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBalanceTransaction"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];

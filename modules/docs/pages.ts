@@ -94,6 +94,7 @@ export const ruleNames = [
   "metrics",
   "exports",
   "audit",
+  "ledger",
   "operations",
   "rpc"
 ] as const
@@ -134,6 +135,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   metrics: "A merchant's figures over time.",
   exports: "Files of invoices, payments, refunds and receipts: columns, escaping, limits.",
   audit: "Who did what about money, and the chain that shows changes.",
+  ledger: "The books: accounts, what is booked when, balances, balance transactions.",
   operations: "Health, metrics, ports, retention, several instances.",
   rpc: "The calls of the internal port."
 }

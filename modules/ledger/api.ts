@@ -2,119 +2,37 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, listParameterCodes, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
-import { BalanceTransactionId, EpochSeconds, PathId, TokenId } from "../../schemas/Ids.ts"
+import {
+  BalanceTransaction,
+  BalanceTransactionType,
+  exampleBalanceTransaction,
+  SignedDecimal,
+  SignedUnits,
+  SignedUsd,
+  TokenAmount
+} from "../../schemas/BalanceTransaction.ts"
+import { PathId, TokenId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
-import { transactionTypes } from "./rules/Moves.ts"
-import { pageLimits } from "./rules/Wire.ts"
-
-const SignedUsd = Schema.Int.annotate({ description: "usd_millis; below zero: they go away" })
-const SignedDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/u))
-const Units = Schema.String.check(Schema.isPattern(/^-?\d{1,78}$/u)).annotate({ description: "Base units" })
-const TokenAmount = Schema.NullOr(Schema.String).annotate({ description: "Null where the token is in no list" })
-
-const example = {
-  id: BalanceTransactionId.make("bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34"),
-  object: "balance_transaction",
-  type: "payment",
-  status: "available",
-  amount: 49_990,
-  amount_decimal: "49.990",
-  fee: 0,
-  fee_decimal: "0.000",
-  net: 49_990,
-  net_decimal: "49.990",
-  currency: "usd",
-  amount_unit: "usd_millis",
-  asset: "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-  units: "49990000",
-  token_amount: "49.990000",
-  source: { object: "invoice_payment", id: "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34" },
-  reverses: null,
-  environment: "devnet",
-  created_at: 1_766_320_400,
-  available_at: 1_766_320_496,
-  entries: [
-    {
-      kind: "booked",
-      debit: "chain:9b1f…",
-      credit: "merchant_pending",
-      asset: "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-      units: "49990000",
-      usd_millis: 49_990,
-      created_at: 1_766_320_400
-    },
-    {
-      kind: "posted",
-      debit: "merchant_pending",
-      credit: "merchant_available",
-      asset: "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-      units: "49990000",
-      usd_millis: 49_990,
-      created_at: 1_766_320_496
-    }
-  ]
-} as const
-
-export const BalanceTransactionObject = Schema.Struct({
-  id: BalanceTransactionId,
-  object: Schema.tag("balance_transaction"),
-  type: Schema.Literals(transactionTypes),
-  status: Schema.Literals(["pending", "available", "voided"]),
-  amount: SignedUsd,
-  amount_decimal: SignedDecimal,
-  fee: SignedUsd,
-  fee_decimal: SignedDecimal,
-  net: SignedUsd.annotate({ description: "usd_millis that it adds to your balance, pending or available" }),
-  net_decimal: SignedDecimal,
-  currency: Schema.Literal("usd"),
-  amount_unit: Schema.Literal("usd_millis"),
-  asset: Schema.NullOr(Schema.String).annotate({
-    description: "`<network>:<address of the token>`, or `<network>:native`; null where no token moves"
-  }),
-  units: Units,
-  token_amount: TokenAmount,
-  source: Schema.Struct({
-    object: Schema.Literals(["invoice_payment", "exception", "refund", "invoice"]),
-    id: Schema.String
-  }),
-  reverses: Schema.NullOr(Schema.String),
-  environment: Environment,
-  created_at: EpochSeconds,
-  available_at: Schema.NullOr(EpochSeconds),
-  entries: Schema.Array(Schema.Struct({
-    kind: Schema.Literals(["booked", "posted", "voided"]),
-    debit: Schema.String,
-    credit: Schema.String,
-    asset: Schema.String,
-    units: Units,
-    usd_millis: Schema.Int,
-    created_at: EpochSeconds
-  }))
-}).annotate({
-  identifier: "BalanceTransaction",
-  description: "What was booked of one thing that happened to money.",
-  examples: [example]
-})
+import { pageQuery } from "../../schemas/Page.ts"
 
 const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
-const OneTransaction = success(BalanceTransactionObject).annotate({
+const OneTransaction = success(BalanceTransaction).annotate({
   identifier: "OneBalanceTransaction",
-  examples: [{ success: true, data: example }]
+  examples: [{ success: true, data: exampleBalanceTransaction }]
 })
 
 const TransactionList = success(
-  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(BalanceTransactionObject), has_more: Schema.Boolean })
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(BalanceTransaction), has_more: Schema.Boolean })
 ).annotate({
   identifier: "BalanceTransactionList",
-  examples: [{ success: true, data: { object: "list", data: [example], has_more: false } }]
+  examples: [{ success: true, data: { object: "list", data: [exampleBalanceTransaction], has_more: false } }]
 })
 
 const AssetSum = Schema.Struct({
   amount: SignedUsd,
   amount_decimal: SignedDecimal,
-  units: Units,
+  units: SignedUnits,
   token_amount: TokenAmount
 })
 
@@ -200,17 +118,12 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   })),
   HttpApiEndpoint.get("list", "/balance-transactions", {
     query: {
-      environment: Schema.optionalKey(Environment),
-      type: Schema.optionalKey(Schema.Literals(transactionTypes)),
+      ...pageQuery,
+      type: Schema.optionalKey(BalanceTransactionType),
       asset: Schema.optionalKey(Schema.String).annotate({ description: "Only those that move this asset" }),
       source_id: Schema.optionalKey(Schema.String).annotate({
         description: "Only those about this payment, exception, refund or invoice"
-      }),
-      created_gte: Schema.optionalKey(MomentFrom),
-      created_lte: Schema.optionalKey(MomentTo),
-      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
-      starting_after: Schema.optionalKey(Schema.String),
-      ending_before: Schema.optionalKey(Schema.String)
+      })
     },
     success: TransactionList,
     error: errors(
@@ -223,7 +136,8 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "List balance transactions, newest first",
-    description: "What was booked, with its entries. A cursor is the id of a balance transaction of the same environment."
+    description:
+      "What was booked, with its entries. A cursor is the id of a balance transaction of the same environment."
   })),
   HttpApiEndpoint.get("retrieve", "/balance-transactions/:id", {
     params: { id: PathId },

@@ -2,12 +2,12 @@
 import { Effect } from "effect"
 import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
-import { publicError } from "../../schemas/Errors.ts"
+import { isPublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { LedgerApi } from "./api.ts"
-import type { TransactionPage } from "./repo.ts"
-import { balanceObject, pageLimits, type StoredTransaction, transactionObject } from "./rules/Wire.ts"
+import { balanceObject, type StoredTransaction, transactionObject } from "./rules.ts"
 import { Ledger } from "./service.ts"
 
 const wrappedJson = (data: object) => jsonText(JSON.stringify({ success: true, data }))
@@ -17,22 +17,6 @@ const assetPattern = /^[a-z]{1,32}:[\w:.-]{1,400}$/u
 
 /** Ids are a prefix and a UUID, or a UUID. */
 const sourcePattern = /^[\w-]{1,128}$/u
-
-const readCursor = Effect.fnUntraced(function*(
-  { ending_before: before, starting_after: after }: {
-    readonly starting_after?: string
-    readonly ending_before?: string
-  }
-) {
-  if (before !== undefined && after !== undefined) {
-    return yield* publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" })
-  }
-  const id = (after ?? before)?.toLowerCase()
-  const cursor: TransactionPage["cursor"] = id === undefined
-    ? null
-    : { direction: after === undefined ? "newer" : "older", id }
-  return cursor
-})
 
 export const handlers = Operations.group(
   LedgerApi,
@@ -69,7 +53,8 @@ export const handlers = Operations.group(
           if (query.source_id !== undefined && !sourcePattern.test(query.source_id)) {
             return yield* invalidParameter("source_id", "the id of an object, like that of a payment")
           }
-          const cursor = yield* readCursor(query)
+          const cursor = readPageCursor(query)
+          if (isPublicError(cursor)) return yield* cursor
           const page = yield* ledger.list({
             ...books,
             ...(query.type === undefined ? {} : { type: query.type }),
@@ -78,13 +63,7 @@ export const handlers = Operations.group(
             ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
             ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
           }, { cursor, limit: query.limit ?? pageLimits.default })
-          if (page === null) {
-            const param = query.starting_after === undefined ? "ending_before" : "starting_after"
-            return yield* publicError("INVALID_CURSOR", {
-              message: `${param}: not the id of a balance transaction of this environment`,
-              param
-            })
-          }
+          if (page === null) return yield* unknownCursor(query, "the id of a balance transaction of this environment")
           const data = page.transactions.map(wireOf(books.environment))
           return wrappedJson({ object: "list", data, has_more: page.hasMore })
         })

@@ -22,12 +22,13 @@ export const migrations: Migrations = {
       source_object text NOT NULL,
       source_id text NOT NULL,
       reverses text,
-      created_at bigint NOT NULL,
+      -- When it was booked, in microseconds, so that those of one second have an order: ids are hashes.
+      booked_micros bigint NOT NULL,
       PRIMARY KEY (merchant_id, id)
     )`
     // The list reads a run of each type, newest first: a page of a rare type must not walk the others.
     yield* sql`CREATE INDEX balance_transactions_newest ON balance_transactions
-      (merchant_id, environment, type, created_at, id)`
+      (merchant_id, environment, type, booked_micros, id)`
     yield* sql`CREATE INDEX balance_transactions_by_source ON balance_transactions (merchant_id, source_id)`
     yield* sql`CREATE TABLE ledger_entries (
       merchant_id integer NOT NULL,

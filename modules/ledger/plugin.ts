@@ -17,6 +17,5 @@ export const plugin = Plugin.make({
   http: LedgerApi,
   migrations,
   tables,
-  layer: () =>
-    HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(handlers), Layer.provideMerge(Ledger.layer))
+  layer: () => HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(handlers), Layer.provideMerge(Ledger.layer))
 })

@@ -2,19 +2,35 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { BookOwner } from "./rules/Accounts.ts"
-import { type Booking, type Group, type Source, type TransactionType, transactionTypes } from "./rules/Moves.ts"
-import type { AccountBalance, StoredEntry, StoredTransaction } from "./rules/Wire.ts"
+import type { PageCursor } from "../../schemas/Page.ts"
+import { checkBooks } from "./repo/Check.ts"
+import {
+  type AccountBalance,
+  type BookOwner,
+  type Group,
+  type Postings,
+  type Source,
+  type StoredEntry,
+  type StoredTransaction
+} from "./rules.ts"
 
 const stepOf = ({ kind }: Group): number => (kind === "booked" ? 1 : 2)
 
-/** The rows of a booking; its balances are moved beside them. */
+const microsPerSecond = 1_000_000
+
+/** The order of a transaction: its second, the millisecond in which it is booked, its place in the booking. */
+const bookedMicros = (createdAt: number, nowMillis: number, place: number): number =>
+  createdAt * microsPerSecond + (nowMillis % 1_000) * 1_000 + place
+
+/** The rows of a booking; its balances are moved beside them. `nowMillis`: by the service's clock. */
 export const bookingWrites = (
   { environment, merchantId }: BookOwner,
-  { groups, transactions }: Booking
+  { groups, transactions }: Postings,
+  nowMillis: number
 ): ReadonlyArray<Write> => [
-  ...transactions.map((transaction): Write => ({
+  ...transactions.map((transaction, place): Write => ({
     table: "balance_transactions",
     row: {
       merchant_id: merchantId,
@@ -30,7 +46,7 @@ export const bookingWrites = (
       source_object: transaction.source.object,
       source_id: transaction.source.id,
       reverses: transaction.reverses,
-      created_at: transaction.createdAt
+      booked_micros: bookedMicros(transaction.createdAt, nowMillis, place)
     }
   })),
   ...groups.flatMap((group) =>
@@ -58,7 +74,7 @@ export const bookingWrites = (
 interface TransactionRow {
   readonly id: string
   readonly environment: Environment
-  readonly type: TransactionType
+  readonly type: BalanceTransactionType
   readonly is_pending: boolean
   readonly amount: bigint
   readonly net: bigint
@@ -67,7 +83,7 @@ interface TransactionRow {
   readonly source_object: Source["object"]
   readonly source_id: string
   readonly reverses: string | null
-  readonly created_at: bigint
+  readonly booked_micros: bigint
 }
 
 interface EntryRow {
@@ -102,13 +118,14 @@ const readTransaction = (row: TransactionRow, entries: ReadonlyArray<StoredEntry
   units: BigInt(row.units),
   source: { object: row.source_object, id: row.source_id },
   reverses: row.reverses,
-  createdAt: Number(row.created_at),
+  createdAt: Math.floor(Number(row.booked_micros) / microsPerSecond),
+  bookedMicros: row.booked_micros,
   entries
 })
 
 /** Filters of the list; absent ones do not filter. */
 export interface TransactionFilter extends BookOwner {
-  readonly type?: TransactionType
+  readonly type?: BalanceTransactionType
   readonly asset?: string
   readonly sourceId?: string
   /** Epoch seconds. */
@@ -118,7 +135,7 @@ export interface TransactionFilter extends BookOwner {
 
 /** One page: the newest, or those before or after a transaction of the same merchant and environment. */
 export interface TransactionPage {
-  readonly cursor: { readonly direction: "older" | "newer"; readonly id: string } | null
+  readonly cursor: PageCursor | null
   readonly limit: number
 }
 
@@ -126,13 +143,15 @@ export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
   const columns = sql`id, environment, type, is_pending, amount, net, asset, units::text AS units, source_object,
-    source_id, reverses, created_at`
+    source_id, reverses, booked_micros`
 
   const withEntries = Effect.fnUntraced(function*(merchantId: number, rows: ReadonlyArray<TransactionRow>) {
     if (rows.length === 0) return []
     const entries = yield* sql<EntryRow>`SELECT transaction_id, kind, debit, credit, asset, units::text AS units,
         usd_millis, created_at
-      FROM ledger_entries WHERE merchant_id = ${merchantId} AND transaction_id = ANY (${rows.map(({ id }) => id)}::text[])
+      FROM ledger_entries WHERE merchant_id = ${merchantId} AND transaction_id = ANY (${
+      rows.map(({ id }) => id)
+    }::text[])
       ORDER BY transaction_id, step, line`.pipe(Effect.orDie)
     const byTransaction = Map.groupBy(entries, (row) => row.transaction_id)
     return rows.map((row) => readTransaction(row, (byTransaction.get(row.id) ?? []).map(readEntry)))
@@ -161,20 +180,24 @@ export const makeRepo = Effect.gen(function*() {
       sql`merchant_id = ${filter.merchantId}`,
       sql`environment = ${filter.environment}`,
       ...(filter.asset === undefined ? [] : [sql`asset = ${filter.asset}`]),
-      ...(filter.createdFrom === undefined ? [] : [sql`created_at >= ${filter.createdFrom}`]),
-      ...(filter.createdTo === undefined ? [] : [sql`created_at <= ${filter.createdTo}`]),
+      ...(filter.createdFrom === undefined ? [] : [sql`booked_micros >= ${filter.createdFrom * microsPerSecond}`]),
+      ...(filter.createdTo === undefined ? [] : [
+        sql`booked_micros < ${(filter.createdTo + 1) * microsPerSecond}`
+      ]),
       ...(start === null ? [] : [
         isNewer
-          ? sql`(created_at, id) > (${start.createdAt}, ${start.id})`
-          : sql`(created_at, id) < (${start.createdAt}, ${start.id})`
+          ? sql`(booked_micros, id) > (${start.bookedMicros.toString()}::bigint, ${start.id})`
+          : sql`(booked_micros, id) < (${start.bookedMicros.toString()}::bigint, ${start.id})`
       ])
     ]
-    const types = filter.type === undefined ? transactionTypes : [filter.type]
-    const last = sql`ORDER BY created_at ${order}, id ${order} LIMIT ${limit + 1}`
+    const types = filter.type === undefined ? BalanceTransactionType.literals : [filter.type]
+    const last = sql`ORDER BY booked_micros ${order}, id ${order} LIMIT ${limit + 1}`
     // The transactions of one object are few, and found by it; else a run of each type is read.
     const runs = filter.sourceId === undefined
       ? types.map((type) =>
-        sql`(SELECT ${columns} FROM balance_transactions WHERE ${sql.and([...conditions, sql`type = ${type}`])} ${last})`
+        sql`(SELECT ${columns} FROM balance_transactions WHERE ${
+          sql.and([...conditions, sql`type = ${type}`])
+        } ${last})`
       )
       : [
         sql`(SELECT ${columns} FROM balance_transactions
@@ -210,7 +233,7 @@ export const makeRepo = Effect.gen(function*() {
       WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
       ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
 
-  return { balances, exists, find, list, unbooked }
+  return { balances, check: checkBooks(sql), exists, find, list, unbooked }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -1,36 +1,42 @@
 /** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
-import { Context, Effect, Layer } from "effect"
-import { type BalanceDelta, noCause } from "../../runtime/Commit.ts"
+import { Clock, Context, Effect, Layer } from "effect"
+import { noCause } from "../../runtime/Commit.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
 import { type Environment, type Network, networks } from "../../schemas/Network.ts"
 import { type HookInput, type HookResult, InvoiceHooks, Invoices, type UnmatchedChange } from "../invoices/plugin.ts"
 import { bookingWrites, makeRepo, type Repo } from "./repo.ts"
-import { type BookOwner, readAsset } from "./rules/Accounts.ts"
 import {
+  type AssetToken,
   assignedIn,
   bookChange,
+  type BookOwner,
   bookUnmatched,
+  deltasOf,
   type NameTransaction,
+  nothingBooked,
   openingFact,
+  type Postings,
+  readAsset,
   transactionOfException
-} from "./rules/InvoiceBookings.ts"
-import { type Booking, deltasOf, nothingBooked } from "./rules/Moves.ts"
-import type { AssetToken } from "./rules/Wire.ts"
+} from "./rules.ts"
 
 /** The same id for the same cause, whoever books it and however often. */
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
 /** What a booking adds to a commit. */
-const additions = (owner: BookOwner, booking: Booking): {
-  readonly writes: HookResult["writes"] & {}
-  readonly balances: ReadonlyArray<BalanceDelta>
-} => ({ writes: bookingWrites(owner, booking), balances: deltasOf(owner, booking) })
+const additions = (owner: BookOwner, booking: Postings) =>
+  Effect.map(Clock.currentTimeMillis, (nowMillis) => ({
+    writes: bookingWrites(owner, booking, nowMillis),
+    balances: deltasOf(owner, booking)
+  }))
 
 export class Ledger extends Context.Service<Ledger, {
   readonly balances: Repo["balances"]
+  /** Balances that are not what their entries and the objects come to; of one merchant, or of all: null. */
+  readonly check: Repo["check"]
   readonly find: Repo["find"]
   readonly list: Repo["list"]
   /** What is known of an asset's token now; null: it is in no list. */
@@ -51,6 +57,7 @@ export class Ledger extends Context.Service<Ledger, {
 
       return Ledger.of({
         balances: repo.balances,
+        check: repo.check,
         find: repo.find,
         list: repo.list,
         tokenOf: (environment, asset) => {
@@ -74,8 +81,8 @@ const onInvoiceChange = (repo: Repo) =>
     const assigned = assignedIn(input.facts)
     const isAssignedBooked = assigned !== null && (yield* isBooked(repo, assigned))
     const { assignedAway, booking, commands } = bookChange(input, nameTransaction, isAssignedBooked)
-    const { writes, balances } = additions(input.before.invoice, booking)
-    const away = assigned === null ? null : additions(assigned, assignedAway ?? nothingBooked)
+    const { writes, balances } = yield* additions(input.before.invoice, booking)
+    const away = assigned === null ? null : yield* additions(assigned, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
@@ -87,7 +94,7 @@ const onInvoiceChange = (repo: Repo) =>
 const onUnmatchedChange = (repo: Repo) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
     const known = change.before !== null && (yield* isBooked(repo, change.before))
-    return additions(change.after, bookUnmatched(change, known, nameTransaction))
+    return yield* additions(change.after, bookUnmatched(change, known, nameTransaction))
   })
 
 /** The id before every other. */

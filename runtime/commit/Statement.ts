@@ -127,9 +127,9 @@ const writeRows = ({ columns, key, name }: TableShape, table: number): string =>
 
 /**
  * Locks in a fixed order: fences, idempotency rows, rows table by table, balances, and last the merchants' stream rows
- * in merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits
- * for them. The clock and the sequence are read in statements after those locks, so for one merchant commit order is
- * id order (modules/docs/reference/events.md#ids). Endpoints are looked for once for all merchants: most have none.
+ * in merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody
+ * waits for them. The clock and the sequence are read in statements after those locks, so for one merchant commit order
+ * is id order (modules/docs/reference/events.md#ids). Endpoints are looked for once for all merchants: most have none.
  */
 const writeBody = (tables: ReadonlyArray<TableShape>): string => `
 declare

@@ -67,6 +67,7 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     customer: () => Effect.map(invoice(a.merchant), (made) => made.invoice.customer_id),
     commerce_customer: () => Effect.map(invoice(a.commerce), (made) => made.invoice.customer_id),
     payment: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.id),
+    balance_transaction: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.balance_transaction_id),
     exception: () =>
       Effect.gen(function*() {
         const { invoice_id: id } = yield* invoice(a.merchant)

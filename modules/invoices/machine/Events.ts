@@ -33,8 +33,8 @@ export const paymentUpdated = (invoice: InvoiceState, before: PaymentState, afte
 }
 
 /**
- * A settlement or a booking that moves in the decision that moved its payment is published with it: one event, from the state before
- * both to the state after. What changes nothing in the end is not published.
+ * A settlement or a booking that moves in the decision that moved its payment is published with it: one event, from the
+ * state before both to the state after. What changes nothing in the end is not published.
  */
 export const coalesce = (events: Array<EventDraft>, event: EventDraft): void => {
   const at = events.findLastIndex(({ object }) => object.object === "invoice_payment" && object.id === event.object.id)

@@ -1,4 +1,5 @@
 /** What a change of an invoice means for the books. Pure. */
+import type { BalanceTransactionType } from "../../../schemas/BalanceTransaction.ts"
 import type {
   Aggregate,
   AssignmentFact,
@@ -9,11 +10,11 @@ import type {
   PaymentState,
   UnmatchedChange
 } from "../../invoices/plugin.ts"
-import { type Booking, combine, move, noteWaiver, type Standing, type TransactionType } from "./Moves.ts"
+import { type BookedPosition, combine, move, noteWaiver, type Postings } from "./Moves.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
 
 /** Makes the id of a balance transaction: the same one for the same cause. */
-export type NameTransaction = (type: TransactionType, sourceId: string, version: number) => string
+export type NameTransaction = (type: BalanceTransactionType, sourceId: string, version: number) => string
 
 /** What the books have from before they were kept is booked now, by a change that does nothing else. */
 export interface OpeningFact extends InvoiceFact {
@@ -46,24 +47,25 @@ export const bookUnmatched = (
   { after, before, now }: UnmatchedChange,
   isBooked: boolean,
   nameTransaction: NameTransaction
-): Booking => move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
-  source: { object: "exception", id: after.exception.id },
-  now,
-  idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
-}).booking
+): Postings =>
+  move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
+    source: { object: "exception", id: after.exception.id },
+    now,
+    idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
+  }).booking
 
 const unmatchedStanding = (
   record: ExceptionRecord | null,
   isBooked: boolean,
   nameTransaction: NameTransaction
-): Standing =>
+): BookedPosition =>
   record === null || !isBooked ? { position: null, transactionId: null } : {
     position: unmatchedPosition(record.exception),
     transactionId: transactionOfException(record, nameTransaction)
   }
 
 /** Where a payment's money is in the books: nowhere until they know it. */
-const standingOf = (state: Aggregate, payment: PaymentState | undefined): Standing => {
+const standingOf = (state: Aggregate, payment: PaymentState | undefined): BookedPosition => {
   const transactionId = payment?.balanceTransactionId ?? null
   return {
     transactionId,
@@ -72,12 +74,12 @@ const standingOf = (state: Aggregate, payment: PaymentState | undefined): Standi
 }
 
 /** What is booked of a change of an invoice. */
-export interface InvoiceBooking {
-  readonly booking: Booking
+export interface InvoicePostings {
+  readonly booking: Postings
   /** Which transaction each of its payments is in. */
   readonly commands: ReadonlyArray<Command>
   /** In the books of the exception whose money was assigned, where those are the operator's. */
-  readonly assignedAway: Booking | null
+  readonly assignedAway: Postings | null
 }
 
 /** The groups of a change. `isAssignedBooked`: the books know of the money that it gives to the invoice. */
@@ -85,7 +87,7 @@ export const bookChange = (
   { before, decision, facts, now }: Pick<HookInput, "before" | "decision" | "facts" | "now">,
   nameTransaction: NameTransaction,
   isAssignedBooked = false
-): InvoiceBooking => {
+): InvoicePostings => {
   const { next } = decision
   const assigned = assignedIn(facts)
   const assignedStanding = unmatchedStanding(assigned, isAssignedBooked, nameTransaction)
@@ -94,7 +96,7 @@ export const bookChange = (
   const decidedIds = new Set(decision.changedExceptions.map(({ paymentId }) => paymentId))
   const opens = isOpening(facts)
   const commands: Array<Command> = []
-  const bookings: Array<Booking> = []
+  const bookings: Array<Postings> = []
   for (const payment of next.payments) {
     const previous = previousById.get(payment.id)
     if (payment === previous && !decidedIds.has(payment.id) && !opens) continue

@@ -9,21 +9,8 @@
 import type { BookOwner, Entry } from "./Accounts.ts"
 import { accounts, balanceDeltas, chainAccount } from "./Accounts.ts"
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
+import type { BalanceTransactionType } from "../../../schemas/BalanceTransaction.ts"
 import { type ArrivalType, hasSameValue, isSamePosition, type Position } from "./Positions.ts"
-
-/** Complete for v1 (modules/docs/reference/ledger.md#types). */
-export const transactionTypes = [
-  "payment",
-  "payment_reversal",
-  "settlement",
-  "refund",
-  "refund_reversal",
-  "fee",
-  "adjustment",
-  "tolerance_writeoff",
-  "credit"
-] as const
-export type TransactionType = typeof transactionTypes[number]
 
 /** The object that a balance transaction is about. */
 export interface Source {
@@ -34,7 +21,7 @@ export interface Source {
 /** A balance transaction as it is booked, once. */
 export interface Transaction {
   readonly id: string
-  readonly type: TransactionType
+  readonly type: BalanceTransactionType
   /** Until its second group posts or voids it. */
   readonly isPending: boolean
   /** usd_millis it is about; below zero: they go away. */
@@ -58,38 +45,38 @@ export interface Group {
 }
 
 /** What is booked in one commit. */
-export interface Booking {
+export interface Postings {
   readonly transactions: ReadonlyArray<Transaction>
   readonly groups: ReadonlyArray<Group>
 }
 
-export const nothingBooked: Booking = { transactions: [], groups: [] }
+export const nothingBooked: Postings = { transactions: [], groups: [] }
 
-export const combine = (bookings: ReadonlyArray<Booking>): Booking => ({
+export const combine = (bookings: ReadonlyArray<Postings>): Postings => ({
   transactions: bookings.flatMap(({ transactions }) => transactions),
   groups: bookings.flatMap(({ groups }) => groups)
 })
 
 /** What a booking moves of balances. */
-export const deltasOf = (owner: BookOwner, { groups }: Booking): ReadonlyArray<BalanceDelta> =>
+export const deltasOf = (owner: BookOwner, { groups }: Postings): ReadonlyArray<BalanceDelta> =>
   balanceDeltas(owner, groups.flatMap(({ entries }) => entries))
 
 /** An object's change, and how its transactions are named: by the type, the object and the version it gets. */
 export interface Cause {
   readonly source: Source
   readonly now: number
-  readonly idOf: (type: TransactionType) => string
+  readonly idOf: (type: BalanceTransactionType) => string
 }
 
 /** Where the money of an object is, and the transaction that brought it there; null: nowhere, or never booked. */
-export interface Standing {
+export interface BookedPosition {
   readonly position: Position | null
   readonly transactionId: string | null
 }
 
 /** A booking, and the transaction that the object's money is in afterwards. */
 export interface Move {
-  readonly booking: Booking
+  readonly booking: Postings
   readonly transactionId: string | null
 }
 
@@ -132,7 +119,7 @@ const arrive = (position: Position, from: string, { idOf, now, source }: Cause):
 }
 
 /** Money leaves where it was, back to the chain: pending money as if it had never come. */
-const leave = (position: Position, transactionId: string, { idOf, now, source }: Cause): Booking => {
+const leave = (position: Position, transactionId: string, { idOf, now, source }: Cause): Postings => {
   const entries = [entryOf(position, position.account, chainAccount(position.wallet))]
   if (position.account === accounts.pending) {
     return { transactions: [], groups: [{ transactionId, kind: "voided", createdAt: now, entries }] }
@@ -162,7 +149,7 @@ const leave = (position: Position, transactionId: string, { idOf, now, source }:
  * suspense goes straight to where a decision puts it. Anything else leaves for the chain and comes anew, so that every
  * transaction has the value it was booked with.
  */
-export const move = (before: Standing, after: Position | null, cause: Cause): Move => {
+export const move = (before: BookedPosition, after: Position | null, cause: Cause): Move => {
   const { position: from, transactionId } = before
   if (from === null || transactionId === null) {
     return after === null
@@ -187,7 +174,7 @@ export const move = (before: Standing, after: Position | null, cause: Cause): Mo
 }
 
 /** A shortfall that is waived, or no longer: a note of the books that moves no money. */
-export const noteWaiver = (before: bigint, after: bigint, { idOf, now, source }: Cause): Booking =>
+export const noteWaiver = (before: bigint, after: bigint, { idOf, now, source }: Cause): Postings =>
   before === after ? nothingBooked : {
     transactions: [{
       id: idOf("tolerance_writeoff"),

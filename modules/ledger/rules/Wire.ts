@@ -1,11 +1,8 @@
 /** Balances and balance transactions as JSON (modules/docs/reference/ledger.md). Pure. */
-import { formatUnits } from "../../../schemas/Money.ts"
+import { formatUnits, signedUsdDecimal, signedUsdWire } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { accounts, type Entry, isChainAccount } from "./Accounts.ts"
 import type { Group, Transaction } from "./Moves.ts"
-
-/** Balance transactions on one page: the default and the bounds. */
-export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
 
 /** An entry as it is stored. */
 export interface StoredEntry extends Entry {
@@ -16,6 +13,8 @@ export interface StoredEntry extends Entry {
 /** A balance transaction with the entries of its groups. */
 export interface StoredTransaction extends Transaction {
   readonly environment: Environment
+  /** The order of the list. */
+  readonly bookedMicros: bigint
   readonly entries: ReadonlyArray<StoredEntry>
 }
 
@@ -35,10 +34,6 @@ export interface AssetToken {
 }
 
 export type TokenOfAsset = (asset: string) => AssetToken | null
-
-const usdDecimals = 3
-
-const usdText = (amount: bigint): string => formatUnits(amount, usdDecimals)
 
 const tokenText = (units: bigint, token: AssetToken | null): string | null =>
   token === null ? null : formatUnits(units, token.decimals)
@@ -60,12 +55,12 @@ export const transactionObject = (transaction: StoredTransaction, tokenOf: Token
     object: "balance_transaction",
     type: transaction.type,
     status: statusOf(transaction),
-    amount: Number(amount),
-    amount_decimal: usdText(amount),
+    amount: signedUsdWire(amount),
+    amount_decimal: signedUsdDecimal(amount),
     fee: 0,
-    fee_decimal: usdText(0n),
-    net: Number(net),
-    net_decimal: usdText(net),
+    fee_decimal: signedUsdDecimal(0n),
+    net: signedUsdWire(net),
+    net_decimal: signedUsdDecimal(net),
     currency: "usd",
     amount_unit: "usd_millis",
     asset,
@@ -82,7 +77,7 @@ export const transactionObject = (transaction: StoredTransaction, tokenOf: Token
       credit: entry.credit,
       asset: entry.asset,
       units: entry.units.toString(),
-      usd_millis: Number(entry.usdMillis),
+      usd_millis: signedUsdWire(entry.usdMillis),
       created_at: entry.createdAt
     }))
   }
@@ -110,8 +105,8 @@ const total = (balances: ReadonlyArray<AccountBalance>): Sum => ({
 const negated = ({ units, usdMillis }: Sum): Sum => ({ units: -units, usdMillis: -usdMillis })
 
 const sumObject = ({ units, usdMillis }: Sum, token: AssetToken | null) => ({
-  amount: Number(usdMillis),
-  amount_decimal: usdText(usdMillis),
+  amount: signedUsdWire(usdMillis),
+  amount_decimal: signedUsdDecimal(usdMillis),
   units: units.toString(),
   token_amount: tokenText(units, token)
 })
@@ -127,7 +122,7 @@ export const balanceObject = (
   const names = ["available", "pending", "refund_payable", "suspense", "ignored"] as const
   const amounts = names.flatMap((name) => {
     const { usdMillis } = of(name, balances)
-    return [[name, Number(usdMillis)], [`${name}_decimal`, usdText(usdMillis)]] as const
+    return [[name, signedUsdWire(usdMillis)], [`${name}_decimal`, signedUsdDecimal(usdMillis)]] as const
   })
   return {
     object: "balance",

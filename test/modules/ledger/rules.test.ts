@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBookings.ts"
 import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
-import { type Booking, deltasOf, type Group, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
+import { deltasOf, type Group, type Postings, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
 import { type Aggregate, type Command, decide, type IncomingTransfer } from "../../../modules/invoices/machine.ts"
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
@@ -24,7 +24,7 @@ const noBooks: Books = { transactions: [], groups: [], balances: [] }
 
 const owner = { merchantId: 1, environment: "devnet" } as const
 
-const add = (books: Books, booking: Booking): Books => ({
+const add = (books: Books, booking: Postings): Books => ({
   transactions: [...books.transactions, ...booking.transactions],
   groups: [...books.groups, ...booking.groups],
   balances: sumBalances([...books.balances, ...deltasOf(owner, booking)])
@@ -173,10 +173,12 @@ describe("the books of an invoice", () => {
 
   it("have the merchant's balance as the sum of what transactions add to it, available and pending apart", () => {
     for (const { books } of histories) {
-      const ends = new Map(books.groups.filter(({ kind }) => kind !== "booked").map((group) => [
-        group.transactionId,
-        group.kind
-      ]))
+      const ends = new Map(
+        books.groups.filter(({ kind }) => kind !== "booked").map((group) => [
+          group.transactionId,
+          group.kind
+        ])
+      )
       const netOf = (isWanted: (transaction: Transaction) => boolean) =>
         books.transactions.filter(isWanted).reduce((sum, { net }) => sum + net, 0n)
       const balanceOf = (account: string) =>

@@ -162,7 +162,8 @@ layer(invoiceService)("a transfer that belongs to no invoice", (it) => {
         token_amount_unit: "token",
         exchange_rate: "1",
         rate_source: "test",
-        priced_at: 0
+        priced_at: 0,
+        wallet: "wallet"
       }
       assert.deepStrictEqual(yield* unmatched(merchantId), [{ status: "open", invoice_id: null, evidence }])
       yield* handOverTransfer({ ...confirmed, version: 3 })

@@ -102,6 +102,7 @@ const names = new Set([
   "settlement_tx_hash",
   "shipment_id",
   "provider_order_id",
+  "balance_transaction_id",
   "refund_id",
   "quote_id",
   "block_number",

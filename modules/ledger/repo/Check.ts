@@ -1,0 +1,128 @@
+/**
+ * The check of the books, as of one moment and beside running commits: every balance against its entries, and against
+ * the payments and exceptions themselves, whose rules are written here a second time. It reads every entry once, so it
+ * is an operator's call and none of the service's own.
+ */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { maximumCredit } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+
+/** A balance that is not what it should be. */
+export interface BookDifference {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly account: string
+  readonly asset: string
+  /** What it was compared with. */
+  readonly against: "entries" | "objects"
+  readonly units: bigint
+  readonly usdMillis: bigint
+  readonly expectedUnits: bigint
+  readonly expectedUsdMillis: bigint
+}
+
+interface Row {
+  readonly merchant_id: number
+  readonly environment: Environment
+  readonly account: string
+  readonly asset: string
+  readonly against: BookDifference["against"]
+  readonly units: string
+  readonly usd_millis: string
+  readonly expected_units: string
+  readonly expected_usd_millis: string
+}
+
+/** Of one merchant, or of all and the operator. */
+export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | null) => {
+  const ofMerchant = (table: string) => merchantId === null ? sql`true` : sql`${sql(table)}.merchant_id = ${merchantId}`
+  return sql<Row>`WITH held AS (
+      SELECT merchant_id, environment, account, asset, units, usd_millis FROM account_balances b
+      WHERE ${ofMerchant("b")}
+    ), entries AS (
+      SELECT e.merchant_id, e.environment, e.asset, e.units, e.usd_millis, e.debit, e.credit, t.source_object
+      FROM ledger_entries e JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+      WHERE ${ofMerchant("e")}
+    ), payments AS (
+      SELECT p.merchant_id, p.environment, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
+          THEN coalesce(p.metadata -> 'token' ->> 'address', 'native')
+          ELSE 'token-' || coalesce(p.token_id::text, 'unknown') END AS asset,
+        coalesce(p.wallet, 'unknown') AS wallet, p.units,
+        CASE WHEN p.status <> 'rejected' OR p.amount > 0 OR p.token_decimals IS NULL
+            OR p.metadata -> 'quote' ->> 'exchange_rate' IS NULL THEN p.amount
+          ELSE least(${maximumCredit.toString()}::numeric, floor(p.units
+            * (p.metadata -> 'quote' ->> 'exchange_rate')::numeric * 1000 / ('1e' || p.token_decimals)::numeric))
+          END AS usd_millis,
+        CASE WHEN p.status IN ('underpaid', 'confirmed') THEN 'merchant_available'
+          WHEN p.status <> 'rejected' THEN 'merchant_pending'
+          WHEN x.action = 'credit' THEN
+            CASE WHEN p.confirmed_at IS NULL THEN 'merchant_pending' ELSE 'merchant_available' END
+          WHEN x.action = 'ignore' THEN 'suspense:ignored' ELSE 'suspense' END AS account
+      FROM invoice_payments p LEFT JOIN LATERAL (
+        SELECT x.resolution ->> 'action' AS action FROM exceptions x
+        WHERE x.merchant_id = p.merchant_id AND x.invoice_id = p.invoice_id AND x.invoice_payment_id = p.id
+          AND x.type = p.metadata ->> 'exception'
+        ORDER BY x.created_at DESC, x.resolved_at DESC NULLS FIRST, x.id DESC LIMIT 1
+      ) x ON p.status = 'rejected'
+      WHERE ${ofMerchant("p")} AND p.balance_transaction_id IS NOT NULL AND p.status <> 'reverted'
+    ), unmatched AS (
+      SELECT x.merchant_id, x.environment,
+        (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native') AS asset,
+        coalesce(x.evidence ->> 'wallet', 'unknown') AS wallet,
+        (x.evidence ->> 'token_amount')::numeric * CASE WHEN x.evidence ->> 'token_amount_unit' = 'token'
+          THEN ('1e' || (x.evidence ->> 'token_decimals'))::numeric ELSE 1 END AS units, x.amount AS usd_millis,
+        CASE x.resolution ->> 'action' WHEN 'credit' THEN 'merchant_available' WHEN 'ignore' THEN 'suspense:ignored'
+          ELSE 'suspense' END AS account
+      FROM exceptions x
+      WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
+        AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore'))
+        AND EXISTS (SELECT FROM balance_transactions t WHERE t.merchant_id = x.merchant_id AND t.source_id = x.id OFFSET 0)
+    ), expected AS (
+      SELECT 'entries' AS against, merchant_id, environment, debit AS account, asset, units, usd_millis FROM entries
+      UNION ALL
+      SELECT 'entries', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
+      UNION ALL
+      SELECT 'objects', merchant_id, environment, debit, asset, units, usd_millis FROM entries
+        WHERE source_object = 'refund'
+      UNION ALL
+      SELECT 'objects', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
+        WHERE source_object = 'refund'
+      UNION ALL
+      SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis
+        FROM (TABLE payments UNION ALL TABLE unmatched) o
+      UNION ALL
+      SELECT 'objects', merchant_id, environment, account, asset, -units, -usd_millis
+        FROM (TABLE payments UNION ALL TABLE unmatched) o
+    ), compared AS (
+      SELECT against, merchant_id, environment, account, asset, sum(units) AS units, sum(usd_millis) AS usd_millis,
+        sum(expected_units) AS expected_units, sum(expected_usd_millis) AS expected_usd_millis
+      FROM (
+        SELECT against, merchant_id, environment, account, asset, 0 AS units, 0 AS usd_millis, units AS expected_units,
+          usd_millis AS expected_usd_millis FROM expected
+        UNION ALL
+        SELECT against, merchant_id, environment, account, asset, units, usd_millis, 0, 0
+          FROM held, (VALUES ('entries'), ('objects')) a (against)
+      ) both_sides
+      GROUP BY against, merchant_id, environment, account, asset
+    )
+    SELECT against, merchant_id, environment, account, asset, units::text AS units, usd_millis::text AS usd_millis,
+      expected_units::numeric(78, 0)::text AS expected_units, expected_usd_millis::numeric(38, 0)::text AS expected_usd_millis
+    FROM compared WHERE units <> expected_units OR usd_millis <> expected_usd_millis
+    ORDER BY merchant_id, environment, asset, account, against LIMIT 1000`.pipe(
+    Effect.orDie,
+    Effect.map((rows) =>
+      rows.map((row): BookDifference => ({
+        merchantId: row.merchant_id,
+        environment: row.environment,
+        account: row.account,
+        asset: row.asset,
+        against: row.against,
+        units: BigInt(row.units),
+        usdMillis: BigInt(row.usd_millis),
+        expectedUnits: BigInt(row.expected_units),
+        expectedUsdMillis: BigInt(row.expected_usd_millis)
+      }))
+    )
+  )
+}

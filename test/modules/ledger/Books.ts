@@ -1,0 +1,41 @@
+/** What tests ask of the books of a devnet. */
+import { assert } from "@effect/vitest"
+import { Context, Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import { Ledger } from "../../../modules/ledger/plugin.ts"
+import { type DevnetMerchant, DevnetService, okData } from "../simulator/DevnetService.ts"
+
+export const send = Effect.fnUntraced(function*({ merchant }: DevnetMerchant, path: string, body?: unknown) {
+  const service = yield* DevnetService
+  return yield* service.call(path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { "x-api-key": merchant, "idempotency-key": randomUUID() },
+    ...(body === undefined ? {} : { body })
+  })
+})
+
+export const call = (player: DevnetMerchant, path: string, body?: unknown) =>
+  Effect.map(send(player, path, body), okData)
+
+export const ledger = Effect.map(DevnetService, ({ services }) => {
+  // The config of the devnet names every module, so what it runs holds this one too.
+  const all: unknown = services
+  return Context.get(all as Context.Context<Ledger>, Ledger)
+})
+
+/** Every balance of the merchant is what its entries and its payments and exceptions come to. */
+export const assertBalanced = Effect.fnUntraced(function*(merchantId: number | null) {
+  assert.deepStrictEqual(yield* (yield* ledger).check(merchantId), [])
+})
+
+export const newInvoice = (player: DevnetMerchant, amountUsd = 50): Effect.Effect<string, never, DevnetService> =>
+  Effect.map(call(player, "/api/v1/invoices", { amount_usd: amountUsd }), ({ invoice_id }) => invoice_id)
+
+/** What the simulator does to an invoice: `pay`, `reorg` and others. */
+export const simulate = (player: DevnetMerchant, invoiceId: string, action: string, more: object = {}) =>
+  call(player, `/api/v1/devnet/invoices/${invoiceId}/simulate`, { action, ...more })
+
+export const balanceOf = (player: DevnetMerchant) => call(player, "/api/v1/balance")
+
+export const transactionsOf = (player: DevnetMerchant, query = "") =>
+  Effect.map(call(player, `/api/v1/balance-transactions?${query}`), ({ data }): ReadonlyArray<any> => data)
