@@ -44,6 +44,8 @@ export interface ObservedTransfer {
   readonly from: string | null
   /** Its block, on a chain that is read by account; absent on one read by block: the block it comes with. */
   readonly at?: BlockPoint
+  /** Texts that it carries for its receiver, as they are; only where {@link WatchSet.showsMemos} asks for them. */
+  readonly memos?: ReadonlyArray<string>
 }
 
 /** What distinguishes one transfer from every other. */
@@ -196,6 +198,8 @@ export interface WatchedAccount {
 /** Answers whether an address is ours, from memory. */
 export interface WatchSet {
   readonly has: (matchKey: string) => boolean
+  /** Whether transfers are wanted with the texts they carry, where the family's do. Absent: they are not. */
+  readonly showsMemos?: boolean
   /** Each account once, the open ones first; the same array while nothing changed. Only where a driver's history is by
    * account, else empty. */
   readonly accounts: () => ReadonlyArray<WatchedAccount>
@@ -507,6 +511,27 @@ export type WalletBalances =
   }
   | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" | "too_many_addresses" }
 
+/**
+ * What a transaction brought to an account, as the network's driver reads it. `isFinal`: no reorganisation takes it
+ * back. `not_followed`: the network has no driver here, or read no block yet; `not_reached`: it was not read up to that
+ * height yet.
+ */
+export type TransactionReading =
+  | {
+    readonly _tag: "Transaction"
+    readonly isFinal: boolean
+    /** In no order; none: the transaction brought it nothing, has failed, or is not in that block. */
+    readonly transfers: ReadonlyArray<
+      Pick<ObservedTransfer, "amount" | "index" | "tokenAddress"> & {
+        /** Epoch seconds of its block. */
+        readonly time: number
+        /** Texts that it carries; empty where the network's transfers carry none. */
+        readonly memos: ReadonlyArray<string>
+      }
+    >
+  }
+  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_reached" }
+
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
 export type ReportState = "reported" | TransferStatus
 
@@ -669,6 +694,20 @@ export class Chains extends Context.Service<Chains, {
     readonly fingerprint: string
     readonly tokens: ReadonlyArray<string | null>
   }) => Effect.Effect<WalletBalances, DriverError>
+  /**
+   * Reads what a transaction brought to an address that is none of ours, to see that money went where it should.
+   * `address` is in the form `readAddress` gives, `txHash` in that of `readTransactionHash`; `height`: of the block it
+   * is said to be in. Asks the chain once.
+   */
+  readonly readTransaction: (request: {
+    readonly network: Network
+    readonly environment: Environment
+    readonly txHash: string
+    readonly height: bigint
+    readonly address: string
+    /** Null for the native coin. */
+    readonly tokenAddress: string | null
+  }) => Effect.Effect<TransactionReading, DriverError>
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
    * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on

@@ -38,6 +38,7 @@ import {
 import { declareRestore, reanchor, repairs, rescan } from "./RepairRequests.ts"
 import { make as makeRows, transferWrite } from "./ChainsRepo.ts"
 import { make as makeTargets } from "./Targets.ts"
+import { readTransaction } from "./TransactionReading.ts"
 import { confirmReported, report } from "./TransferReports.ts"
 import { walletBalances } from "./WalletBalances.ts"
 import { make as makeAddresses } from "./WalletAddresses.ts"
@@ -104,6 +105,7 @@ const make = Effect.gen(function*() {
     claimAddresses: claimAddresses(journal),
     watchWallet: journal.addresses.watch,
     walletBalances: walletBalances(journal),
+    readTransaction: readTransaction(journal),
     allocate: allocate(journal),
     target: target(journal),
     targets: targets(journal),

@@ -50,7 +50,9 @@ const matchTransfers = <A extends TransferIdentity>(
 ): ReadonlyArray<A> =>
   transfers.flatMap((transfer) => {
     const key = [transfer.matchKey, accountKeyOf(transfer.matchKey)].find(watch.has)
-    return key === undefined ? [] : [{ ...transfer, matchKey: key }]
+    if (key === undefined) return []
+    const memos = key === transfer.matchKey ? [] : [transfer.matchKey.slice(key.length + 1)]
+    return [{ ...transfer, matchKey: key, ...(watch.showsMemos === true ? { memos } : {}) }]
   })
 
 const placedTransfers = (blocks: ReadonlyArray<SimulatedBlock>, watch: WatchSet): ReadonlyArray<LocatedTransfer> =>

@@ -206,7 +206,7 @@ const matchKeyIn = (wallet: string, keys: ReadonlyArray<string>, memoCodes: Read
   return named.length === 1 ? named[0]! : wallet
 }
 
-type HasKey = Pick<WatchSet, "has">
+type HasKey = Pick<WatchSet, "has" | "showsMemos">
 
 /** The hash of a slot's block: the slot itself, because confirmed slots are not replaced and no call names hashes. */
 export const hashOfSlot = (slot: bigint): string => `${slot}`
@@ -225,7 +225,8 @@ export const transfersOf = (
   const moves = tokenMovesOf(transaction)
   const wallets = [...new Set([...keys, ...moves.map(({ owner }) => owner)])].filter((key) => watch.has(key))
   if (wallets.length === 0) return []
-  const memoCodes = memosOf(transaction, keys).flatMap(codesInMemo)
+  const memos = memosOf(transaction, keys)
+  const memoCodes = memos.flatMap(codesInMemo)
   const height = BigInt(transaction.slot)
   const at = { height, hash: hashOfSlot(height), time }
   return wallets.flatMap((wallet) =>
@@ -235,7 +236,8 @@ export const transfersOf = (
       kind: "direct",
       matchKey: matchKeyIn(wallet, keys, memoCodes, watch),
       amount: baseUnits(amount),
-      at
+      at,
+      ...(watch.showsMemos === true ? { memos } : {})
     }))
   )
 }

@@ -30,7 +30,7 @@ export const transfersOf = Effect.fnUntraced(function*(
   const found: Array<LocatedTransfer> = []
   for (const transaction of transactions) {
     const receiver = yield* findReceiver(reader, client, transaction.account, watch)
-    const transfer = receiver === null ? null : transferOf(transaction, receiver, watch.has, reader.environment)
+    const transfer = receiver === null ? null : transferOf(transaction, receiver, watch, reader.environment)
     if (transfer !== null) found.push(transfer)
   }
   return found

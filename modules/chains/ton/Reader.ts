@@ -50,7 +50,7 @@ export const readBatch = Effect.fnUntraced(function*(
       const receiver = receivers.get(transaction.account)
       const transfer = receiver === undefined
         ? null
-        : transferOf(transaction, receiver, watch.has, environment)
+        : transferOf(transaction, receiver, watch, environment)
       if (transfer !== null) found.push(transfer)
     }
     from = until + 1

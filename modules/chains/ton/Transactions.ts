@@ -101,7 +101,7 @@ export const memoKeyOf = (owner: string, code: string): string => `${owner}:${co
 export const transferOf = (
   transaction: Transaction,
   { owner, token }: Receiver,
-  has: WatchSet["has"],
+  { has, showsMemos = false }: Pick<WatchSet, "has" | "showsMemos">,
   environment: Environment
 ): LocatedTransfer | null => {
   const { block, hasBounced, hash, height, message, time } = transaction
@@ -119,6 +119,7 @@ export const transferOf = (
     tokenAddress: token,
     amount: baseUnits(arrival.amount),
     from: arrival.from === null ? null : walletAddressOfKey(arrival.from, environment),
-    at: { height, hash: block, time }
+    at: { height, hash: block, time },
+    ...(showsMemos ? { memos: arrival.comment === null ? [] : [arrival.comment] } : {})
   }
 }

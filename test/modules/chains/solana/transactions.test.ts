@@ -193,5 +193,8 @@ describe("a solana transaction", () => {
       assert.lengthOf(others, 0)
       assert.include(found, { matchKey: target("a").matchKey, tokenAddress: usdc, from: null })
       assert.strictEqual(BigInt(found!.amount), 2n ** 64n - 1n)
+      assert.notProperty(found, "memos")
+      const [shown] = transfersOf(transaction, 9, { has: (key) => keys.has(key), showsMemos: true })
+      assert.deepStrictEqual(shown!.memos, [Buffer.from(memo.data!).toString("utf8")])
     }).pipe(Effect.scoped))
 })
