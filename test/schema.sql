@@ -904,6 +904,17 @@ CREATE INDEX quotes_by_invoice ON public.quotes USING btree (invoice_id, created
 
 -- modules/refunds
 
+CREATE TABLE refund_proofs (
+  network text NOT NULL,
+  environment text NOT NULL,
+  tx_hash text NOT NULL,
+  transfer_index bigint NOT NULL,
+  version bigint NOT NULL,
+  merchant_id integer NOT NULL,
+  refund_id text NOT NULL,
+  CONSTRAINT refund_proofs_pkey PRIMARY KEY (network, environment, tx_hash, transfer_index)
+);
+
 CREATE TABLE refunds (
   merchant_id integer NOT NULL,
   id text NOT NULL,

@@ -8,19 +8,25 @@ import { formatUnits } from "../../schemas/Money.ts"
 import type { Refund } from "../../schemas/Refund.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "./service.ts"
+import type { PayoutReport as Report } from "./service/Reports.ts"
 import { defaultPageSize, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
 import { type PayoutReport, RefundsRpc } from "./rpc.ts"
 
 export { handlers } from "./handlers/Calls.ts"
 
-const commandOf = (report: typeof PayoutReport.Type): RefundCommand => {
+const reportOf = (report: typeof PayoutReport.Type): Report => {
   switch (report.status) {
     case "submitted":
-      return { _tag: "Submit", txHash: report.tx_hash }
+      return { _tag: "Submitted", txHash: report.tx_hash }
     case "succeeded":
-      return { _tag: "Succeed", txHash: report.tx_hash }
+      return {
+        _tag: "Succeeded",
+        txHash: report.tx_hash,
+        height: report.height === undefined ? null : BigInt(report.height),
+        index: report.index ?? null
+      }
     case "failed":
-      return { _tag: "Fail", code: report.failure_code }
+      return { _tag: "Failed", code: report.failure_code }
   }
 }
 
@@ -47,21 +53,8 @@ export const rpcHandlers = Rpc.handlers(
       }
     })
 
-    /** A transaction that nobody looked at proves nothing: what a merchant asked for is not paid by a word. */
-    const refuseUnproven = Effect.fnUntraced(function*(refundId: string, { _tag }: RefundCommand) {
-      const found = _tag === "Succeed" ? yield* refunds.find(refundId) : null
-      if (found !== null && found.terms !== null) {
-        return yield* publicError("INVALID_TRANSITION", {
-          message: "A refund of an invoice cannot be reported as succeeded yet: report it as submitted"
-        })
-      }
-    })
-
     const change = (refundId: string, command: RefundCommand, actor = "operator") =>
-      Effect.andThen(
-        refuseUnproven(refundId, command),
-        refunds.change(refundId, command, noCause, `service:${actor}`)
-      ).pipe(
+      refunds.change(refundId, command, noCause, `service:${actor}`).pipe(
         Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
         Effect.flatMap(operatorRefund)
       )
@@ -86,7 +79,8 @@ export const rpcHandlers = Rpc.handlers(
       }),
       "refunds.approve": ({ actor, refund_id }) => change(refund_id, { _tag: "Approve" }, actor),
       "refunds.retry": ({ actor, refund_id }) => change(refund_id, { _tag: "Retry" }, actor),
-      "refunds.report": ({ actor, refund_id, report }) => change(refund_id, commandOf(report), actor)
+      "refunds.report": ({ actor = "operator", refund_id, report }) =>
+        Effect.flatMap(refunds.report(refund_id, reportOf(report), `service:${actor}`), operatorRefund)
     })
   })
 )

@@ -50,6 +50,7 @@ export {
   portionsOf,
   type RequestedAmount
 } from "./machine/Portions.ts"
+export { type ChainTransfer, proofOf, type ReportedTransaction } from "./machine/Proofs.ts"
 export {
   type Approval,
   type Claim,

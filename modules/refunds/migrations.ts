@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["refunds"]
+export const tables: ReadonlyArray<string> = ["refunds", "refund_proofs"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -43,6 +43,17 @@ export const migrations: Migrations = {
       CHECK ((status = 'succeeded' AND tx_hash IS NULL) IS FALSE)
     )`
     yield* sql`CREATE INDEX refunds_by_invoice ON refunds (merchant_id, invoice_id)`
+    // A transfer on a chain proves one refund, once.
+    yield* sql`CREATE TABLE refund_proofs (
+      network text NOT NULL,
+      environment text NOT NULL,
+      tx_hash text NOT NULL,
+      transfer_index bigint NOT NULL,
+      version bigint NOT NULL,
+      merchant_id integer NOT NULL,
+      refund_id text NOT NULL,
+      PRIMARY KEY (network, environment, tx_hash, transfer_index)
+    )`
     // A merchant's lists, of one status and of all.
     yield* sql`CREATE INDEX refunds_newest ON refunds (merchant_id, environment, id)`
     yield* sql`CREATE INDEX refunds_newest_by_status ON refunds (merchant_id, environment, status, id)`

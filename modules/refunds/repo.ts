@@ -115,6 +115,28 @@ export const refundWrite = (refund: RefundState): Write => ({
   }
 })
 
+/** The transfer that paid a refund. */
+export interface RefundProof {
+  readonly network: Network
+  readonly environment: Environment
+  readonly txHash: string
+  readonly index: number
+}
+
+/** Keeps it for the refund; where it is another's by then, the commit is a conflict. */
+export const proofWrite = ({ environment, index, network, txHash }: RefundProof, refund: RefundState): Write => ({
+  table: "refund_proofs",
+  row: {
+    network,
+    environment,
+    tx_hash: txHash,
+    transfer_index: index,
+    version: 1,
+    merchant_id: refund.merchantId,
+    refund_id: refund.id
+  }
+})
+
 /** Filters of a merchant's list; absent ones do not filter. */
 export interface MerchantRefundFilter {
   readonly merchantId: number
@@ -172,6 +194,13 @@ export const makeRepo = Effect.gen(function*() {
           ...(before === null ? [] : [sql`id < ${before}`])
         ])
       } ORDER BY id DESC LIMIT ${limit}`),
+    /** Indexes of the transfers of a transaction that prove refunds. */
+    provenIndexes: ({ environment, network, txHash }: Omit<RefundProof, "index">) =>
+      sql<{ index: bigint }>`SELECT transfer_index AS index FROM refund_proofs
+        WHERE network = ${network} AND environment = ${environment} AND tx_hash = ${txHash}`.pipe(
+        Effect.orDie,
+        Effect.map((rows): ReadonlySet<number> => new Set(rows.map(({ index }) => Number(index))))
+      ),
     /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is no refund of this list's owner. */
     page: Effect.fnUntraced(function*(filter: MerchantRefundFilter, { cursor, limit }: RefundPage) {
       const { createdFrom, createdTo, environment, invoiceId, merchantId, status } = filter

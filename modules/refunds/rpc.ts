@@ -29,8 +29,16 @@ export const OperatorRefund = Schema.Struct({
 export const PayoutReport = Schema.Union([
   /** It was sent. */
   Schema.Struct({ status: Schema.Literal("submitted"), tx_hash: PayoutTxHash }),
-  /** It is final. */
-  Schema.Struct({ status: Schema.Literal("succeeded"), tx_hash: PayoutTxHash }),
+  /**
+   * It is final. A refund of an invoice needs the number of the block, and where the transaction has several transfers
+   * of one amount to the destination, the index of its own: the chain is asked.
+   */
+  Schema.Struct({
+    status: Schema.Literal("succeeded"),
+    tx_hash: PayoutTxHash,
+    height: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+    index: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))
+  }),
   /** Nothing was paid out, and nothing will be: `refunds.retry` begins anew. */
   Schema.Struct({ status: Schema.Literal("failed"), failure_code: RefundFailureCode })
 ])
@@ -67,7 +75,11 @@ export class RefundsRpc extends RpcGroup.make(
    * `failed`.
    */
   Rpc.make("refunds.retry", refundAct),
-  /** A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now. */
+  /**
+   * A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now or is
+   * not final yet; for a refund of an invoice `VALIDATION_ERROR` where the transaction does not prove it,
+   * `UNSUPPORTED_NETWORK` and `NETWORK_DEGRADED` where the chain cannot be asked.
+   */
   Rpc.make("refunds.report", {
     payload: { refund_id: RefundId, report: PayoutReport, ...actor },
     success: OperatorRefund,

@@ -31,6 +31,7 @@ import {
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
+import { type PayoutReport, reportPayout } from "./service/Reports.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
 
 export class Refunds extends Context.Service<Refunds, {
@@ -78,6 +79,13 @@ export class Refunds extends Context.Service<Refunds, {
    * `SERVICE_UNAVAILABLE` where the chain or screening has to be asked and does not answer.
    */
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
+  /**
+   * What became of a payout. Of a refund that a merchant asked for, only its transfer on the chain proves that it
+   * succeeded: to the destination, in the token, of exactly the units to be sent, final, and of no other refund.
+   * Errors: those of {@link change}; `VALIDATION_ERROR` for a transaction that proves nothing, `INVALID_TRANSITION` for
+   * one that is not final yet, `UNSUPPORTED_NETWORK` and `NETWORK_DEGRADED` where the chain cannot be asked.
+   */
+  readonly report: (refundId: string, report: PayoutReport, actor: string) => Effect.Effect<RefundState, PublicError>
   readonly find: Repo["find"]
   readonly list: Repo["list"]
   /** A merchant's own, of one environment. */
@@ -156,6 +164,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     page: services.repo.page,
     openOfInvoice: openPaymentRefunds(services),
     act: actOnRefund(services),
+    report: reportPayout(services),
     renewClaim: renewClaim(services),
     findClaim: findClaim(services),
     claim: claimRefund(services)

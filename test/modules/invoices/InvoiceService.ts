@@ -39,7 +39,7 @@ import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
 import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
-import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
+import { type AllocatedTarget, Chains, type JournalEntry, type TransactionReading } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
@@ -113,6 +113,10 @@ const targets = new Map<string, AllocatedTarget>()
 let hasWallet = true
 export const setWallet = (there: boolean) => void (hasWallet = there)
 
+/** What transactions brought to addresses that are none of ours, by hash. */
+const transactions = new Map<string, TransactionReading>()
+export const setTransaction = (txHash: string, reading: TransactionReading) => void transactions.set(txHash, reading)
+
 /** Chains that hold what a test gives them: every network was seen up to any time. */
 const givenChains = Layer.mock(Chains, {
   driver: (network, environment) => ({ network, environment, paymentUri: () => "ethereum:0x0" }) as never,
@@ -138,6 +142,8 @@ const givenChains = Layer.mock(Chains, {
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
   isTokenAccount: () => Effect.succeed(false),
   walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false, fingerprint: "wallet" }),
+  readTransaction: ({ txHash }) =>
+    Effect.sync(() => transactions.get(txHash) ?? { _tag: "Transaction", isFinal: true, transfers: [] }),
   reconcile: () => Effect.void,
   assignEntry: (entry, { invoiceId, merchantId }) =>
     transferWrite({ ...entry, invoiceId, merchantId, version: entry.version + 1 }),

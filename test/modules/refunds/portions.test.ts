@@ -10,14 +10,17 @@ import {
   type Approval,
   approvalBy,
   approvalsRequired,
+  type ChainTransfer,
   decide,
   failReverted,
   type Fees,
   isActive,
   type Member,
   newPaymentRefund,
+  type PaymentRefund,
   portionLeft,
   portionsOf,
+  proofOf,
   type RefundCommand,
   type RefundContext,
   type RefundState,
@@ -235,6 +238,25 @@ describe("portions of payments", () => {
     const shared = { reason: "other", feeBearer: "payor", isClaimOnly: false, exceptionId: null } as const
     const refund = newPaymentRefund("re_1", portion!, shared, contextOf(till)) as RefundState
     assert.deepStrictEqual([refund.fee, refund.terms!.feeUnits, sentUnits(refund.terms!)], [20n, 5n, 695n])
+  })
+})
+
+describe("proofs", () => {
+  const refund = () => {
+    const till = opened({ invoice: aggregateOf([paymentOf(0, 1_000n, 1_000n, 2)]), refunds: [] }, wish("full"))
+    const withMemo = { network: "base" as const, address: "0x1", memo: "12 34" }
+    return { ...till.refunds[0]!, destination: withMemo } as PaymentRefund
+  }
+  const shown = { index: 0, tokenAddress: null, amount: 1_000n, time: now }
+  const proven = (transfer: ChainTransfer) =>
+    proofOf(refund(), { transfers: [transfer], isFinal: true, index: null, used: new Set(), notBefore: now })
+
+  it("carry the memo of the destination, where it has one", () => {
+    assert.isFalse(isPublicError(proven({ ...shown, memos: ["thank you", " 12 34 "] })))
+    for (const memos of [[], ["1234"], ["12 345"]]) {
+      const answer = proven({ ...shown, memos })
+      assert.isTrue(isPublicError(answer) && answer.message.includes("lacks the memo"))
+    }
   })
 })
 

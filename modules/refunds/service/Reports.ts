@@ -1,0 +1,147 @@
+/** Reports of payouts: an operator says which transaction paid a refund, and the chain says whether it did. */
+import { Effect } from "effect"
+import { noCause } from "../../../runtime/Commit.ts"
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import {
+  type ChainTransfer,
+  isPaymentRefund,
+  type PaymentRefund,
+  proofOf,
+  type RefundCommand,
+  type RefundState
+} from "../machine.ts"
+import { proofWrite } from "../repo.ts"
+import { auditActOf, refundsIn } from "../rules.ts"
+import type { RefundServices } from "./RefundServices.ts"
+import { changeRefund, decideOnRefund } from "./RefundSteps.ts"
+
+/** What became of a payout, as somebody says. */
+export type PayoutReport =
+  | { readonly _tag: "Submitted"; readonly txHash: string }
+  | {
+    readonly _tag: "Succeeded"
+    readonly txHash: string
+    /** Of the block; needed where the chain is asked. */
+    readonly height: bigint | null
+    /** Of the transfer; null: the one that fits. */
+    readonly index: number | null
+  }
+  | { readonly _tag: "Failed"; readonly code: string }
+
+/** Seconds by which the chain's clock and this one's may differ: public networks set a block's time to within one. */
+const clockToleranceSeconds = 60
+
+/** What the transaction brought to the destination, as the chain has it. */
+const readTransaction = Effect.fnUntraced(function*(
+  { chains }: RefundServices,
+  { destination, environment, terms }: PaymentRefund,
+  txHash: string,
+  height: bigint
+): Effect.fn.Return<{ readonly isFinal: boolean; readonly transfers: ReadonlyArray<ChainTransfer> }, PublicError> {
+  const { network, tokenAddress } = terms
+  if (destination === null) return yield* publicError("INVALID_TRANSITION", { message: "It has no destination yet" })
+  const reading = yield* chains.readTransaction({
+    network,
+    environment,
+    txHash,
+    height,
+    address: destination.address,
+    tokenAddress
+  }).pipe(
+    Effect.tapError((error) => Effect.logWarning("the transaction of a refund could not be read", { txHash, error })),
+    Effect.mapError(() => publicError("NETWORK_DEGRADED", { retryAfterSeconds: 30 }))
+  )
+  if (reading._tag === "Transaction") return reading
+  return yield* reading.reason === "not_followed"
+    ? publicError("UNSUPPORTED_NETWORK", { message: `${network} is not followed here, so nothing can be proven` })
+    : publicError("INVALID_TRANSITION", {
+      message: `Block ${height} was not read yet: report it again later`,
+      retryAfterSeconds: 30
+    })
+})
+
+const invalid = (param: string, message: string) =>
+  publicError("VALIDATION_ERROR", { message: `report.${param}: ${message}`, param: `report.${param}` })
+
+/** The transaction and its block, as the chain's family writes them. */
+const readNames = (
+  { network }: PaymentRefund["terms"],
+  { height, txHash }: PayoutReport & { readonly _tag: "Succeeded" }
+): { readonly txHash: string; readonly height: bigint } | PublicError => {
+  const family = familyRecord(familyOf(network))
+  const hash = family.readTransactionHash(txHash)
+  if (hash === null) return invalid("tx_hash", `write ${family.transactionHashForm}`)
+  return height === null
+    ? invalid("height", "the number of the block that the transaction is in, so that it can be looked at")
+    : { txHash: hash, height }
+}
+
+const isSameDestination = (a: RefundState, b: RefundState): boolean =>
+  a.destination?.address === b.destination?.address && a.destination?.memo === b.destination?.memo
+
+const prove = Effect.fnUntraced(function*(
+  services: RefundServices,
+  before: PaymentRefund,
+  report: PayoutReport & { readonly _tag: "Succeeded" },
+  actor: string
+) {
+  const { auditLog, clock, invoices, repo } = services
+  const names = readNames(before.terms, report)
+  if (isPublicError(names)) return yield* names
+  const { height, txHash } = names
+  if (before.status === "succeeded" && before.txHash === txHash) return before
+  const { isFinal, transfers } = yield* readTransaction(services, before, txHash, height)
+  const { environment, merchantId, terms: { network } } = before
+  const { facts } = yield* invoices.change(
+    before.invoiceId,
+    noCause,
+    Effect.fnUntraced(function*(current, now) {
+      const refund = yield* repo.find(before.id)
+      if (refund === null || !isPaymentRefund(refund)) return yield* publicError("REFUND_NOT_FOUND")
+      if (!isSameDestination(refund, before)) {
+        return yield* publicError("INVALID_TRANSITION", { message: "Its destination has changed: report it again" })
+      }
+      const command: RefundCommand = { _tag: "Succeed", txHash }
+      const step = yield* decideOnRefund(services)(refund, command, current, now)
+      if (step.facts.length === 0) return { commands: [] }
+      const approvedAt = refund.terms.approvals.at(-1)?.at ?? refund.createdAt
+      const proof = proofOf(refund, {
+        transfers,
+        isFinal,
+        index: report.index,
+        used: yield* repo.provenIndexes({ network, environment, txHash }),
+        notBefore: approvedAt - clock.aheadSeconds(merchantId, environment) - clockToleranceSeconds
+      })
+      if (isPublicError(proof)) return yield* proof
+      const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
+      const kept = proofWrite({ network, environment, txHash, index: proof.index }, refund)
+      return { commands: step.commands, writes: [...step.writes, kept, ...entry], facts: step.facts }
+    })
+  )
+  return refundsIn(facts).findLast(({ id }) => id === before.id) ?? before
+})
+
+const commandOf = (report: PayoutReport): RefundCommand => {
+  switch (report._tag) {
+    case "Submitted":
+      return { _tag: "Submit", txHash: report.txHash }
+    case "Succeeded":
+      return { _tag: "Succeed", txHash: report.txHash }
+    case "Failed":
+      return { _tag: "Fail", code: report.code }
+  }
+}
+
+/** `Refunds.report`. */
+export const reportPayout = (services: RefundServices) =>
+  Effect.fn("Refunds.report")(
+    function*(refundId: string, report: PayoutReport, actor: string) {
+      const found = yield* services.repo.find(refundId)
+      if (found === null) return yield* publicError("REFUND_NOT_FOUND")
+      return report._tag === "Succeeded" && isPaymentRefund(found)
+        ? yield* prove(services, found, report, actor)
+        : yield* changeRefund(services)(refundId, commandOf(report), noCause, actor)
+    },
+    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+  )
