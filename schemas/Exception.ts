@@ -4,10 +4,7 @@ import { EpochSeconds, ExceptionId, InvoiceId, PaymentId, RefundId, TokenId } fr
 import { WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
-import { ExceptionType } from "./Payment.ts"
-
-export const ExceptionStatus = Schema.Literals(["open", "resolved"])
-export type ExceptionStatus = typeof ExceptionStatus.Type
+import { ExceptionStatus, ExceptionType } from "./Payment.ts"
 
 /**
  * What a person can decide (modules/docs/reference/exceptions.md#actions). `accept`: the money counts, or what is

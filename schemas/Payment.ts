@@ -1,6 +1,6 @@
 /** The invoice payment as it crosses the wire and enters events (modules/docs/reference/payments.md#fields). */
 import { Schema } from "effect"
-import { EpochSeconds, InvoiceId, MerchantId, PaymentId, TokenId } from "./Ids.ts"
+import { EpochSeconds, ExceptionId, InvoiceId, MerchantId, PaymentId, TokenId } from "./Ids.ts"
 import { InvoiceType, Metadata, WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
@@ -84,6 +84,18 @@ export type ExceptionType = typeof ExceptionType.Type
 /** Exceptions of money that pays no invoice. */
 export type UnmatchedPaymentType = Extract<ExceptionType, "missing_memo" | "unmatched_payment">
 
+/** `open` waits for a decision. */
+export const ExceptionStatus = Schema.Literals(["open", "resolved"])
+export type ExceptionStatus = typeof ExceptionStatus.Type
+
+/** The exception behind a payment, as its metadata names it. */
+export const PaymentException = Schema.Struct({
+  id: ExceptionId,
+  type: PaymentExceptionType,
+  status: ExceptionStatus
+})
+export type PaymentException = typeof PaymentException.Type
+
 /**
  * The token a payment was made in: copied from the catalogue when it was first seen, else what its contract says of
  * itself, which anybody may have made up.
@@ -120,7 +132,9 @@ export const PaymentMetadata = Schema.Struct({
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,
   block_number: Schema.NullOr(Schema.Int),
-  exception: Schema.NullOr(PaymentExceptionType),
+  exception: Schema.NullOr(PaymentException).annotate({
+    description: "The exception behind it: one that is open, else the last that was resolved. Null: there was none"
+  }),
   late_at: Schema.optionalKey(EpochSeconds.annotate({
     description: "When the payment was seen, where that was after the invoice's end. Absent otherwise"
   })),

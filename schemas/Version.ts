@@ -31,17 +31,44 @@ const withoutReason = (quote: unknown): unknown => {
   return older
 }
 
-/** Payments that say which token paid, and why the locked rate did not hold, came with 2026-11-01. */
-const withoutToken: Downgrade = (payment) => {
-  const { metadata } = payment
+/** Exceptions that refuse their payment. Only of these the first version told. */
+const refusals: ReadonlySet<unknown> = new Set([
+  "below_dust",
+  "late_payment",
+  "missing_memo",
+  "screened",
+  "wrong_network",
+  "wrong_token"
+])
+
+/** Why a payment is refused, in place of the exception behind it. */
+const refusalOf = (status: unknown, exception: unknown): unknown => {
+  if (!isObject(exception)) return exception
+  const isRefused = (status === "rejected" || status === "reverted") && refusals.has(exception["type"])
+  return isRefused ? exception["type"] : null
+}
+
+/**
+ * Payments that say which token paid, why the locked rate did not hold and which exception is behind them came with
+ * 2026-11-01.
+ */
+const firstPayment: Downgrade = (payment) => {
+  const { metadata, status } = payment
   if (!isObject(metadata) || !("token" in metadata)) return payment
   const { token: _, ...older } = metadata
-  return { ...payment, metadata: "quote" in older ? { ...older, quote: withoutReason(older["quote"]) } : older }
+  return {
+    ...payment,
+    metadata: {
+      ...older,
+      ...("quote" in older ? { quote: withoutReason(older["quote"]) } : {}),
+      ...("exception" in older ? { exception: refusalOf(status, older["exception"]) } : {})
+    }
+  }
 }
 
 /** Newest first. A released version is never changed, only added to by a newer one. */
 export const versions: readonly [ApiVersion, ...Array<ApiVersion>] = [
-  { version: "2026-11-01", deprecation: null, downgrades: { invoice_payment: withoutToken } },
+  { version: "2026-11-01", deprecation: null, downgrades: { invoice_payment: firstPayment } },
   { version: "2026-01-15", deprecation: null, downgrades: {} }
 ]
 

@@ -5190,7 +5190,15 @@ export interface components {
                 confirmations: number;
                 required_confirmations: number;
                 block_number: number | null;
-                exception: ("underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen") | null;
+                /** @description The exception behind it: one that is open, else the last that was resolved. Null: there was none */
+                exception: {
+                    /** @example exc_550e8400-e29b-41d4-a716-446655440000 */
+                    id: string;
+                    /** @enum {string} */
+                    type: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen";
+                    /** @enum {string} */
+                    status: "open" | "resolved";
+                } | null;
                 /**
                  * @description When the payment was seen, where that was after the invoice's end. Absent otherwise
                  * @example 1766320496

@@ -9,11 +9,11 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
-import { exampleException, Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
+import { exampleException, Exception, ExceptionAction, maximumNote } from "../../schemas/Exception.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
-import { ExceptionType } from "../../schemas/Payment.ts"
+import { ExceptionStatus, ExceptionType } from "../../schemas/Payment.ts"
 
 const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 

@@ -3,10 +3,10 @@ import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { ActorName } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
-import { Exception, ExceptionAction, ExceptionStatus, maximumNote } from "../../schemas/Exception.ts"
+import { Exception, ExceptionAction, maximumNote } from "../../schemas/Exception.ts"
 import { ExceptionId, InvoiceId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { ExceptionType } from "../../schemas/Payment.ts"
+import { ExceptionStatus, ExceptionType } from "../../schemas/Payment.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 
 /** Whose exception it is; absent: the operator's own, of money on wallets that belong to no single merchant. */

@@ -19,7 +19,7 @@
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
 import { coalesce, coalesceCancel } from "./machine/Events.ts"
-import { exceptionEventsOf } from "./machine/ExceptionEvents.ts"
+import { exceptionEventsOf, withPaymentExceptions } from "./machine/ExceptionEvents.ts"
 import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
@@ -80,8 +80,9 @@ export const decide = (
   let state = before
   const events: Array<EventDraft> = []
   for (const command of commands) {
-    const step = apply(state, command, now)
-    if (typeof step === "string") return step
+    const applied = apply(state, command, now)
+    if (typeof applied === "string") return applied
+    const step = withPaymentExceptions(state, applied)
     state = step.next
     if (command._tag === "Settle" || command._tag === "Book") step.events.forEach((event) => coalesce(events, event))
     else if (command._tag === "Cancel") coalesceCancel(events, step.events, before.invoice)

@@ -71,7 +71,7 @@ describe("turning down", () => {
     }))
 
   it.effect.prop(
-    "a payment to the first version takes token and reason of the price out of its metadata and nothing else",
+    "a payment to the first version has no token and no reason of its price, says why it is refused, and nothing else",
     [
       Payment,
       PaymentMetadata,
@@ -84,9 +84,13 @@ describe("turning down", () => {
         const newest = { ...payment, metadata: { ...older, token } }
         const quote = older["quote"] as Record<string, unknown> | null
         const { pricing_reason: _reason, ...priced } = quote ?? {}
+        const refusals = ["wrong_token", "wrong_network", "late_payment", "below_dust", "missing_memo", "screened"]
+        const isRefused = payment["status"] === "rejected" || payment["status"] === "reverted"
+        const type = (older["exception"] as { readonly type: string } | null)?.type ?? ""
+        const exception = isRefused && refusals.includes(type) ? type : null
         assert.deepStrictEqual(downgrade(newest, first), {
           ...payment,
-          metadata: { ...older, quote: quote === null ? null : priced }
+          metadata: { ...older, quote: quote === null ? null : priced, exception }
         })
       })
   )

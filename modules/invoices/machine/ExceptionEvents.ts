@@ -3,9 +3,11 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import { previousAttributes } from "../../../schemas/Event.ts"
 import type { Exception } from "../../../schemas/Exception.ts"
 import { formatUnits, usdDecimal, usdWire } from "../../../schemas/Money.ts"
+import type { PaymentException } from "../../../schemas/Payment.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
+import { coalesce, paymentUpdated } from "./Events.ts"
 import { allowedActions, type ExceptionRecord, exceptionRecord } from "./Exceptions.ts"
-import type { Aggregate, ExceptionState } from "./State.ts"
+import { type Aggregate, type ExceptionState, paymentOf, type Step, withPayment } from "./State.ts"
 
 /** The single transfer that an exception is about: of its payment, or of the evidence where no invoice has it. */
 const transferOf = ({ exception: { evidence }, payment }: ExceptionRecord) => {
@@ -108,3 +110,39 @@ export const exceptionEventsOf = (before: Aggregate, after: Aggregate): Readonly
       exceptionRecord(after, exception)
     )
   })
+
+/**
+ * The step with the payments naming the exceptions behind them, where it opened or resolved some. That is told to
+ * everybody, with what the step tells of the payment anyway.
+ */
+export const withPaymentExceptions = (before: Aggregate, step: Step): Step => {
+  const { exceptions } = step.next
+  if (exceptions === before.exceptions) return step
+  const changed = exceptions.filter((each, index) => each !== before.exceptions[index])
+  return [...new Set(changed.map(({ paymentId }) => paymentId))].reduce(
+    (all, paymentId) => paymentId === null ? all : withPaymentException(all, paymentId, changed),
+    step
+  )
+}
+
+const withPaymentException = (
+  { events, next }: Step,
+  paymentId: string,
+  changed: ReadonlyArray<ExceptionState>
+): Step => {
+  const payment = paymentOf(next, paymentId)
+  const isOfPayment = (each: ExceptionState) => each.paymentId === paymentId
+  const exception = next.exceptions.findLast((each) => isOfPayment(each) && each.status === "open")
+    ?? changed.findLast(isOfPayment)
+  if (payment === undefined || exception === undefined) return { next, events }
+  const { id, status, type } = exception
+  if (payment.exception?.id === id && payment.exception.status === status) return { next, events }
+  const after = { ...payment, exception: { id, type, status } as PaymentException }
+  const event = paymentUpdated(next.invoice, payment, after)
+  const isOfOther = ({ object }: EventDraft) => object.id !== paymentId
+  const firstOfInvoice = events.findIndex(({ object }) => object.object === "invoice")
+  const all = [...events]
+  if (events.every(isOfOther) && firstOfInvoice !== -1) all.splice(firstOfInvoice, 0, event)
+  else coalesce(all, event)
+  return { next: withPayment(next, after), events: all }
+}

@@ -44,6 +44,7 @@ export const observe = (
       settlement: settlementAfterReorg(previous),
       refunded: previous?.refunded ?? usdMillis(0n),
       createdAt: previous?.createdAt ?? now,
+      exception: previous?.exception ?? null,
       metadata
     }
     : {

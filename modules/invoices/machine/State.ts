@@ -3,13 +3,16 @@ import type { NetworkCoverage } from "../../../runtime/Chains.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { InvoiceStatus, InvoiceType, Metadata } from "../../../schemas/Invoice.ts"
-import type { ExceptionResolution, ExceptionStatus } from "../../../schemas/Exception.ts"
+import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import type { LatePaymentPolicy, PartialPaymentPolicy } from "../../../schemas/MerchantSettings.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../../schemas/Network.ts"
 import {
+  type ExceptionStatus,
   type ExceptionType,
   isCounted,
+  type PaymentException,
+  type PaymentExceptionType,
   type PaymentMetadata,
   type PaymentStatus,
   type SettlementProgress,
@@ -87,6 +90,9 @@ export interface PaymentSettlement {
   readonly network: Network | null
 }
 
+/** System-owned metadata as it is kept: `exception` is why the payment is refused, whatever became of its exception. */
+export type KeptMetadata = Omit<PaymentMetadata, "exception"> & { readonly exception: PaymentExceptionType | null }
+
 export interface PaymentState {
   readonly id: string
   readonly version: number
@@ -123,7 +129,9 @@ export interface PaymentState {
    * absent: no ledger is kept.
    */
   readonly balanceTransactionId?: string | null
-  readonly metadata: PaymentMetadata
+  readonly metadata: KeptMetadata
+  /** What its metadata publishes of its exceptions: one that is open, else the last that was resolved; null: none. */
+  readonly exception: PaymentException | null
 }
 
 /** Why an exception opens: what waits for someone's decision, and what shows it. */
@@ -173,7 +181,15 @@ export interface Aggregate {
 /** A transfer as the payments module judged it, before it has a status. */
 export type IncomingTransfer = Omit<
   PaymentState,
-  "version" | "ordinal" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded" | "balanceTransactionId"
+  | "version"
+  | "ordinal"
+  | "status"
+  | "confirmedAt"
+  | "createdAt"
+  | "settlement"
+  | "refunded"
+  | "balanceTransactionId"
+  | "exception"
 >
 
 export type Command =

@@ -55,7 +55,7 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   amount_unit: "usd_millis",
   confirmed_at: payment.confirmedAt,
   ...settlementFields(wireSettlement(payment), payment),
-  metadata: payment.metadata
+  metadata: { ...payment.metadata, exception: payment.exception }
 })
 
 export const tokenAmount = ({ units, tokenDecimals }: PaymentState): string | null =>

@@ -114,7 +114,9 @@ const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({
     confirmed_at: payment.confirmedAt,
     settlement: payment.settlement === null ? null : settlementJson(payment.settlement),
     refunded: payment.refunded.toString(),
-    metadata: payment.metadata,
+    metadata: payment.exception === null
+      ? payment.metadata
+      : { ...payment.metadata, exception_reference: payment.exception },
     wallet: payment.wallet ?? null,
     balance_transaction_id: payment.balanceTransactionId ?? null
   }
@@ -173,10 +175,16 @@ export const readPayment = (row: Row): PaymentState => ({
     settledAmount: row.settlement.settledAmount === null ? null : usdMillis(BigInt(row.settlement.settledAmount))
   },
   refunded: usdMillis(BigInt(row.refunded)),
-  metadata: { ...row.metadata, token: row.metadata.token ?? null },
+  metadata: keptMetadata(row.metadata),
+  exception: row.metadata.exception_reference ?? null,
   wallet: row.wallet,
   balanceTransactionId: row.balance_transaction_id
 })
+
+const keptMetadata = (stored: Row): PaymentState["metadata"] => {
+  const { exception_reference: _, ...metadata } = stored as PaymentState["metadata"] & Row
+  return { ...metadata, token: metadata.token ?? null }
+}
 
 /** An exception as `json_build_object` gives it. */
 export const readException = (row: Row): ExceptionState => ({

@@ -12,7 +12,7 @@ import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, requiredDepth } from "../../../schemas/Network.ts"
-import type { PaymentMetadata, UnmatchedPaymentType } from "../../../schemas/Payment.ts"
+import type { UnmatchedPaymentType } from "../../../schemas/Payment.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import type { Aggregate, Command, IncomingTransfer, Invoices, InvoiceState } from "../../invoices/plugin.ts"
 import { PaymentQuotes, valuation } from "../../quotes/plugin.ts"
@@ -105,7 +105,7 @@ export const makeCredit = Effect.fnUntraced(function*(
     const seenAt = seenAtBy(entry, invoice)
     // Of what is refused the price is kept as well: a person may accept it later, at the price of when it was seen.
     const paymentValue = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
-    const metadata: PaymentMetadata = {
+    const metadata: IncomingTransfer["metadata"] = {
       quote: paymentValue?.quote ?? null,
       confirmations: entry.confirmations,
       required_confirmations: depthOf(entry, invoice).blocks,

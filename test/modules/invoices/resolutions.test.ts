@@ -10,10 +10,13 @@ import {
   type Command,
   decide,
   type Decision,
+  exceptionObject,
+  exceptionRecord,
   type ExceptionState,
   type IncomingTransfer,
   lockedRoute,
   nothingToScan,
+  paymentObject,
   paymentOf
 } from "../../../modules/invoices/machine.ts"
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
@@ -84,16 +87,8 @@ const arrival = (index: number, amount: bigint, more: Partial<IncomingTransfer> 
   ...more
 })
 
-/** Ids as the commit gives them: the machine knows none. */
-const withIds = (state: Aggregate): Aggregate => ({
-  ...state,
-  exceptions: state.exceptions.map((each, index) => ({ ...each, id: each.id ?? `exc_${index}` }))
-})
-
-const decided = (state: Aggregate, commands: ReadonlyArray<Command>, now = createdAt): Decision => {
-  const decision = decide(state, commands, now) as Decision
-  return { ...decision, next: withIds(decision.next) }
-}
+const decided = (state: Aggregate, commands: ReadonlyArray<Command>, now = createdAt): Decision =>
+  decide(state, commands, now) as Decision
 
 const observe = (transfer: IncomingTransfer): Command => ({ _tag: "Observe", transfer })
 const confirm = ({ id }: IncomingTransfer): Command => ({ _tag: "Confirm", paymentId: id, confirmations: 1 })
@@ -102,7 +97,7 @@ const tick: Command = { _tag: "Tick", progress: nothingToScan }
 const come = (...transfers: ReadonlyArray<IncomingTransfer>) => transfers.flatMap((one) => [observe(one), confirm(one)])
 const resolve = ({ id }: Pick<ExceptionState, "id">, action: ExceptionAction): Command => ({
   _tag: "Resolve",
-  exceptionId: id!,
+  exceptionId: id,
   resolution: { action, note: "", actor: "key_1", invoiceId: null }
 })
 
@@ -350,6 +345,107 @@ describe("money beyond the amount", () => {
         }
       })
   )
+})
+
+describe("the exception behind a payment", () => {
+  const told = ({ events }: Decision) =>
+    events.filter(({ object }) => object.object === "invoice_payment").map(({ object, type }) => [
+      type,
+      (object as any).metadata.exception
+    ])
+
+  it("is named by it from its first event, and everybody is told what becomes of it", () => {
+    const seen = decided(expired(), [observe(late)], expiresAt + 20)
+    const exception = exceptionOf(seen.next, "late_payment")
+    const open = { id: exception.id, type: "late_payment", status: "open" }
+    assert.deepStrictEqual(told(seen), [["invoice_payment.created", open]])
+    for (const action of ["credit", "ignore"] as const) {
+      const { events } = decided(seen.next, [resolve(exception, action)], expiresAt + 30)
+      assert.deepStrictEqual(events.map(({ type }) => type), ["invoice_payment.updated", "exception.resolved"])
+      const { object, previousAttributes } = events[0]!
+      assert.deepStrictEqual((object as any).metadata.exception, { ...open, status: "resolved" })
+      assert.deepStrictEqual(previousAttributes, { metadata: { ...(object as any).metadata, exception: open } })
+    }
+    const accepted = decided(decided(seen.next, [confirm(late)]).next, [resolve(exception, "accept")], expiresAt + 30)
+    assert.deepStrictEqual(told(accepted), [["invoice_payment.updated", { ...open, status: "resolved" }]])
+    assert.strictEqual((accepted.events[0]!.object as any).status, "confirmed")
+  })
+
+  it("is told of before the invoice, where another payment takes it away", () => {
+    const [one, two] = [arrival(1, 50_000n), arrival(2, 50_000n)]
+    const twice = decided(decided(fresh(), come(one)).next, come(two)).next
+    const { events } = decided(twice, [revert(one)])
+    assert.deepStrictEqual(events.map(({ object, type }) => [type, object.id]).slice(0, 2), [
+      ["invoice_payment.updated", one.id],
+      ["invoice_payment.updated", two.id]
+    ])
+    assert.deepInclude((events[1]!.object as any).metadata.exception, { type: "duplicate_payment", status: "resolved" })
+  })
+
+  const Step = Schema.Struct({
+    kind: Schema.Literals(["observe", "confirm", "revert", "fail", "tick", "accept", "credit", "ignore"]),
+    payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
+    amount: Schema.Literals([0, 20_000, 50_000, 80_000]),
+    at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4_000 }))
+  })
+
+  const commandsOf = (state: Aggregate, { amount, kind, payment }: typeof Step.Type): ReadonlyArray<Command> => {
+    const one = arrival(payment, BigInt(amount), { seenAt: createdAt + payment * 2_000 })
+    const open = state.exceptions.filter(({ status }) => status === "open").at(payment - 1)
+    if (kind === "tick") return [tick]
+    if (kind === "observe") return [observe(one)]
+    if (kind === "confirm") return come(one)
+    if (kind === "revert") return [revert(one)]
+    const { settlement = null } = paymentOf(state, one.id) ?? {}
+    if (kind === "fail") return [{ _tag: "Settle", paymentId: one.id, settlement, needsOperator: true }]
+    return open === undefined ? [] : [resolve(open, kind)]
+  }
+
+  it.effect.prop("is told of, and each exception once when it opens and once when it is resolved, in any history", [
+    Schema.Array(Step)
+  ], ([steps]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      const last = new Map<unknown, object>()
+      const count = new Map<string, number>()
+      for (const step of steps) {
+        const now = createdAt + step.at
+        const { events, next } = decided(state, commandsOf(state, step), now)
+        for (const { object, previousAttributes, type } of events) {
+          if (object.object === "invoice") continue
+          const key = `${type} ${String(object.id)}`
+          count.set(key, (count.get(key) ?? 0) + 1)
+          const isNew = type === "invoice_payment.created" || type === "exception.opened"
+          const before = object.object === "exception"
+            ? exceptionObject(exceptionRecord(
+              state,
+              state.exceptions.find(({ id }) => id === object.id) ?? {
+                ...next.exceptions.find(({ id }) => id === object.id)!,
+                status: "open"
+              }
+            ))
+            : last.get(object.id)
+          if (isNew) assert.deepStrictEqual(previousAttributes, {})
+          else if (object.object === "invoice_payment" || last.has(object.id)) {
+            assert.deepStrictEqual({ ...object, ...previousAttributes }, before)
+          }
+          last.set(object.id, object)
+        }
+        state = next
+        for (const payment of state.payments) {
+          assert.deepStrictEqual(last.get(payment.id), paymentObject(state.invoice, payment))
+          const own = state.exceptions.filter(({ paymentId }) => paymentId === payment.id)
+          const named = own.find(({ id }) => id === payment.exception?.id)
+          assert.strictEqual(payment.exception?.status, named?.status)
+          const isOpen = own.some(({ status }) => status === "open")
+          assert.strictEqual(payment.exception?.status, isOpen ? "open" : own.length > 0 ? "resolved" : undefined)
+        }
+        for (const { id, status } of state.exceptions) {
+          assert.strictEqual(count.get(`exception.opened ${id}`), 1)
+          assert.strictEqual(count.get(`exception.resolved ${id}`) ?? 0, status === "open" ? 0 : 1)
+        }
+      }
+    }))
 })
 
 describe("a decision", () => {

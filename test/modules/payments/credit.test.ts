@@ -79,7 +79,7 @@ layer(invoiceService)("money that came too late, while its token had no price", 
       yield* handOverTransfer({ ...confirmed, attempts: 1 })
       const priced = yield* payment
       assert.deepInclude(priced, { status: "rejected", amount: 10_000 })
-      assert.deepInclude(priced.metadata, { exception: "late_payment" })
+      assert.deepInclude(priced.metadata.exception, { type: "late_payment", status: "open" })
       assert.isNotNull(priced.confirmed_at)
       assert.deepStrictEqual(yield* openExceptions(invoiceId), ["late_payment"])
       assert.strictEqual(yield* refundOf(invoiceId), 10_000)

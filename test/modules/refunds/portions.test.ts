@@ -40,6 +40,7 @@ const paymentOf = (index: number, units: bigint, amount: bigint, decimals: numbe
   id: `00000000-0000-4000-8000-00000000000${index}`,
   version: 1,
   ordinal: index + 1,
+  exception: null,
   status: "confirmed",
   network: "base",
   tokenId: 1,

@@ -77,7 +77,7 @@ layer(invoiceServiceIn({ screening }))("money from a listed sender", (it) => {
       const seen = yield* read(caller, invoice)
       assert.include(seen, { status: "unpaid", amount_paid: 0 })
       assert.deepInclude(seen.latest_payment, { status: "rejected", amount: 0 })
-      assert.include(seen.latest_payment.metadata, { exception: "screened" })
+      assert.deepInclude(seen.latest_payment.metadata.exception, { type: "screened", status: "open" })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), ["screened"])
       yield* handOverTransfer({ ...entry, status: "confirmed", handledStatus: "seen", version: 2 })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), ["screened"], "it opens once")
