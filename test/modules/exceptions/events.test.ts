@@ -88,6 +88,33 @@ layer(invoiceService)("events of exceptions", (it) => {
       assert.isFalse(last!.is_for_payors)
     }))
 
+  it.effect("are told to everybody but payors as a change of the payment behind them, as its own route shows it", () =>
+    Effect.gen(function*() {
+      const caller = callerOf(yield* newMerchant)
+      const invoice = yield* newInvoice(caller, ten)
+      yield* receiveTransfer(invoice, usdc, 10n * dollar)
+      yield* receiveTransfer(invoice, usdc, 10n * dollar)
+      const { data: [exception] } = (yield* caller.ok("/api/v1/exceptions")).data
+      const payment = Effect.map(
+        caller.ok(`/api/v1/invoices/${invoice.id}/payments`),
+        ({ data }) => data.find(({ id }: { id: string }) => id === exception.invoice_payment_id)
+      )
+      const before = yield* payment
+      const named = { id: exception.id, type: "duplicate_payment", status: "open" }
+      assert.deepStrictEqual(before.metadata.exception, named)
+      yield* caller.ok(`/api/v1/exceptions/${exception.id}/resolve`, post({ action: "ignore" }))
+      const after = yield* payment
+      assert.deepStrictEqual(after.metadata, { ...before.metadata, exception: { ...named, status: "resolved" } })
+      const [told] = yield* Effect.orDie((yield* SqlClient.SqlClient)<{ data: string; is_for_payors: boolean }>`
+        SELECT data, is_for_payors FROM events WHERE merchant_id = ${caller.id} AND type = 'invoice_payment.updated'
+        ORDER BY ms DESC, seq DESC LIMIT 1`)
+      assert.isFalse(told!.is_for_payors)
+      assert.deepStrictEqual(JSON.parse(told!.data), {
+        object: after,
+        previous_attributes: { metadata: before.metadata }
+      })
+    }))
+
   it.effect("come once for an opening and once for a decision, however many callers decide at once", () =>
     Effect.gen(function*() {
       const caller = callerOf(yield* newMerchant)
