@@ -45,6 +45,17 @@ const resolve = (caller: Caller, { id }: { readonly id: string }, body: object, 
 const assign = (caller: Caller, exception: { readonly id: string }, invoice: { readonly id: string }, key?: string) =>
   resolve(caller, exception, { action: "assign", invoice_id: invoice.id, note: "named by the customer" }, key)
 
+/** What the events of a merchant's exceptions carry, the first one first. */
+const exceptionEventsOf = ({ id }: Caller) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<
+        { data: string }
+      >`SELECT data FROM events WHERE merchant_id = ${id} AND type LIKE 'exception.%' ORDER BY ms, seq`
+  )
+    .pipe(Effect.orDie, Effect.map((rows) => rows.map(({ data }) => JSON.parse(data))))
+
 const read = (caller: Caller, { id }: { readonly id: string }) =>
   caller.ok(`/api/v1/invoices/${id}?expand=latest_payment`)
 
@@ -74,6 +85,9 @@ layer(invoiceService)("money that names no invoice", (it) => {
         "invoice.updated",
         "invoice.paid"
       ])
+      const [opened, resolved, ...more] = yield* exceptionEventsOf(caller)
+      assert.deepStrictEqual([opened?.object, resolved?.object, more], [exception, json.data, []])
+      assert.deepStrictEqual({ ...resolved!.object, ...resolved!.previous_attributes }, exception)
     }))
 
   it.effect("counts for an invoice whose time is over, and leaves it with its transfer and comes back with it", () =>
@@ -116,6 +130,11 @@ layer(invoiceService)("money that names no invoice", (it) => {
       for (const { json, status } of answers) {
         if (status !== 200) assert.include(["EXCEPTION_ALREADY_RESOLVED", "SERVICE_UNAVAILABLE"], json.error.code)
       }
+      assert.deepStrictEqual(
+        (yield* exceptionEventsOf(caller)).map(({ object }) => object.status),
+        ["open", "resolved"],
+        "one event of each"
+      )
       const paid = yield* Effect.forEach(invoices, (invoice) => read(caller, invoice))
       assert.strictEqual(paid.reduce((sum, { amount_paid }) => sum + amount_paid, 0), 10_000)
     }))

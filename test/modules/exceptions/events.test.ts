@@ -134,7 +134,7 @@ layer(invoiceService)("events of exceptions", (it) => {
       }
     }))
 
-  it.effect("tell of what goes away by itself, without a decision, and of what a commerce invoice waits for", () =>
+  it.effect("tell of what goes away by itself, without a decision", () =>
     Effect.gen(function*() {
       const caller = callerOf(yield* newMerchant)
       yield* caller.ok("/api/v1/merchant/settings", {
@@ -153,6 +153,15 @@ layer(invoiceService)("events of exceptions", (it) => {
       assert.deepStrictEqual([gone!.type, others], [resolved, []])
       assert.deepInclude(gone!.object, { id: over!.object.id, resolution: null, allowed_actions: [] })
       assert.deepStrictEqual({ ...gone!.object, ...gone!.previous_attributes }, over!.object)
+    }))
+
+  it.effect("of a commerce invoice are the merchant's too: no commerce key reads exceptions", () =>
+    Effect.gen(function*() {
+      const caller = callerOf(yield* newMerchant)
+      const invoice = yield* newInvoice(callerOf(caller.id, "commerce"), ten)
+      yield* receiveTransfer(invoice, usdc, 15n * dollar)
+      const [opening] = yield* exceptionEventsOf(caller.id)
+      assert.include(opening, { type: opened, invoice_id: invoice.id as string, commerce: false })
     }))
 
   it.effect("of money without an invoice tell when it opens, goes, comes back and is decided on", () =>
