@@ -11393,7 +11393,7 @@ export interface operations {
     "events.list": {
         parameters: {
             query?: {
-                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the opt-in types, which come only where they are named (`exception.*`). */
                 type?: string;
                 /** @description Created at this time or after it, in epoch seconds. */
                 "created[gte]"?: string;

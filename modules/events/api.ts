@@ -26,7 +26,11 @@ export class EventsGroup extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: {
-        type: Filter,
+        type: Filter.annotate({
+          description:
+            "At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the "
+            + "opt-in types, which come only where they are named (`exception.*`)."
+        }),
         "created[gte]": Filter,
         "created[lte]": Filter,
         limit: Schema.optionalKey(Limit),
