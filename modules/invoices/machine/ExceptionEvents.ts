@@ -118,7 +118,7 @@ export const exceptionEventsOf = (before: Aggregate, after: Aggregate): Readonly
 export const withPaymentExceptions = (before: Aggregate, step: Step): Step => {
   const { exceptions } = step.next
   if (exceptions === before.exceptions) return step
-  const changed = exceptions.filter((each, index) => each !== before.exceptions[index])
+  const changed = exceptions.filter(({ status }, index) => status !== before.exceptions[index]?.status)
   return [...new Set(changed.map(({ paymentId }) => paymentId))].reduce(
     (all, paymentId) => paymentId === null ? all : withPaymentException(all, paymentId, changed),
     step
