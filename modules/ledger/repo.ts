@@ -164,6 +164,13 @@ export const makeRepo = Effect.gen(function*() {
     return (yield* withEntries(merchantId, rows))[0] ?? null
   })
 
+  /** All about one object, the first one first. */
+  const ofSource = Effect.fnUntraced(function*(merchantId: number, sourceId: string) {
+    const rows = yield* sql<TransactionRow>`SELECT ${columns} FROM balance_transactions
+      WHERE merchant_id = ${merchantId} AND source_id = ${sourceId} ORDER BY booked_micros, id`.pipe(Effect.orDie)
+    return yield* withEntries(merchantId, rows)
+  })
+
   const exists = (merchantId: number, id: string) =>
     sql`SELECT 1 FROM balance_transactions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
       Effect.orDie,
@@ -233,7 +240,7 @@ export const makeRepo = Effect.gen(function*() {
       WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
       ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
 
-  return { balances, check: checkBooks(sql), exists, find, list, unbooked }
+  return { balances, check: checkBooks(sql), exists, find, list, ofSource, unbooked }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -1,14 +1,16 @@
 /** The rules of the books: accounts, where money is, what a move of it books, and how that is shown. Pure. */
-export { type BookOwner, readAsset } from "./rules/Accounts.ts"
+export { assetOf, type BookOwner, readAsset } from "./rules/Accounts.ts"
+export { assignedIn, bookChange, bookUnmatched, openingFact, transactionOfException } from "./rules/InvoiceBookings.ts"
 export {
-  assignedIn,
-  bookChange,
-  bookUnmatched,
+  combine,
+  deltasOf,
+  type Group,
   type NameTransaction,
-  openingFact,
-  transactionOfException
-} from "./rules/InvoiceBookings.ts"
-export { deltasOf, type Group, nothingBooked, type Postings, type Source } from "./rules/Moves.ts"
+  nothingBooked,
+  type Postings,
+  type Source
+} from "./rules/Moves.ts"
+export { bookRefund, refundsIn } from "./rules/RefundBookings.ts"
 export {
   type AccountBalance,
   type AssetToken,

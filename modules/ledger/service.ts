@@ -8,17 +8,21 @@ import { type Environment, type Network, networks } from "../../schemas/Network.
 import { type HookInput, type HookResult, InvoiceHooks, Invoices, type UnmatchedChange } from "../invoices/plugin.ts"
 import { bookingWrites, makeRepo, type Repo } from "./repo.ts"
 import {
+  assetOf,
   type AssetToken,
   assignedIn,
   bookChange,
   type BookOwner,
+  bookRefund,
   bookUnmatched,
+  combine,
   deltasOf,
   type NameTransaction,
   nothingBooked,
   openingFact,
   type Postings,
   readAsset,
+  refundsIn,
   transactionOfException
 } from "./rules.ts"
 
@@ -50,7 +54,10 @@ export class Ledger extends Context.Service<Ledger, {
       yield* (yield* InvoiceHooks).register({
         name: "ledger",
         isLast: true,
-        run: onInvoiceChange(repo),
+        run: onInvoiceChange(repo, (network, tokenId) => {
+          const token = catalog.get(tokenId)
+          return token === undefined ? null : assetOf(network, token, tokenId)
+        }),
         onUnmatched: onUnmatchedChange(repo)
       })
       yield* openBooks(repo)
@@ -76,12 +83,29 @@ const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
   return id === null ? Effect.succeed(false) : repo.exists(record.merchantId, id)
 }
 
-const onInvoiceChange = (repo: Repo) =>
+/** The asset of a token of the catalogue; null: it is not in it. */
+type AssetOfToken = (network: Network, tokenId: number) => string | null
+
+/** The groups of the refunds that a change tells of. */
+const refundPostings = Effect.fnUntraced(function*(repo: Repo, assetOfToken: AssetOfToken, input: HookInput) {
+  const { decision: { next: invoice }, facts, now } = input
+  const postings: Array<Postings> = []
+  for (const refund of refundsIn(facts)) {
+    const { destination, merchantId, token } = refund
+    const payoutAsset = destination === null || token?.id == null ? null : assetOfToken(destination.network, token.id)
+    const stored = yield* repo.ofSource(merchantId, refund.id)
+    postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, payoutAsset }))
+  }
+  return combine(postings)
+})
+
+const onInvoiceChange = (repo: Repo, assetOfToken: AssetOfToken) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
     const isAssignedBooked = assigned !== null && (yield* isBooked(repo, assigned))
     const { assignedAway, booking, commands } = bookChange(input, nameTransaction, isAssignedBooked)
-    const { writes, balances } = yield* additions(input.before.invoice, booking)
+    const refunds = yield* refundPostings(repo, assetOfToken, input)
+    const { writes, balances } = yield* additions(input.before.invoice, combine([booking, refunds]))
     const away = assigned === null ? null : yield* additions(assigned, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),

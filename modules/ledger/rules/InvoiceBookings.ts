@@ -1,5 +1,4 @@
 /** What a change of an invoice means for the books. Pure. */
-import type { BalanceTransactionType } from "../../../schemas/BalanceTransaction.ts"
 import type {
   Aggregate,
   AssignmentFact,
@@ -10,11 +9,9 @@ import type {
   PaymentState,
   UnmatchedChange
 } from "../../invoices/plugin.ts"
-import { type BookedPosition, combine, move, noteWaiver, type Postings } from "./Moves.ts"
+import { type BookedPosition, combine, move, type NameTransaction, noteWaiver, type Postings } from "./Moves.ts"
+import { bookEarlierRefund } from "./RefundBookings.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
-
-/** Makes the id of a balance transaction: the same one for the same cause. */
-export type NameTransaction = (type: BalanceTransactionType, sourceId: string, version: number) => string
 
 /** What the books have from before they were kept is booked now, by a change that does nothing else. */
 export interface OpeningFact extends InvoiceFact {
@@ -108,6 +105,8 @@ export const bookChange = (
       idOf: (type) => nameTransaction(type, payment.id, version)
     })
     bookings.push(booking)
+    const isNew = previous !== undefined && previous.status !== "reverted" && previous.balanceTransactionId == null
+    if (isNew) bookings.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
     if (transactionId !== (payment.balanceTransactionId ?? null)) {
       commands.push({ _tag: "Book", paymentId: payment.id, balanceTransactionId: transactionId, isSilent: opens })
     }

@@ -61,6 +61,9 @@ export const combine = (bookings: ReadonlyArray<Postings>): Postings => ({
 export const deltasOf = (owner: BookOwner, { groups }: Postings): ReadonlyArray<BalanceDelta> =>
   balanceDeltas(owner, groups.flatMap(({ entries }) => entries))
 
+/** Makes the id of a balance transaction: the same one for the same cause. */
+export type NameTransaction = (type: BalanceTransactionType, sourceId: string, version: number) => string
+
 /** An object's change, and how its transactions are named: by the type, the object and the version it gets. */
 export interface Cause {
   readonly source: Source

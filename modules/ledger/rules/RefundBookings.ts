@@ -1,0 +1,235 @@
+/** What a refund means for the books (modules/docs/reference/ledger.md#refunds). Pure. */
+import { type Aggregate, bySeenAt, type InvoiceFact, type PaymentState } from "../../invoices/plugin.ts"
+import type { RefundFact, RefundState } from "../../refunds/plugin.ts"
+import { accounts, assetOf, chainAccount, type Entry } from "./Accounts.ts"
+import { combine, type Group, type NameTransaction, nothingBooked, type Postings, type Transaction } from "./Moves.ts"
+import { paymentPosition } from "./Positions.ts"
+
+const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"
+
+/** Refunds that a change tells of, each as it will be. */
+export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> => [
+  ...new Map(facts.filter(isRefundFact).map(({ refund }) => [refund.id, refund])).values()
+]
+
+/** A balance transaction of a refund, as it is stored. */
+export interface StoredRefundTransaction extends Transaction {
+  readonly entries: ReadonlyArray<Entry & Pick<Group, "kind">>
+}
+
+/** What a refund depends on in the books. */
+export interface RefundBooks {
+  /** Its own transactions, the first one first. */
+  readonly stored: ReadonlyArray<StoredRefundTransaction>
+  readonly invoice: Aggregate
+  readonly now: number
+  readonly nameTransaction: NameTransaction
+  /** Of the token that an order's refund is paid out in; null: it is not known. */
+  readonly payoutAsset: string | null
+}
+
+/** Money of one payment that a refund takes, and the account that it is taken from. */
+interface Share {
+  readonly account: string
+  readonly asset: string
+  readonly wallet: string | null
+  readonly units: bigint
+  readonly usdMillis: bigint
+}
+
+const isMerchants = (account: string): boolean => account === accounts.pending || account === accounts.available
+
+/** `floor(usd x units of the payment / its usd)`; all of them where all of it goes (modules/docs/reference/refunds.md). */
+const unitsOf = ({ amount, units }: PaymentState, usdMillis: bigint): bigint =>
+  usdMillis === amount || amount === 0n ? units : units * usdMillis / amount
+
+const shareOf = (invoice: Aggregate, payment: PaymentState, units: bigint, usdMillis: bigint): Share => ({
+  // Money that left its chain is the merchant's loss.
+  account: paymentPosition(invoice, payment)?.account ?? accounts.available,
+  asset: assetOf(payment.network, payment.metadata.token, payment.tokenId),
+  wallet: payment.wallet ?? null,
+  units,
+  usdMillis
+})
+
+/** Of one payment what was agreed; of an order's payments the oldest first, as far as each goes. */
+const sharesOf = ({ amount, paymentId, source, terms }: RefundState, invoice: Aggregate): ReadonlyArray<Share> => {
+  const own = invoice.payments.find(({ id }) => id === paymentId)
+  if (own !== undefined && terms !== null) return [shareOf(invoice, own, terms.units, amount)]
+  const rank = (
+    { status }: PaymentState
+  ) => (status === "reverted" ? 2 : (status === "rejected") === (source === "late") ? 0 : 1)
+  let left: bigint = amount
+  return invoice.payments.toSorted((a, b) => rank(a) - rank(b) || bySeenAt(a, b)).flatMap((payment) => {
+    const capacity = payment.amount - payment.refunded
+    const taken = capacity < left ? capacity : left
+    if (taken <= 0n) return []
+    left -= taken
+    return [shareOf(invoice, payment, unitsOf(payment, taken), taken)]
+  })
+}
+
+const transactionOf = (
+  { nameTransaction, now }: RefundBooks,
+  refund: RefundState,
+  more: Pick<Transaction, "type" | "amount" | "net" | "reverses"> & { readonly entries: ReadonlyArray<Entry> }
+): Postings & { readonly id: string } => {
+  const { entries, ...fields } = more
+  const assets = new Set(entries.map(({ asset }) => asset))
+  const units = entries.reduce((sum, each) => sum + each.units, 0n)
+  const sign = fields.amount < 0n ? -1n : 1n
+  const id = nameTransaction(fields.type, refund.id, refund.version)
+  const transaction: Transaction = {
+    ...fields,
+    id,
+    isPending: false,
+    asset: assets.size === 1 ? [...assets][0]! : null,
+    units: assets.size === 1 ? sign * units : 0n,
+    source: { object: "refund", id: refund.id },
+    createdAt: now
+  }
+  const group: Group = { transactionId: id, kind: "booked", createdAt: now, entries }
+  return { id, transactions: [transaction], groups: [group] }
+}
+
+const total = (entries: ReadonlyArray<Entry>): bigint => entries.reduce((sum, { usdMillis }) => sum + usdMillis, 0n)
+
+/** It is opened: what it will give back is nobody's to spend any more. */
+const open = (books: RefundBooks, refund: RefundState) => {
+  const entries = sharesOf(refund, books.invoice).map(({ account, asset, units, usdMillis }): Entry => ({
+    debit: account,
+    credit: accounts.refundPayable,
+    asset,
+    units,
+    usdMillis
+  }))
+  const net = -total(entries.filter(({ debit }) => isMerchants(debit)))
+  return {
+    ...transactionOf(books, refund, { type: "refund", amount: -refund.amount, net, reverses: null, entries }),
+    entries
+  }
+}
+
+/** It is over, or another amount: its money goes back to where it was. */
+const reverse = (books: RefundBooks, refund: RefundState, before: StoredRefundTransaction): Postings =>
+  transactionOf(books, refund, {
+    type: "refund_reversal",
+    amount: -before.amount,
+    net: -before.net,
+    reverses: before.id,
+    entries: before.entries.map(({ asset, credit, debit, units, usdMillis }) => ({
+      debit: credit,
+      credit: debit,
+      asset,
+      units,
+      usdMillis
+    }))
+  })
+
+/** The part of each entry that is the fee: of the first ones, as far as each goes. */
+const feesOf = ({ fee, terms }: RefundState, entries: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
+  let left: bigint = fee
+  return entries.map((entry) => {
+    const usdMillis = left < entry.usdMillis ? left : entry.usdMillis
+    left -= usdMillis
+    const units = usdMillis === 0n ? 0n : terms?.feeUnits ?? entry.units * usdMillis / entry.usdMillis
+    return { ...entry, units, usdMillis }
+  })
+}
+
+/**
+ * It is paid: the payout leaves the chain, and a fee that the payor bears stays with the merchant, whose wallet paid the
+ * network. What is paid out in another token is revalued: both sides are worth the same.
+ */
+const pay = (
+  books: RefundBooks,
+  refund: RefundState,
+  transactionId: string,
+  opened: ReadonlyArray<Entry>
+): Postings => {
+  const fees = feesOf(refund, opened)
+  const net = opened.map((entry, place): Entry => ({
+    ...entry,
+    units: entry.units - fees[place]!.units,
+    usdMillis: entry.usdMillis - fees[place]!.usdMillis
+  }))
+  const wallet = books.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
+  const payout = refund.terms !== null
+    ? net.map((entry): Entry => ({ ...entry, debit: accounts.refundPayable, credit: chainAccount(wallet) }))
+    : [
+      ...net.map((entry): Entry => ({ ...entry, debit: accounts.refundPayable, credit: accounts.revaluation })),
+      {
+        debit: accounts.revaluation,
+        credit: chainAccount(null),
+        asset: books.payoutAsset ?? assetOf(refund.destination!.network, null, refund.token?.id ?? null),
+        units: refund.tokenAmount ?? 0n,
+        usdMillis: total(net)
+      }
+    ]
+  const paid: Postings = {
+    transactions: [],
+    groups: [{ transactionId, kind: "posted", createdAt: books.now, entries: payout }]
+  }
+  if (refund.fee === 0n) return paid
+  const entries = fees.filter(({ units, usdMillis }) => units > 0n || usdMillis > 0n)
+    .map((fee): Entry => ({ ...fee, debit: fee.credit, credit: fee.debit }))
+  const kept = total(entries.filter(({ credit }) => isMerchants(credit)))
+  return combine([
+    paid,
+    transactionOf(books, refund, { type: "fee", amount: total(entries), net: kept, reverses: null, entries })
+  ])
+}
+
+/**
+ * The groups of a refund as it will be. `failed` still stands for money, which can be tried again; only `canceled` and
+ * `expired` give it back to the balance.
+ */
+export const bookRefund = (refund: RefundState, books: RefundBooks): Postings => {
+  const reversedIds = new Set(books.stored.map(({ reverses }) => reverses))
+  const before = books.stored.findLast(({ id, type }) => type === "refund" && !reversedIds.has(id)) ?? null
+  const isPaid = before?.entries.some(({ kind }) => kind === "posted") === true
+  if (isPaid) return nothingBooked
+  if (refund.status === "canceled" || refund.status === "expired") {
+    return before === null ? nothingBooked : reverse(books, refund, before)
+  }
+  if (before !== null && before.amount === -refund.amount) {
+    return refund.status === "succeeded" ? pay(books, refund, before.id, before.entries) : nothingBooked
+  }
+  const opened = open(books, refund)
+  return combine([
+    ...(before === null ? [] : [reverse(books, refund, before)]),
+    opened,
+    ...(refund.status === "succeeded" ? [pay(books, refund, opened.id, opened.entries)] : [])
+  ])
+}
+
+/** Money of a payment that was refunded before the books were kept: it has left the chain. */
+export const bookEarlierRefund = (
+  invoice: Aggregate,
+  payment: PaymentState,
+  { nameTransaction, now }: Pick<RefundBooks, "nameTransaction" | "now">
+): Postings => {
+  const share = shareOf(invoice, payment, unitsOf(payment, payment.refunded), payment.refunded)
+  if (payment.refunded === 0n) return nothingBooked
+  const id = nameTransaction("refund", payment.id, payment.version + 1)
+  return {
+    transactions: [{
+      id,
+      type: "refund",
+      isPending: false,
+      amount: -share.usdMillis,
+      net: isMerchants(share.account) ? -share.usdMillis : 0n,
+      asset: share.asset,
+      units: -share.units,
+      source: { object: "invoice_payment", id: payment.id },
+      reverses: null,
+      createdAt: now
+    }],
+    groups: [{
+      transactionId: id,
+      kind: "booked",
+      createdAt: now,
+      entries: [{ ...share, debit: share.account, credit: chainAccount(share.wallet) }]
+    }]
+  }
+}
