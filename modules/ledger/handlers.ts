@@ -2,12 +2,15 @@
 import { Effect } from "effect"
 import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import { signedUsdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { LedgerApi } from "./api.ts"
 import { balanceObject, type StoredTransaction, transactionObject } from "./rules.ts"
+import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
 
 const wrappedJson = (data: object) => jsonText(JSON.stringify({ success: true, data }))
@@ -76,5 +79,28 @@ export const handlers = Operations.group(
           return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(wireOf(books.environment)(found))
         })
       )
+  })
+)
+
+/** The calls of `LedgerRpc`. */
+export const rpcHandlers = Rpc.handlers(
+  LedgerRpc,
+  Effect.gen(function*() {
+    const ledger = yield* Ledger
+    return LedgerRpc.of({
+      "ledger.check": ({ merchant_id }) =>
+        Effect.map(ledger.check(merchant_id ?? null), (differences) => ({
+          is_balanced: differences.length === 0,
+          differences: differences.map((each) => ({
+            merchant_id: each.merchantId,
+            environment: each.environment,
+            account: each.account,
+            asset: each.asset,
+            against: each.against,
+            held: { units: each.units.toString(), usd_millis: signedUsdWire(each.usdMillis) },
+            expected: { units: each.expectedUnits.toString(), usd_millis: signedUsdWire(each.expectedUsdMillis) }
+          }))
+        }))
+    })
   })
 )

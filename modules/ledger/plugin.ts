@@ -4,8 +4,9 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { LedgerApi } from "./api.ts"
-import { handlers } from "./handlers.ts"
+import { handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
+import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
 
 export { Ledger } from "./service.ts"
@@ -15,7 +16,11 @@ export const plugin = Plugin.make({
   slot: "modules",
   needs: { invoices: [Invoices, InvoiceHooks] },
   http: LedgerApi,
+  rpc: LedgerRpc,
   migrations,
   tables,
-  layer: () => HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(handlers), Layer.provideMerge(Ledger.layer))
+  layer: () =>
+    Layer.merge(HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
+      Layer.provideMerge(Ledger.layer)
+    )
 })

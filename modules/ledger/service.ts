@@ -25,6 +25,7 @@ import {
   refundsIn,
   transactionOfException
 } from "./rules.ts"
+import { ledgerMetrics } from "./service/Metrics.ts"
 
 /** The same id for the same cause, whoever books it and however often. */
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
@@ -61,6 +62,7 @@ export class Ledger extends Context.Service<Ledger, {
         onUnmatched: onUnmatchedChange(repo)
       })
       yield* openBooks(repo)
+      yield* ledgerMetrics(repo)
 
       return Ledger.of({
         balances: repo.balances,

@@ -3,7 +3,7 @@
  * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family` keeps
  * `histories` to one of the names in `test/support/TestedChains.ts`. Names: create, events, event_list, http, expiry,
- * list, looks, calls, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
+ * ledger, list, looks, calls, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin, quotes, page,
  * commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
@@ -29,6 +29,7 @@ import { flood } from "./flood.ts"
 import { histories } from "./histories.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
+import { ledger } from "./ledger.ts"
 import { list } from "./list.ts"
 import { looks } from "./looks.ts"
 import { type ReportLine, table } from "./Report.ts"
@@ -47,6 +48,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   event_list: eventList,
   http,
   expiry,
+  ledger,
   list,
   looks,
   calls,

@@ -6,12 +6,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBookings.ts"
 import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
 import { deltasOf, type Group, type Postings, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
+import { bookRefund } from "../../../modules/ledger/rules/RefundBookings.ts"
+import type { RefundState } from "../../../modules/refunds/plugin.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
 import { type Aggregate, type Command, decide, type IncomingTransfer } from "../../../modules/invoices/machine.ts"
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
 import { sumBalances } from "../../../runtime/commit/BalanceDeltas.ts"
 import { TokenId } from "../../../schemas/Ids.ts"
-import { usdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
 import { begin, makeRandom, newInvoice, type RandomNumbers, startSeconds } from "../../fixtures/histories.ts"
 
 interface Books {
@@ -288,5 +290,106 @@ describe("the money of an exception without an invoice", () => {
       })?.units,
       77n
     )
+  })
+})
+
+describe("a refund of one payment whose payor bears the fee", () => {
+  const roll = makeRandom(3)
+  const state = (() => {
+    const { aggregate } = begin(newInvoice(roll, startSeconds, { type: "standard", amount: usdMillis(10_000n) }))
+    const transfer = transferOf(roll, "payment", startSeconds)
+    const money = {
+      units: 10_000_000n,
+      amount: usdMillis(10_000n),
+      metadata: { ...transfer.metadata, exception: null }
+    }
+    const paid = decide(aggregate, [
+      { _tag: "Observe", transfer: { ...transfer, ...money } },
+      { _tag: "Value", paymentId: "payment", amount: usdMillis(10_000n), quote },
+      { _tag: "Confirm", paymentId: "payment", confirmations: 1 }
+    ], startSeconds)
+    assert(typeof paid !== "string")
+    return paid.next
+  })()
+  const [payment] = state.payments
+  const refund = (status: RefundState["status"], version: number, amount = 4_000n): RefundState => ({
+    id: "refund",
+    merchantId: 1,
+    environment: "devnet",
+    version,
+    invoiceId: state.invoice.id,
+    paymentId: "payment",
+    terms: {
+      network: payment!.network,
+      tokenAddress: null,
+      units: baseUnits(amount * 1_000n),
+      feeBearer: "payor",
+      feeUnits: baseUnits(20_001n),
+      isClaimOnly: false,
+      approvals: [],
+      exceptionId: null
+    },
+    claim: null,
+    source: "all",
+    status,
+    amount: usdMillis(amount),
+    fee: usdMillis(20n),
+    feeFree: false,
+    feeQuote: null,
+    destination: { network: payment!.network, address: "0x", memo: null },
+    token: { id: 1, symbol: "USDC", decimals: 6 },
+    tokenAmount: null,
+    txHash: null,
+    reason: "other",
+    failureCode: null,
+    createdAt: startSeconds,
+    updatedAt: startSeconds,
+    dueAt: null
+  })
+  /** What is stored after each of these, and what the accounts hold in units and usd_millis. */
+  const run = (...steps: ReadonlyArray<RefundState>) => {
+    let books = noBooks
+    for (const each of steps) {
+      const stored = books.transactions.map((transaction) => ({
+        ...transaction,
+        entries: books.groups.filter(({ transactionId }) => transactionId === transaction.id)
+          .flatMap(({ entries, kind }) => entries.map((entry) => ({ ...entry, kind })))
+      }))
+      const context = { stored, invoice: state, now: startSeconds, nameTransaction, payoutAsset: null }
+      books = add(books, bookRefund(each, context))
+    }
+    return {
+      held: Object.fromEntries(books.balances.map((each) => [each.account, [each.units, each.usdMillis]])),
+      types: books.transactions.map(({ net, type }) => [type, net])
+    }
+  }
+  const chain = chainAccount(payment!.wallet)
+
+  it("holds its money, and keeps the fee with the merchant once it is paid, however often that is told", () => {
+    const open = run(refund("pending_approval", 1), refund("processing", 2), refund("failed", 3))
+    assert.deepStrictEqual(open.held, {
+      merchant_available: [4_000_000n, 4_000n],
+      refund_payable: [-4_000_000n, -4_000n]
+    })
+    const paid = run(refund("pending_approval", 1), refund("succeeded", 2), refund("succeeded", 3))
+    assert.deepStrictEqual(paid.held, {
+      merchant_available: [3_979_999n, 3_980n],
+      [chain]: [-3_979_999n, -3_980n]
+    })
+    assert.deepStrictEqual(paid.types, [["refund", -4_000n], ["fee", 20n]])
+    assert.deepStrictEqual(run(refund("succeeded", 5)).held, paid.held, "also where the books never saw it opened")
+  })
+
+  it("gives everything back when it is canceled or expires, and follows another amount", () => {
+    assert.deepStrictEqual(run(refund("pending_approval", 1), refund("canceled", 2)).held, {})
+    assert.deepStrictEqual(run(refund("awaiting_destination", 1), refund("expired", 2)).types, [
+      ["refund", -4_000n],
+      ["refund_reversal", 4_000n]
+    ])
+    const cut = run(refund("pending_approval", 1), refund("pending_approval", 2, 1_000n))
+    assert.deepStrictEqual(cut.held, {
+      merchant_available: [1_000_000n, 1_000n],
+      refund_payable: [-1_000_000n, -1_000n]
+    })
   })
 })

@@ -1,0 +1,37 @@
+/** The ledger for operators: definitions only. */
+import { Schema } from "effect"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { PublicError } from "../../schemas/Errors.ts"
+import { MerchantId } from "../../schemas/Ids.ts"
+import { Environment } from "../../schemas/Network.ts"
+
+const Amounts = Schema.Struct({
+  /** Base units. */
+  units: Schema.String,
+  usd_millis: Schema.Int
+})
+
+/** A balance that is not what it should be. */
+export const BookDifference = Schema.Struct({
+  /** 0: the operator's own books. */
+  merchant_id: Schema.Int,
+  environment: Environment,
+  account: Schema.String,
+  asset: Schema.String,
+  /** What it was compared with: its entries, or the payments, exceptions and refunds. */
+  against: Schema.Literals(["entries", "objects"]),
+  held: Amounts,
+  expected: Amounts
+})
+
+export class LedgerRpc extends RpcGroup.make(
+  /**
+   * Adds up every entry and every payment, as of one moment and beside running commits, and compares: the balances that
+   * differ, 1,000 at most. It reads all of them, so it takes seconds per million.
+   */
+  Rpc.make("ledger.check", {
+    payload: { merchant_id: Schema.optionalKey(MerchantId) },
+    success: Schema.Struct({ is_balanced: Schema.Boolean, differences: Schema.Array(BookDifference) }),
+    error: PublicError
+  })
+) {}

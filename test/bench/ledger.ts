@@ -1,0 +1,169 @@
+/**
+ * A payment from its sight to its depth, with the events and deliveries that it causes, by a service that keeps books
+ * and by the same one without the module; and the balance read over a million entries beside ten thousand.
+ */
+import { Effect } from "effect"
+import { cpuMicros } from "../support/Process.ts"
+import { type Service, until } from "../support/Service.ts"
+import type { Bench } from "./Bench.ts"
+import { onDatabase, spentBetween, usageOf } from "./Database.ts"
+import { invoiceBody, merchantCount } from "./create.ts"
+import { drive } from "./load.ts"
+import { median, type ReportLine } from "./Report.ts"
+import { makeSink } from "./sink.ts"
+import * as Tillwire from "./Tillwire.ts"
+
+const payments = 1_000
+const warmUp = 500
+const callers = 16
+
+interface Config {
+  readonly modules: ReadonlyArray<{ readonly use: string }>
+}
+
+const without = (deployment: Tillwire.Deployment): Tillwire.Deployment => ({
+  ...deployment,
+  config: {
+    ...deployment.config,
+    modules: (deployment.config as Config).modules.filter(({ use }) => use !== "ledger")
+  }
+})
+
+/** Pays so many new invoices, seen first and deep enough by a second call; answers how many of them there were. */
+const pay = Effect.fnUntraced(function*(service: Service, keys: ReadonlyArray<string>, count: number) {
+  const call = (n: number, path: string, body: object) =>
+    service.call(path, {
+      headers: { "x-api-key": keys[n % keys.length]!, "idempotency-key": `ledger-${performance.now()}-${n}` },
+      body
+    })
+  yield* Effect.forEach(
+    Array.from({ length: count }, (_, n) => n),
+    (n) =>
+      Effect.gen(function*() {
+        const { json } = yield* call(n, "/api/v1/invoices", JSON.parse(invoiceBody))
+        const path = `/api/v1/devnet/invoices/${json.invoice_id}/simulate`
+        yield* call(n, path, { action: "pay", confirmations: 0 })
+        const { status, text } = yield* call(n, path, { action: "confirm" })
+        if (status !== 200) return yield* Effect.die(new Error(text))
+      }),
+    { concurrency: callers, discard: true }
+  )
+})
+
+const waitingDeliveries = (bench: Bench, database: string) =>
+  onDatabase(bench.server, database, async (client) => {
+    const { rows: [row] } = await client.query(
+      "select count(*)::int as n from webhook_deliveries where status = 'pending'"
+    )
+    return row.n as number
+  })
+
+/** Microseconds of CPU of the service and of its database for each payment, invoices and deliveries among them. */
+const paymentsBy = (bench: Bench, deployment: Tillwire.Deployment, keys: ReadonlyArray<string>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const service = yield* Tillwire.start(deployment)
+    const { database } = deployment
+    const run = (count: number) =>
+      Effect.andThen(
+        pay(service, keys, count),
+        until("the queue is dry", waitingDeliveries(bench, database), (left) => left === 0)
+      )
+    yield* run(warmUp)
+    const usage = yield* usageOf(bench.server, database)
+    const before = cpuMicros(service.pid)
+    yield* run(payments)
+    const serviceMicros = cpuMicros(service.pid) - before
+    const { cpuMicros: databaseMicros, walBytes } = spentBetween(usage, yield* usageOf(bench.server, database))
+    return { each: (serviceMicros + databaseMicros) / payments, wal: walBytes / payments }
+  }))
+
+/** Entries and transactions of a merchant beside those that were booked, and its balance as it is read. */
+const entriesOf = (bench: Bench, database: string, merchant: number, count: number) =>
+  onDatabase(bench.server, database, async (client) => {
+    await client.query(
+      `insert into ledger_entries (merchant_id, transaction_id, step, line, version, environment, kind, debit, credit,
+          asset, units, usd_millis, created_at)
+        select $1, 'bt_' || gen_random_uuid(), 1, 1, 1, 'devnet', 'booked', 'chain:w' || n % 4, 'merchant_available',
+          'base:' || n % 5, n, n, n from generate_series(1, $2::int) n`,
+      [merchant, count]
+    )
+    await client.query(
+      `insert into account_balances (merchant_id, environment, account, asset, units, usd_millis)
+        select merchant_id, environment, debit, asset, sum(units), sum(usd_millis) from ledger_entries
+        where merchant_id = $1 group by 1, 2, 3, 4
+        on conflict (merchant_id, environment, account, asset) do nothing`,
+      [merchant]
+    )
+    await client.query("vacuum analyze ledger_entries, account_balances")
+  })
+
+const sizes = [10_000, 1_000_000] as const
+
+export const ledger = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const sink = yield* makeSink
+    const shared = { receivers: [sink.host] }
+    const keeping = yield* Tillwire.deploy(bench.server, "ledger_with", shared)
+    const plain = without(yield* Tillwire.deploy(bench.server, "ledger_without", shared))
+    const keysOf = (deployment: Tillwire.Deployment) =>
+      Tillwire.prepare(deployment, (service) =>
+        Effect.map(
+          Tillwire.makeShops(service, merchantCount, () => sink.url("/")),
+          (shops) => shops.map(({ id, key }) => ({ id, key }))
+        ))
+    const sides = [
+      { deployment: keeping, shops: yield* keysOf(keeping) },
+      { deployment: plain, shops: yield* keysOf(plain) }
+    ] as const
+    const found: Array<ReadonlyArray<{ readonly each: number; readonly wal: number }>> = []
+    for (let round = 1; round <= bench.rounds; round++) {
+      found.push(
+        yield* Effect.forEach(sides, ({ deployment, shops }) =>
+          paymentsBy(
+            bench,
+            deployment,
+            shops.map(({ key }) => key)
+          ))
+      )
+      const [kept, left] = found.at(-1)!
+      bench.progress(
+        `ledger ${round}/${bench.rounds}: ${kept!.each.toFixed(0)} us a payment, ${left!.each.toFixed(0)} without`
+      )
+    }
+    const line = (what: string, place: number): ReportLine => ({
+      section: "ledger",
+      what,
+      value: median(found.map((round) => round[place]!.each)),
+      unit: "us",
+      note: `WAL ${median(found.map((round) => round[place]!.wal)).toFixed(0)} bytes`
+    })
+    const reads: Array<number> = []
+    const [{ shops }] = sides
+    for (const [place, count] of sizes.entries()) yield* entriesOf(bench, keeping.database, shops[place]!.id, count)
+    yield* Effect.scoped(Effect.gen(function*() {
+      const { pid, ports: { http: port } } = yield* Tillwire.start(keeping)
+      const read = (key: string, seconds: number) =>
+        drive(pid, { port, callers, seconds, method: "GET", paths: ["/api/v1/balance"], keys: [key] })
+      yield* read(shops[0]!.key, 4)
+      for (const place of sizes.keys()) reads.push((yield* read(shops[place]!.key, 4)).cpuEach)
+    }))
+    return [
+      line("a payment, seen and confirmed, with books: CPU of service and database", 0),
+      line("the same without the module", 1),
+      {
+        section: "ledger",
+        what: "CPU of a payment with books against without",
+        value: median(found.map(([kept, left]) => kept!.each / left!.each)),
+        unit: "x",
+        goal: { atMost: 1.15 }
+      },
+      {
+        section: "ledger",
+        what: "the balance over a million entries against over ten thousand",
+        value: reads[1]! / reads[0]!,
+        unit: "x",
+        cpuEach: reads[1]!,
+        goal: { atMost: 1.2 }
+      }
+    ]
+  }))
