@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
-import { signedUsdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { checkBooks } from "./repo/Check.ts"
+import { readTotals } from "./repo/Totals.ts"
 import {
   type AccountBalance,
   type BookOwner,
@@ -124,6 +124,8 @@ const readTransaction = (row: TransactionRow, entries: ReadonlyArray<StoredEntry
   entries
 })
 
+export type { BookTotals } from "./repo/Totals.ts"
+
 /** Filters of the list; absent ones do not filter. */
 export interface TransactionFilter extends BookOwner {
   readonly type?: BalanceTransactionType
@@ -139,26 +141,6 @@ export interface TransactionPage {
   readonly cursor: PageCursor | null
   readonly limit: number
 }
-
-/** All books together, for an operator. */
-export interface BookTotals {
-  /** usd_millis, as a metric takes them. */
-  readonly usdMillis: number
-  readonly unbalancedAssets: number
-  /** Epoch seconds. */
-  readonly oldestSuspenseAt: number | null
-}
-
-/** Open exceptions of these types are about money in suspense. */
-const suspenseTypes = [
-  "late_payment",
-  "wrong_token",
-  "wrong_network",
-  "missing_memo",
-  "below_dust",
-  "screened",
-  "unmatched_payment"
-]
 
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -255,31 +237,13 @@ export const makeRepo = Effect.gen(function*() {
       )
     )
 
-  const totals = sql<{ usd_millis: string; unbalanced: bigint; oldest: bigint | null }>`
-    SELECT coalesce(sum(usd_millis), 0)::text AS usd_millis, (
-      SELECT count(*) FROM (
-        SELECT 1 FROM account_balances GROUP BY merchant_id, environment, asset
-        HAVING sum(units) <> 0 OR sum(usd_millis) <> 0
-      ) unbalanced
-    ) AS unbalanced, (
-      SELECT min(created_at) FROM exceptions WHERE status = 'open' AND type = ANY (${suspenseTypes}::text[])
-    ) AS oldest
-    FROM account_balances`.pipe(
-    Effect.orDie,
-    Effect.map(([row]): BookTotals => ({
-      usdMillis: signedUsdWire(BigInt(row!.usd_millis)),
-      unbalancedAssets: Number(row!.unbalanced),
-      oldestSuspenseAt: row!.oldest === null ? null : Number(row!.oldest)
-    }))
-  )
-
   /** Payments that the books do not know, in the order of their ids. */
   const unbooked = (after: string, limit: number) =>
     sql<{ id: string; invoice_id: string }>`SELECT id, invoice_id FROM invoice_payments
       WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
       ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
 
-  return { balances, check: checkBooks(sql), exists, find, list, ofSource, totals, unbooked }
+  return { balances, check: checkBooks(sql), exists, find, list, ofSource, totals: readTotals(sql), unbooked }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

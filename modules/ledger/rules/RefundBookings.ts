@@ -138,8 +138,8 @@ const feesOf = ({ fee, terms }: RefundState, entries: ReadonlyArray<Entry>): Rea
 }
 
 /**
- * It is paid: the payout leaves the chain, and a fee that the payor bears stays with the merchant, whose wallet paid the
- * network. What is paid out in another token is revalued: both sides are worth the same.
+ * It is paid: the payout leaves the chain, and a fee that the payor bears stays with the merchant, whose wallet paid
+ * the network. What is paid out in another token is revalued: both sides are worth the same.
  */
 const pay = (
   books: RefundBooks,
