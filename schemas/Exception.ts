@@ -8,10 +8,10 @@ import { ExceptionStatus, ExceptionType } from "./Payment.ts"
 
 /**
  * What a person can decide (modules/docs/reference/exceptions.md#actions). `accept`: the money counts, or what is
- * missing is waived; `credit`: the merchant keeps the money and no invoice changes; `assign`: it counts for an invoice
- * that the person names; `ignore`: nothing follows. More may be added.
+ * missing is waived; `refund`: it goes back to the payor; `credit`: the merchant keeps the money and no invoice
+ * changes; `assign`: it counts for an invoice that the person names; `ignore`: nothing follows. More may be added.
  */
-export const ExceptionAction = Schema.Literals(["accept", "credit", "assign", "ignore"])
+export const ExceptionAction = Schema.Literals(["accept", "refund", "credit", "assign", "ignore"])
 export type ExceptionAction = typeof ExceptionAction.Type
 
 /** Characters of a note, at most: it is for people. */
@@ -26,6 +26,8 @@ export interface ExceptionResolution {
   readonly actor: string
   /** The invoice that the money was assigned to; null otherwise. */
   readonly invoiceId: string | null
+  /** The refund that it opened, the first of several; absent: none. */
+  readonly refundId?: string
 }
 
 /** The example of the documentation. */
@@ -47,7 +49,7 @@ export const exampleException = {
   token_amount: null,
   tx_hash: null,
   evidence: { amount: 49_990, amount_paid: 54_990 },
-  allowed_actions: ["credit", "ignore"],
+  allowed_actions: ["refund", "credit", "ignore"],
   resolution: null,
   created_at: 1_766_320_496,
   resolved_at: null

@@ -836,66 +836,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/exceptions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List exceptions, newest first
-         * @description What needs a person's decision, or had one. `status=open` is what waits. A cursor is the id of an exception of the same environment.
-         */
-        get: operations["exceptions.list"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/exceptions/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Retrieve an exception
-         * @description What happened, what shows it, and which decisions it allows now.
-         */
-        get: operations["exceptions.retrieve"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/exceptions/{id}/resolve": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Decide on an exception
-         * @description Once, and for good. The invoice and its payments change in the same moment, and their usual events tell of it. An action that is not allowed is `VALIDATION_ERROR` with `details.allowed_actions`.
-         */
-        post: operations["exceptions.resolve"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/audit-log": {
         parameters: {
             query?: never;
@@ -1073,7 +1013,7 @@ export interface paths {
          * Make a claim link
          * @description `claim_url`, by which the payor says where the refund goes: shown this once. The link before it ends. An address that is said by it needs a new approval.
          */
-        post: operations["refunds.claim-link"];
+        post: operations["refunds.claimLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1094,6 +1034,66 @@ export interface paths {
          * @description One that failed is to be paid out once more, to the same destination. Not where its payment left the chain.
          */
         post: operations["refunds.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/exceptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List exceptions, newest first
+         * @description What needs a person's decision, or had one. `status=open` is what waits. A cursor is the id of an exception of the same environment.
+         */
+        get: operations["exceptions.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/exceptions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an exception
+         * @description What happened, what shows it, and which decisions it allows now.
+         */
+        get: operations["exceptions.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/exceptions/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide on an exception
+         * @description Once, and for good. The invoice and its payments change in the same moment, and their usual events tell of it. An action that is not allowed is `VALIDATION_ERROR` with `details.allowed_actions`.
+         */
+        post: operations["exceptions.resolve"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3855,6 +3855,7 @@ export interface components {
          *         "amount_paid": 54990
          *       },
          *       "allowed_actions": [
+         *         "refund",
          *         "credit",
          *         "ignore"
          *       ],
@@ -3900,11 +3901,11 @@ export interface components {
             tx_hash: string | null;
             evidence: Record<string, never>;
             /** @description What `resolve` takes now; empty once it is resolved. More may be added in any version */
-            allowed_actions: ("accept" | "credit" | "assign" | "ignore")[];
+            allowed_actions: ("accept" | "refund" | "credit" | "assign" | "ignore")[];
             /** @description Null while it is open, and where its money left the chain again */
             resolution: {
                 /** @enum {string} */
-                action: "accept" | "credit" | "assign" | "ignore";
+                action: "accept" | "refund" | "credit" | "assign" | "ignore";
                 note: string;
                 /** @description The API key or the wallet that decided */
                 actor: string;
@@ -3928,11 +3929,33 @@ export interface components {
              * @description One of the exception's `allowed_actions`
              * @enum {string}
              */
-            action: "accept" | "credit" | "assign" | "ignore";
+            action: "accept" | "refund" | "credit" | "assign" | "ignore";
             /** @description Why, for people: at most 500 characters. Needed to `ignore` reorged, settlement_failed and expiry_unseen */
             note?: string | null;
             /** @description For `assign`, and only there: your invoice that the money counts for */
             invoice_id?: string | null;
+            /** @description For `refund`, and only there: how the money goes back. Absent: as the defaults of its fields say */
+            refund?: {
+                /** @description An address of the payor's own wallet; `claim`: the payor says it by a link. Absent: where the payor said on the payment page, and a link where they did not. Never the address that paid */
+                destination?: "claim" | {
+                    /**
+                     * @description The payment's: what came on a network goes back on it
+                     * @enum {string}
+                     */
+                    network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+                    address: string;
+                    memo?: string | null;
+                } | null;
+                /** @description `merchant` if not said: you pay the network's fee. `payor`: it is kept of the amount */
+                fee_bearer?: ("payor" | "merchant") | null;
+                /** @description True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves */
+                auto_approve?: boolean | null;
+                /** @description Absent: as the exception says */
+                reason?: ("requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other") | null;
+                /** @description usd_millis; only of underpaid_expired, where a part can go back */
+                amount?: number | null;
+            } | null;
         };
         /**
          * @example {
@@ -3962,6 +3985,7 @@ export interface components {
          *               "amount_paid": 54990
          *             },
          *             "allowed_actions": [
+         *               "refund",
          *               "credit",
          *               "ignore"
          *             ],
@@ -4020,6 +4044,7 @@ export interface components {
          *             "amount_paid": 54990
          *           },
          *           "allowed_actions": [
+         *             "refund",
          *             "credit",
          *             "ignore"
          *           ],
@@ -6528,6 +6553,7 @@ export interface components {
          *           "amount_paid": 54990
          *         },
          *         "allowed_actions": [
+         *           "refund",
          *           "credit",
          *           "ignore"
          *         ],
@@ -7821,6 +7847,48 @@ export interface components {
             data: {
                 items_removed: number;
             };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *         "object": "exception",
+         *         "type": "overpaid",
+         *         "status": "open",
+         *         "environment": "devnet",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "invoice_payment_id": null,
+         *         "customer_id": "cust_123",
+         *         "amount": 5000,
+         *         "amount_decimal": "5.000",
+         *         "amount_unit": "usd_millis",
+         *         "currency": "usd",
+         *         "network": null,
+         *         "token": null,
+         *         "token_amount": null,
+         *         "tx_hash": null,
+         *         "evidence": {
+         *           "amount": 49990,
+         *           "amount_paid": 54990
+         *         },
+         *         "allowed_actions": [
+         *           "refund",
+         *           "credit",
+         *           "ignore"
+         *         ],
+         *         "resolution": null,
+         *         "created_at": 1766320496,
+         *         "resolved_at": null
+         *       }
+         *     }
+         */
+        ResolvedException: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["Exception"];
+            /** @description What `refund` opened, each with its `claim_url` where it has one: shown this once */
+            refunds?: components["schemas"]["Refund_1"][];
         };
         /**
          * @example {
@@ -15872,516 +15940,6 @@ export interface operations {
             };
         };
     };
-    "exceptions.list": {
-        parameters: {
-            query?: {
-                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
-                environment?: "devnet" | "mainnet";
-                /** @description Created at this time or after it, in epoch seconds. */
-                created_gte?: string;
-                /** @description Created at this time or before it, in epoch seconds. */
-                created_lte?: string;
-                /** @description Objects on a page. */
-                limit?: number;
-                /** @description Id of the last object of the page before: what is older follows. */
-                starting_after?: string;
-                /** @description Id of the first object of a page: what is newer follows. */
-                ending_before?: string;
-                /** @description States, comma-separated; `all` does not filter. */
-                status?: "open" | "resolved";
-                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
-                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
-                /** @description Only those of this invoice */
-                invoice_id?: string;
-                /** @description Only those about a transfer on this network */
-                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            };
-            header?: {
-                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
-                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
-                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description ExceptionList */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "object": "list",
-                     *         "data": [
-                     *           {
-                     *             "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
-                     *             "object": "exception",
-                     *             "type": "overpaid",
-                     *             "status": "open",
-                     *             "environment": "devnet",
-                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *             "invoice_payment_id": null,
-                     *             "customer_id": "cust_123",
-                     *             "amount": 5000,
-                     *             "amount_decimal": "5.000",
-                     *             "amount_unit": "usd_millis",
-                     *             "currency": "usd",
-                     *             "network": null,
-                     *             "token": null,
-                     *             "token_amount": null,
-                     *             "tx_hash": null,
-                     *             "evidence": {
-                     *               "amount": 49990,
-                     *               "amount_paid": 54990
-                     *             },
-                     *             "allowed_actions": [
-                     *               "credit",
-                     *               "ignore"
-                     *             ],
-                     *             "resolution": null,
-                     *             "created_at": 1766320496,
-                     *             "resolved_at": null
-                     *           }
-                     *         ],
-                     *         "has_more": false
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ExceptionList"];
-                };
-            };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_LIMIT`: `limit` is out of range.
-             *
-             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
-             *
-             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
-        };
-    };
-    "exceptions.retrieve": {
-        parameters: {
-            query?: {
-                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
-                environment?: "devnet" | "mainnet";
-            };
-            header?: {
-                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
-                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
-                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path: {
-                /** @description Id of the object. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OneException */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
-                     *         "object": "exception",
-                     *         "type": "overpaid",
-                     *         "status": "open",
-                     *         "environment": "devnet",
-                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *         "invoice_payment_id": null,
-                     *         "customer_id": "cust_123",
-                     *         "amount": 5000,
-                     *         "amount_decimal": "5.000",
-                     *         "amount_unit": "usd_millis",
-                     *         "currency": "usd",
-                     *         "network": null,
-                     *         "token": null,
-                     *         "token_amount": null,
-                     *         "tx_hash": null,
-                     *         "evidence": {
-                     *           "amount": 49990,
-                     *           "amount_paid": 54990
-                     *         },
-                     *         "allowed_actions": [
-                     *           "credit",
-                     *           "ignore"
-                     *         ],
-                     *         "resolution": null,
-                     *         "created_at": 1766320496,
-                     *         "resolved_at": null
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OneException"];
-                };
-            };
-            /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            /** @description `EXCEPTION_NOT_FOUND`: No such exception. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
-        };
-    };
-    "exceptions.resolve": {
-        parameters: {
-            query?: {
-                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
-                environment?: components["parameters"]["Environment"];
-            };
-            header?: {
-                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
-                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
-                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path: {
-                /** @description Id of the object. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "accept",
-                 *       "note": "Agreed by phone"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ExceptionDecision"];
-            };
-        };
-        responses: {
-            /** @description OneException */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
-                     *         "object": "exception",
-                     *         "type": "overpaid",
-                     *         "status": "open",
-                     *         "environment": "devnet",
-                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *         "invoice_payment_id": null,
-                     *         "customer_id": "cust_123",
-                     *         "amount": 5000,
-                     *         "amount_decimal": "5.000",
-                     *         "amount_unit": "usd_millis",
-                     *         "currency": "usd",
-                     *         "network": null,
-                     *         "token": null,
-                     *         "token_amount": null,
-                     *         "tx_hash": null,
-                     *         "evidence": {
-                     *           "amount": 49990,
-                     *           "amount_paid": 54990
-                     *         },
-                     *         "allowed_actions": [
-                     *           "credit",
-                     *           "ignore"
-                     *         ],
-                     *         "resolution": null,
-                     *         "created_at": 1766320496,
-                     *         "resolved_at": null
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OneException"];
-                };
-            };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            /**
-             * @description `EXCEPTION_NOT_FOUND`: No such exception.
-             *
-             *     `INVOICE_NOT_FOUND`: No such invoice.
-             */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            /**
-             * @description `EXCEPTION_ALREADY_RESOLVED`: This exception was decided on before: see its resolution.
-             *
-             *     `INVOICE_NOT_PAYABLE`: This invoice takes no payment any more.
-             *
-             *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            413: components["responses"]["Wrapped413"];
-            415: components["responses"]["Wrapped415"];
-            422: components["responses"]["Wrapped422"];
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
-        };
-    };
     "audit.list": {
         parameters: {
             query?: {
@@ -17943,7 +17501,7 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
-    "refunds.claim-link": {
+    "refunds.claimLink": {
         parameters: {
             query?: {
                 /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
@@ -18305,6 +17863,545 @@ export interface operations {
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
+        };
+    };
+    "exceptions.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Created at this time or before it, in epoch seconds. */
+                created_lte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+                /** @description States, comma-separated; `all` does not filter. */
+                status?: "open" | "resolved";
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
+                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
+                /** @description Only those of this invoice */
+                invoice_id?: string;
+                /** @description Only those about a transfer on this network */
+                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ExceptionList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "object": "exception",
+                     *             "type": "overpaid",
+                     *             "status": "open",
+                     *             "environment": "devnet",
+                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *             "invoice_payment_id": null,
+                     *             "customer_id": "cust_123",
+                     *             "amount": 5000,
+                     *             "amount_decimal": "5.000",
+                     *             "amount_unit": "usd_millis",
+                     *             "currency": "usd",
+                     *             "network": null,
+                     *             "token": null,
+                     *             "token_amount": null,
+                     *             "tx_hash": null,
+                     *             "evidence": {
+                     *               "amount": 49990,
+                     *               "amount_paid": 54990
+                     *             },
+                     *             "allowed_actions": [
+                     *               "refund",
+                     *               "credit",
+                     *               "ignore"
+                     *             ],
+                     *             "resolution": null,
+                     *             "created_at": 1766320496,
+                     *             "resolved_at": null
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ExceptionList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "exceptions.retrieve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneException */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "exception",
+                     *         "type": "overpaid",
+                     *         "status": "open",
+                     *         "environment": "devnet",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": null,
+                     *         "customer_id": "cust_123",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "network": null,
+                     *         "token": null,
+                     *         "token_amount": null,
+                     *         "tx_hash": null,
+                     *         "evidence": {
+                     *           "amount": 49990,
+                     *           "amount_paid": 54990
+                     *         },
+                     *         "allowed_actions": [
+                     *           "refund",
+                     *           "credit",
+                     *           "ignore"
+                     *         ],
+                     *         "resolution": null,
+                     *         "created_at": 1766320496,
+                     *         "resolved_at": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneException"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `EXCEPTION_NOT_FOUND`: No such exception. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "exceptions.resolve": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "accept",
+                 *       "note": "Agreed by phone"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExceptionDecision"];
+            };
+        };
+        responses: {
+            /** @description ResolvedException */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "exception",
+                     *         "type": "overpaid",
+                     *         "status": "open",
+                     *         "environment": "devnet",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": null,
+                     *         "customer_id": "cust_123",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "network": null,
+                     *         "token": null,
+                     *         "token_amount": null,
+                     *         "tx_hash": null,
+                     *         "evidence": {
+                     *           "amount": 49990,
+                     *           "amount_paid": 54990
+                     *         },
+                     *         "allowed_actions": [
+                     *           "refund",
+                     *           "credit",
+                     *           "ignore"
+                     *         ],
+                     *         "resolution": null,
+                     *         "created_at": 1766320496,
+                     *         "resolved_at": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResolvedException"];
+                };
+            };
+            /**
+             * @description `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `EXCEPTION_NOT_FOUND`: No such exception.
+             *
+             *     `INVOICE_NOT_FOUND`: No such invoice.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `EXCEPTION_ALREADY_RESOLVED`: This exception was decided on before: see its resolution.
+             *
+             *     `INVOICE_NOT_PAYABLE`: This invoice takes no payment any more.
+             *
+             *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `REFUND_EXCEEDS_RECEIVED`: Refunds may not come to more than was received and not refunded yet.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
         };
     };
     "orders.list": {
@@ -25392,6 +25489,7 @@ export interface operations {
                  *             "amount_paid": 54990
                  *           },
                  *           "allowed_actions": [
+                 *             "refund",
                  *             "credit",
                  *             "ignore"
                  *           ],

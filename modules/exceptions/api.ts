@@ -14,8 +14,22 @@ import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
 import { ExceptionStatus, ExceptionType } from "../../schemas/Payment.ts"
+import { FeeBearer, Refund, RefundReason } from "../../schemas/Refund.ts"
+import { RefundWishes } from "../refunds/api.ts"
 
 const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
+
+/** How the money of an exception goes back. */
+export const ExceptionRefund = Schema.Struct({
+  ...RefundWishes,
+  fee_bearer: Schema.optionalKey(Schema.NullOr(FeeBearer)).annotate({
+    description: "`merchant` if not said: you pay the network's fee. `payor`: it is kept of the amount"
+  }),
+  reason: Schema.optionalKey(Schema.NullOr(RefundReason)).annotate({ description: "Absent: as the exception says" }),
+  amount: Schema.optionalKey(
+    Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })))
+  ).annotate({ description: "usd_millis; only of underpaid_expired, where a part can go back" })
+})
 
 export const ExceptionDecision = Schema.Struct({
   action: ExceptionAction.annotate({ description: "One of the exception's `allowed_actions`" }),
@@ -26,11 +40,25 @@ export const ExceptionDecision = Schema.Struct({
   }),
   invoice_id: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
     description: "For `assign`, and only there: your invoice that the money counts for"
+  }),
+  refund: Schema.optionalKey(Schema.NullOr(ExceptionRefund)).annotate({
+    description: "For `refund`, and only there: how the money goes back. Absent: as the defaults of its fields say"
   })
 }).annotate({ identifier: "ExceptionDecision", examples: [{ action: "accept", note: "Agreed by phone" }] })
 
 const OneException = success(Exception).annotate({
   identifier: "OneException",
+  examples: [{ success: true, data: exampleException }]
+})
+
+const ResolvedException = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Exception,
+  refunds: Schema.optionalKey(Schema.Array(Refund)).annotate({
+    description: "What `refund` opened, each with its `claim_url` where it has one: shown this once"
+  })
+}).annotate({
+  identifier: "ResolvedException",
   examples: [{ success: true, data: exampleException }]
 })
 
@@ -84,7 +112,7 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
   HttpApiEndpoint.post("resolve", "/:id/resolve", {
     params: { id: PathId },
     payload: ExceptionDecision,
-    success: OneException,
+    success: ResolvedException,
     error: errors(
       "wrapped",
       "SCOPE_MISMATCH",
@@ -94,6 +122,10 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
       "INVOICE_NOT_FOUND",
       "INVOICE_NOT_PAYABLE",
       "INVALID_TRANSITION",
+      "REFUND_EXCEEDS_RECEIVED",
+      "WALLET_ADDRESS_INVALID",
+      "NETWORK_DEGRADED",
+      "SERVICE_UNAVAILABLE",
       "VALIDATION_ERROR",
       ...environmentErrors
     )

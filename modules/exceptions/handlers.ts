@@ -1,21 +1,22 @@
 /** Exceptions between the wire and the invoices that keep them. */
 import { Effect } from "effect"
-import { AuditLog } from "../../runtime/AuditLog.ts"
 import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import { isPublicError, publicError } from "../../schemas/Errors.ts"
 import type { Exception } from "../../schemas/Exception.ts"
 import { ExceptionId, isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import { usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
-import { type ExceptionDecision, exceptionObject, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
-import { Payments } from "../payments/plugin.ts"
-import { ExceptionsApi } from "./api.ts"
-import { auditActOf, rejectionReason } from "./rules.ts"
+import { exceptionObject, type ExceptionRecord, Invoices } from "../invoices/plugin.ts"
+import { type ExceptionRefundCall, linkedRefundObject } from "../refunds/plugin.ts"
+import { type ExceptionRefund, ExceptionsApi } from "./api.ts"
 import { ExceptionsRpc } from "./rpc.ts"
+import { type DecidedException, makeDecide } from "./service.ts"
 
 const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
 
@@ -27,36 +28,28 @@ const findVisible = Effect.fnUntraced(function*(id: string, requested: Environme
   return found?.environment === environment ? found : yield* publicError("EXCEPTION_NOT_FOUND")
 })
 
-/** Decides on an exception, with the invoice that the money is assigned to where it is. */
-const makeDecide = Effect.gen(function*() {
-  const auditLog = yield* AuditLog
-  const invoices = yield* Invoices
-  const payments = yield* Payments
-  return Effect.fnUntraced(function*(
-    merchantId: number,
-    id: string,
-    { cause, isOwner, reply, resolution }: Omit<ExceptionDecision, "check" | "writes"> & { readonly isOwner: boolean }
-  ) {
-    const decision: ExceptionDecision = {
-      resolution,
-      cause,
-      reply,
-      check: (record) => rejectionReason(record, resolution, isOwner),
-      writes: (record) => auditLog.writesOf(auditActOf(record, resolution, cause.requestId))
-    }
-    const { action, invoiceId } = resolution
-    if (action !== "assign" || invoiceId === null) return yield* invoices.resolveException(merchantId, id, decision)
-    if (!isUuid(invoiceId)) return yield* publicError("INVOICE_NOT_FOUND")
-    const found = yield* invoices.findException(merchantId, id)
-    if (found === null) return yield* publicError("EXCEPTION_NOT_FOUND")
-    return yield* invoices.assignException(merchantId, id, {
-      merchantId: merchantId === systemMerchant ? null : merchantId,
-      environment: found.environment,
-      invoiceId,
-      plan: payments.assignmentOf
-    }, decision)
-  })
-})
+/**
+ * How the money of an exception goes back; null where nothing is said of it. Keys and internal services never approve,
+ * whatever they ask for.
+ */
+const refundOf = (
+  action: string,
+  wish: typeof ExceptionRefund.Type | null | undefined,
+  caller: ExceptionRefundCall["caller"]
+): ExceptionRefundCall | null => {
+  if (action !== "refund" && wish == null) return null
+  const { amount, auto_approve, destination, fee_bearer: feeBearer, reason } = wish ?? {}
+  return {
+    caller,
+    destination: destination == null || destination === "claim"
+      ? destination ?? null
+      : { network: destination.network, address: destination.address, memo: destination.memo ?? null },
+    feeBearer: feeBearer ?? "merchant",
+    isAutoApproved: auto_approve === true,
+    reason: reason ?? null,
+    part: amount == null ? null : { usd: usdMillis(BigInt(amount)), tokenAmount: null }
+  }
+}
 
 export const handlers = Operations.group(
   ExceptionsApi,
@@ -64,6 +57,7 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
     const decide = yield* makeDecide
+    const { publicUrl } = yield* Settings
     const find = (id: string, environment?: Environment) =>
       Effect.provideService(findVisible(id, environment), Invoices, invoices)
 
@@ -107,8 +101,14 @@ export const handlers = Operations.group(
           const principal = yield* requireMerchantScope
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
-          const text = (record: ExceptionRecord) => wrappedJson(exceptionObject(record))
-          const resolved = yield* decide(principal.merchantId, exception.id, {
+          const text = ({ record, refunds }: DecidedException) =>
+            JSON.stringify({
+              success: true,
+              data: exceptionObject(record),
+              ...(refunds.length === 0 ? {} : { refunds: refunds.map((each) => linkedRefundObject(each, publicUrl)) })
+            })
+          const decided = yield* decide(principal.merchantId, exception.id, {
+            refund: refundOf(payload.action, payload.refund, principal),
             resolution: {
               action: payload.action,
               note: payload.note ?? "",
@@ -118,9 +118,9 @@ export const handlers = Operations.group(
             // Until members have roles, whoever signs in with a wallet of the merchant is its owner.
             isOwner: principal.kind === "wallet",
             cause: { requestId, idempotencyKey: idempotency.key },
-            reply: (record) => idempotency.reply(200, text(record))
+            reply: (made) => idempotency.reply(200, text(made))
           }).pipe(dieOnReplay)
-          return jsonText(text(resolved))
+          return jsonText(text(decided))
         })
       )
   })
@@ -156,15 +156,16 @@ export const rpcHandlers = Rpc.handlers(
         const found = yield* invoices.findException(merchant_id ?? systemMerchant, exception_id)
         return found === null ? yield* publicError("EXCEPTION_NOT_FOUND") : wire(found)
       }),
-      "exceptions.resolve": ({ action, actor, exception_id, invoice_id, merchant_id, note = "" }) =>
+      "exceptions.resolve": ({ action, actor, exception_id, invoice_id, merchant_id, note = "", refund }) =>
         decide(merchant_id ?? systemMerchant, exception_id, {
+          refund: refundOf(action, refund, { kind: "key", credential: `service:${actor}` }),
           resolution: { action, note, actor: `service:${actor}`, invoiceId: invoice_id ?? null },
           isOwner: false,
           cause: noCause,
           reply: () => undefined
         }).pipe(
           Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
-          Effect.map(wire)
+          Effect.map(({ record }) => wire(record))
         )
     })
   })

@@ -7,6 +7,7 @@ import { Exception, ExceptionAction, maximumNote } from "../../schemas/Exception
 import { ExceptionId, InvoiceId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { ExceptionStatus, ExceptionType } from "../../schemas/Payment.ts"
+import { ExceptionRefund } from "./api.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 
 /** Whose exception it is; absent: the operator's own, of money on wallets that belong to no single merchant. */
@@ -39,7 +40,8 @@ export class ExceptionsRpc extends RpcGroup.make(
    * A decision, once. Errors: `EXCEPTION_NOT_FOUND`, `EXCEPTION_ALREADY_RESOLVED`, `CREDENTIAL_NOT_ALLOWED`
    * for `accept` of `screened`, which only a person may, `VALIDATION_ERROR` for an action that
    * is not in `allowed_actions`, or without the note or the invoice that it needs; for `assign` also
-   * `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `INVALID_TRANSITION`.
+   * `INVOICE_NOT_FOUND`, `INVOICE_NOT_PAYABLE`, `INVALID_TRANSITION`; for `refund` `REFUND_EXCEEDS_RECEIVED`,
+   * `WALLET_ADDRESS_INVALID`, `NETWORK_DEGRADED`.
    */
   Rpc.make("exceptions.resolve", {
     payload: {
@@ -49,6 +51,8 @@ export class ExceptionsRpc extends RpcGroup.make(
       note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumNote))),
       /** For `assign`: the invoice that the money counts for; of any merchant where the exception is the operator's. */
       invoice_id: Schema.optionalKey(InvoiceId),
+      /** For `refund`: how the money goes back. A person of the merchant approves it. */
+      refund: Schema.optionalKey(ExceptionRefund),
       actor: ActorName
     },
     success: Exception,

@@ -7,12 +7,14 @@ import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/
 
 /**
  * Why the action cannot be decided; null where it can. `isOwner`: a person of the merchant with the role owner decides.
- * Keys and internal services are none, because a program that accepts by itself would undo the screening.
+ * Keys and internal services are none, because a program that accepts by itself would undo the screening. `hasRefund`:
+ * it is said how the money goes back.
  */
 export const rejectionReason = (
   { exception, ...subject }: ExceptionRecord,
   { action, invoiceId, note }: Pick<ExceptionResolution, "action" | "invoiceId" | "note">,
-  isOwner: boolean
+  isOwner: boolean,
+  hasRefund: boolean
 ): PublicError | null => {
   if (exception.status === "resolved") return publicError("EXCEPTION_ALREADY_RESOLVED")
   const allowed = allowedActions(exception, subject)
@@ -27,7 +29,7 @@ export const rejectionReason = (
     return publicError("CREDENTIAL_NOT_ALLOWED", {
       message:
         "The sender of this payment is on a screening list. Only an owner of the merchant may accept it: sign in with a " +
-        "wallet and decide with that token. API keys and internal services may only ignore it"
+        "wallet and decide with that token. API keys and internal services may only refund or ignore it"
     })
   }
   if ((action === "assign") !== (invoiceId !== null)) {
@@ -36,6 +38,12 @@ export const rejectionReason = (
         ? "invoice_id: name the invoice that the money counts for"
         : "invoice_id: only `assign` takes an invoice",
       param: "invoice_id"
+    })
+  }
+  if (hasRefund && action !== "refund") {
+    return publicError("VALIDATION_ERROR", {
+      message: "refund: only the action `refund` says how the money goes back",
+      param: "refund"
     })
   }
   return requiresNote(exception.type, action) && note.trim() === ""

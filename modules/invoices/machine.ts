@@ -23,7 +23,7 @@ import { exceptionEventsOf, withPaymentExceptions } from "./machine/ExceptionEve
 import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
-import { resolve } from "./machine/Resolutions.ts"
+import { reopen, resolve } from "./machine/Resolutions.ts"
 import { applySettlement, book, refund } from "./machine/Settlements.ts"
 import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
@@ -133,6 +133,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return book(state, command)
     case "Resolve":
       return resolve(state, command, now)
+    case "Reopen":
+      return reopen(state, command.exceptionId, now)
     case "Refund":
       return refund(state, command)
     case "Cancel":

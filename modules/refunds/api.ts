@@ -137,11 +137,12 @@ const environmentErrors = [
 
 const act = <const Name extends string>(
   name: Name,
+  path: `/:id/${string}`,
   codes: ReadonlyArray<Parameters<typeof errors>[1]>,
   summary: string,
   description: string
 ) =>
-  HttpApiEndpoint.post(name, `/:id/${name}`, {
+  HttpApiEndpoint.post(name, path, {
     params: { id: PathId },
     success: OneRefund,
     error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", ...codes as [], ...environmentErrors)
@@ -203,6 +204,7 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
   })),
   act(
     "approve",
+    "/:id/approve",
     ["CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
     "Approve a refund",
     "It may be paid out, in this amount and to this destination: another destination needs another approval. Only a " +
@@ -210,12 +212,14 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
   ),
   act(
     "cancel",
+    "/:id/cancel",
     ["REFUND_NOT_CANCELABLE"],
     "Cancel a refund",
     "Before it is approved. Its money can be refunded again."
   ),
   act(
-    "claim-link",
+    "claimLink",
+    "/:id/claim-link",
     ["INVALID_TRANSITION"],
     "Make a claim link",
     "`claim_url`, by which the payor says where the refund goes: shown this once. The link before it ends. An address that "
@@ -223,6 +227,7 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
   ),
   act(
     "retry",
+    "/:id/retry",
     ["INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
     "Try a refund again",
     "One that failed is to be paid out once more, to the same destination. Not where its payment left the chain."

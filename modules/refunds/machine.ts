@@ -42,7 +42,9 @@ export {
   sentUnits
 } from "./machine/PaymentRefunds.ts"
 export {
+  amountOfException,
   creditedValue,
+  type ExceptionMoney,
   isRefundable,
   maximumPortions,
   type PaymentPortion,
@@ -71,7 +73,7 @@ export {
   type RefundState,
   type RefundTerms
 } from "./machine/State.ts"
-export { refundObject } from "./machine/Wire.ts"
+export { linkedRefundObject, refundObject } from "./machine/Wire.ts"
 
 /**
  * Seconds until a payout without a price is tried again: as old as the refund is, within these. A price is back within

@@ -13,10 +13,18 @@ import { handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
 
-export { type Destination, isOpen, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
+export {
+  type Destination,
+  isOpen,
+  linkedRefundObject,
+  type RefundCommand,
+  refundObject,
+  type RefundState
+} from "./machine.ts"
 export type { RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
 export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
+export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"
 export type { RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 
 const fee = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))

@@ -23,10 +23,14 @@ import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { refundMetrics } from "./service/Metrics.ts"
 import {
   actOnRefund,
+  type DecidedException,
+  type ExceptionRefundCall,
   type LinkedRefund,
   openPaymentRefunds,
   type PaymentRefundCall,
-  type RefundCaller
+  type PaymentRefundPlan,
+  type RefundCaller,
+  refundOfException
 } from "./service/PaymentRefunds.ts"
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
@@ -101,6 +105,19 @@ export class Refunds extends Context.Service<Refunds, {
     call: IdempotentCall<ReadonlyArray<LinkedRefund>>
   ) => Effect.Effect<ReadonlyArray<LinkedRefund>, PublicError | IdempotentReplay>
   /**
+   * The refunds that are the decision on an exception. The destination is looked at first, because the chain is asked;
+   * what that answers opens them in the change of the invoice. Errors: as {@link openOfInvoice}, with `refund.` before
+   * each `param`.
+   */
+  readonly ofException: (
+    decided: DecidedException,
+    wish: ExceptionRefundCall,
+    cause: CommitCause
+  ) => Effect.Effect<
+    (current: Aggregate, nowSeconds: number) => Effect.Effect<PaymentRefundPlan, PublicError>,
+    PublicError
+  >
+  /**
    * A new claim link, which ends the one before. Errors: `INVALID_TRANSITION` where the destination cannot change any
    * more, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
    */
@@ -164,6 +181,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     page: services.repo.page,
     openOfInvoice: openPaymentRefunds(services),
     act: actOnRefund(services),
+    ofException: refundOfException(services),
     report: reportPayout(services),
     renewClaim: renewClaim(services),
     findClaim: findClaim(services),

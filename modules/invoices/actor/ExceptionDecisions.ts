@@ -7,7 +7,7 @@ import type { Environment } from "../../../schemas/Network.ts"
 import { type Aggregate, type Command, type ExceptionRecord, exceptionRecord } from "../machine.ts"
 import { unmatchedWrite } from "../repo.ts"
 import { type ChangeContext, changeInvoice } from "./Changes.ts"
-import { type AssignmentFact, runUnmatchedHooks } from "./Hooks.ts"
+import { type AssignmentFact, type InvoiceFact, runUnmatchedHooks } from "./Hooks.ts"
 import { unmatchedEvents } from "./UnmatchedPayments.ts"
 
 /** What an assignment changes of the invoice that gets the money, and of what else. */
@@ -25,6 +25,13 @@ export interface Assignment {
   >
 }
 
+/** The refunds that a decision opens, and the first of them. */
+export interface RefundWrites {
+  readonly refundId: string
+  readonly writes: ReadonlyArray<Write>
+  readonly facts: ReadonlyArray<InvoiceFact>
+}
+
 /** A decision, and the caller who makes it. */
 export interface ExceptionDecision {
   readonly resolution: ExceptionResolution
@@ -33,6 +40,12 @@ export interface ExceptionDecision {
   readonly check: (record: ExceptionRecord) => PublicError | null
   /** The answer to keep for the caller's idempotency key. */
   readonly reply: (record: ExceptionRecord) => ReplyWrite | undefined
+  /** What a refund of the money adds to the decision, for the action `refund`; absent: nothing. */
+  readonly refund?: (
+    record: ExceptionRecord,
+    current: Aggregate,
+    nowSeconds: number
+  ) => Effect.Effect<RefundWrites, PublicError>
   /** Rows of other features that the decision's commit has, by the exception as it was before. */
   readonly writes: (record: ExceptionRecord) => Effect.Effect<ReadonlyArray<Write>>
 }
@@ -52,13 +65,16 @@ export const resolveException = Effect.fnUntraced(function*(
     context,
     found.invoice.id,
     cause,
-    Effect.fnUntraced(function*(current) {
+    Effect.fnUntraced(function*(current, now) {
       const record = recordOf(current, id)
       const refusal = check(record)
       if (refusal !== null) return yield* refusal
+      const refund = decision.refund === undefined ? null : yield* decision.refund(record, current, now)
+      const decided = refund === null ? resolution : { ...resolution, refundId: refund.refundId }
       return {
-        commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution }],
-        writes: yield* writes(record),
+        commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution: decided }],
+        writes: [...yield* writes(record), ...refund?.writes ?? []],
+        ...(refund === null ? {} : { facts: refund.facts }),
         reply: (next: Aggregate) => reply(recordOf(next, id))
       }
     })

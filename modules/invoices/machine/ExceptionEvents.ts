@@ -61,7 +61,7 @@ export const exceptionObject = (record: ExceptionRecord): typeof Exception.Encod
       action: exception.resolution.action,
       note: exception.resolution.note,
       actor: exception.resolution.actor,
-      refund_id: null,
+      refund_id: exception.resolution.refundId ?? null,
       invoice_id: exception.resolution.invoiceId,
       at: exception.resolvedAt!
     },

@@ -184,6 +184,18 @@ const creditableTypes: ReadonlySet<ExceptionType> = new Set([
   "unmatched_payment"
 ])
 
+/** Types whose money can go back to the payor: that of an invoice, whether it counts or not. */
+const refundableTypes: ReadonlySet<ExceptionType> = new Set([
+  "underpaid_expired",
+  "overpaid",
+  "duplicate_payment",
+  "late_payment",
+  "wrong_token",
+  "wrong_network",
+  "below_dust",
+  "screened"
+])
+
 /** Types about which this service knows too little to say how they ended: the person who looked has to. */
 const typesWithNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlement_failed", "expiry_unseen"])
 
@@ -238,11 +250,19 @@ export const allowedActions = (
   const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
+    ...(isRefundable(type, subject) ? ["refund"] as const : []),
     ...(creditableTypes.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
     ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
   ]
 }
+
+/** What an order received goes back by the order's own refund. Only a token that is known can be sent. */
+const isRefundable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean =>
+  refundableTypes.has(type) && invoice !== null && invoice.type !== "commerce" &&
+  (type !== "underpaid_expired" || invoice.status === "underpaid") &&
+  (payment === null || (payment.status !== "reverted" && payment.tokenDecimals !== null &&
+    payment.metadata.token?.symbol != null))
 
 /** A commerce invoice and a canceled one take no more money. Money worth less than a usd_milli would count for nothing. */
 const isAcceptable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean => {

@@ -1,7 +1,7 @@
 /** Decisions on exceptions: what a person decides changes the exception and, where money is accepted, the invoice. */
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
-import { acceptedAmount, allowedActions } from "./Exceptions.ts"
+import { acceptedAmount, allowedActions, openExceptionOf, updateExceptions } from "./Exceptions.ts"
 import { paymentUpdated } from "./Events.ts"
 import {
   type Aggregate,
@@ -44,6 +44,21 @@ const withResolution = (
     each === exception ? { ...each, status: "resolved", resolvedAt: now, resolution } : each
   )
 })
+
+/**
+ * Nothing changes where it was decided otherwise since. Where another exception about the same is open by now, that one
+ * takes the money over, as it does of everything that nobody decided on.
+ */
+export const reopen = (state: Aggregate, exceptionId: string, now: number): Step => {
+  const exception = state.exceptions.find(({ id }) => id === exceptionId)
+  if (exception?.status !== "resolved" || exception.resolution?.action !== "refund") return noChange(state)
+  const isTakenOver = openExceptionOf(state, exception.type, exception.paymentId) !== undefined
+  const undecided: ExceptionState = isTakenOver
+    ? { ...exception, resolution: null }
+    : { ...exception, status: "open", resolvedAt: null, resolution: null }
+  const exceptions = state.exceptions.map((each) => each === exception ? undecided : each)
+  return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
+}
 
 /** What is missing is waived: the invoice is paid with what came. */
 const acceptShortfall = (state: Aggregate, now: number): Step => {

@@ -241,6 +241,8 @@ export type Command =
   }
   /** A person's decision on one of its exceptions. */
   | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
+  /** The refund that one of its exceptions was decided by is given up: the exception waits for a decision again. */
+  | { readonly _tag: "Reopen"; readonly exceptionId: string }
   /**
    * A refund of so many usd_millis of the payment has reached the payor. `isWhole`, where its units are known: whether
    * all of them have now; absent: the dollars tell, and without any nothing happened.

@@ -18,7 +18,7 @@ import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { Invoices } from "../../invoices/plugin.ts"
 import { type NewRefundBody, pageLimits, RefundsApi } from "../api.ts"
-import { refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
+import { linkedRefundObject, refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
 import { Refunds } from "../service.ts"
 import type { LinkedRefund, PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
 
@@ -92,11 +92,7 @@ export const handlers = Operations.group(
     const render = yield* makeRender
     const { publicUrl } = yield* Settings
 
-    /** With the claim link it has just got. The token stands behind `#`, so that browsers send it to nobody. */
-    const linkedObject = ({ claimToken, refund }: LinkedRefund) => ({
-      ...refundObject(refund, { orderId: null }),
-      claim_url: claimToken === null ? null : `${publicUrl}/claim/${refund.id}#t=${claimToken}`
-    })
+    const linkedObject = (refund: LinkedRefund) => linkedRefundObject(refund, publicUrl)
 
     /** A refund that this caller may see: any other is as unknown as none. */
     const find = Effect.fnUntraced(function*(id: string, requested: Environment | undefined) {
@@ -179,7 +175,7 @@ export const handlers = Operations.group(
       .handle("cancel", actBy("cancel"))
       .handle("retry", actBy("retry"))
       .handle(
-        "claim-link",
+        "claimLink",
         Effect.fnUntraced(function*({ params }) {
           const { found, principal } = yield* find(params.id, undefined)
           return yield* answerIdempotently(

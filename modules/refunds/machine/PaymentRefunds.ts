@@ -113,6 +113,9 @@ export const decidePaymentRefund = (
     next: { ...refund, dueAt: null, ...more, status: next, version: refund.version + 1, updatedAt: now },
     commands: []
   })
+  const { exceptionId } = refund.terms
+  const givenUp = (decision: RefundDecision): RefundDecision =>
+    exceptionId === null ? decision : { ...decision, commands: [{ _tag: "Reopen", exceptionId }] }
   switch (command._tag) {
     case "SetDestination":
       return setDestination(refund, command, context)
@@ -136,10 +139,10 @@ export const decidePaymentRefund = (
         : invalid(`Only a refund in processing can fail: this one is ${status}`)
     case "Cancel":
       if (status === "canceled") return unchanged
-      return isCancelable(refund) ? transition("canceled") : publicError("REFUND_NOT_CANCELABLE")
+      return isCancelable(refund) ? givenUp(transition("canceled")) : publicError("REFUND_NOT_CANCELABLE")
     case "Expire":
       return status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
-        ? transition("expired")
+        ? givenUp(transition("expired"))
         : unchanged
     case "RenewClaim":
       return canBeClaimed(refund)

@@ -4,7 +4,7 @@
  */
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
-import { isCounted } from "../../../schemas/Payment.ts"
+import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 import { acceptedAmount, type Aggregate, bySeenAt, type PaymentState } from "../../invoices/plugin.ts"
 import { isActive, type RefundState } from "./State.ts"
@@ -109,6 +109,40 @@ const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<Refun
   )
   const excess = invoice.amountPaid - invoice.amount - given
   return usdMillis(excess > 0n ? excess : 0n)
+}
+
+/** Money that an exception is about. */
+export interface ExceptionMoney {
+  readonly type: ExceptionType
+  readonly paymentId: string | null
+  readonly amount: UsdMillis
+}
+
+/**
+ * What a decision to refund gives back: of a payment that does not count all that is left of it; of one or more that do
+ * what the exception is about, as far as it is not on its way back already. `part`: for a part that nobody completed,
+ * so much of it; null: all of it.
+ */
+export const amountOfException = (
+  { amount, paymentId, type }: ExceptionMoney,
+  part: Pick<RequestedAmount, "usd" | "tokenAmount"> | null,
+  invoice: Aggregate,
+  refunds: ReadonlyArray<RefundState>
+): RequestedAmount => {
+  const whole: RequestedAmount = { mode: "remaining", usd: null, tokenAmount: null, paymentId }
+  switch (type) {
+    case "underpaid_expired":
+      return part === null ? whole : { ...whole, ...part, mode: "custom" }
+    case "overpaid":
+      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, excessOf(invoice, refunds))) }
+    case "duplicate_payment": {
+      const payment = invoice.payments.find(({ id }) => id === paymentId)
+      const left = payment === undefined ? 0n : portionLeft(payment, refunds).usd
+      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, left)) }
+    }
+    default:
+      return whole
+  }
 }
 
 /** The dollars that a call asks for, and the most it can have; null: in units. */

@@ -42,3 +42,15 @@ export const refundObject = (
   created_at: refund.createdAt,
   updated_at: refund.updatedAt
 })
+
+/**
+ * A refund of an invoice with the claim link that it has just got. The token stands behind `#`, so that browsers send
+ * it to nobody.
+ */
+export const linkedRefundObject = (
+  { claimToken, refund }: { readonly refund: RefundState; readonly claimToken: string | null },
+  publicUrl: string
+): typeof Refund.Encoded => ({
+  ...refundObject(refund, { orderId: null }),
+  claim_url: claimToken === null ? null : `${publicUrl}/claim/${refund.id}#t=${claimToken}`
+})

@@ -5,13 +5,17 @@ import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { ExceptionType } from "../../../schemas/Payment.ts"
 import type { FeeBearer, RefundReason } from "../../../schemas/Refund.ts"
 import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
 import {
+  amountOfException,
   approvalBy,
   approvalsRequired,
   decide,
   type Destination,
+  type ExceptionMoney,
   membersOf,
   newPaymentRefund,
   type PaymentRefund,
@@ -41,6 +45,21 @@ export interface PaymentRefundCall {
   readonly isAutoApproved: boolean
   readonly caller: RefundCaller
   readonly exceptionId: string | null
+}
+
+/** An exception that is decided on. */
+export interface DecidedException {
+  readonly environment: Environment
+  readonly exception: ExceptionMoney & { readonly id: string }
+}
+
+/** A refund that is the decision on an exception. */
+export interface ExceptionRefundCall extends Pick<PaymentRefundCall, "caller" | "feeBearer" | "isAutoApproved"> {
+  readonly destination: PaymentRefundCall["destination"]
+  /** Null: as the exception is. */
+  readonly reason: RefundReason | null
+  /** Of a part that nobody completed, so much; null: all of it. */
+  readonly part: Pick<RequestedAmount, "usd" | "tokenAmount"> | null
 }
 
 /** A refund, and the token of its claim link where it has just got one: nobody can read it again. */
@@ -172,6 +191,63 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     facts: steps.flatMap((step) => step.facts)
   }
 })
+
+/** The reason that a refund of each kind of exception has where nobody says another. */
+const reasonOf = (type: ExceptionType): RefundReason => {
+  switch (type) {
+    case "overpaid":
+      return "overpayment"
+    case "duplicate_payment":
+      return "duplicate"
+    case "underpaid_expired":
+      return "underpayment"
+    case "late_payment":
+      return "late_payment"
+    case "wrong_token":
+      return "wrong_token"
+    default:
+      return "other"
+  }
+}
+
+/**
+ * `Refunds.ofException`: reads the destination, and answers what opens the refunds in the change of the invoice that
+ * decides on the exception.
+ */
+export const refundOfException = (services: RefundServices) =>
+  Effect.fn("Refunds.ofException")(function*(
+    { environment, exception }: DecidedException,
+    wish: ExceptionRefundCall,
+    cause: CommitCause
+  ) {
+    const { type } = exception
+    if (wish.part !== null && type !== "underpaid_expired") {
+      return yield* publicError("VALIDATION_ERROR", {
+        message: `refund.amount: only of underpaid_expired a part can be refunded: of ${type} it is what is too much`,
+        param: "refund.amount"
+      })
+    }
+    const inRefund = (error: PublicError): PublicError =>
+      error.param === null ? error : publicError(error.code, {
+        message: `refund.${error.message}`,
+        param: `refund.${error.param}`,
+        details: error.details
+      })
+    const call = yield* checkCall(services, {
+      ...wish,
+      amount: { mode: "remaining", usd: null, tokenAmount: null, paymentId: null },
+      reason: wish.reason ?? reasonOf(type),
+      exceptionId: exception.id
+    }, environment).pipe(Effect.mapError(inRefund))
+    return Effect.fnUntraced(function*(current: Aggregate, now: number) {
+      const { refunds } = yield* loadContext(services, current, now, [])
+      const amount = amountOfException(exception, wish.part, current, refunds)
+      return yield* Effect.mapError(
+        planPaymentRefunds(services, { ...call, amount }, current, now, cause),
+        inRefund
+      )
+    })
+  })
 
 /** `Refunds.openOfInvoice`. */
 export const openPaymentRefunds = (services: RefundServices) =>

@@ -82,7 +82,7 @@ layer(invoiceService)("exceptions", (it) => {
         network: null,
         token: null,
         evidence: { amount: 10_000, amount_paid: 15_000 },
-        allowed_actions: ["credit", "ignore"],
+        allowed_actions: ["refund", "credit", "ignore"],
         resolution: null,
         resolved_at: null
       })
@@ -162,8 +162,10 @@ layer(invoiceService)("exceptions", (it) => {
       const { caller, exception } = yield* overpaid(5n)
       const path = `${list}/${exception.id}/resolve`
       const error = refused(yield* caller.call(path, post({ action: "accept" })), 400, "VALIDATION_ERROR")
-      assert.deepStrictEqual([error.param, error.details], ["action", { allowed_actions: ["credit", "ignore"] }])
-      refused(yield* caller.call(path, post({ action: "refund" })), 400, "VALIDATION_ERROR")
+      assert.deepStrictEqual([error.param, error.details], ["action", {
+        allowed_actions: ["refund", "credit", "ignore"]
+      }])
+      refused(yield* caller.call(path, post({ action: "give" })), 400, "VALIDATION_ERROR")
       refused(yield* caller.call(path, post({ action: "ignore", note: "x".repeat(501) })), 400, "VALIDATION_ERROR")
       assert.strictEqual((yield* caller.ok(`${list}/${exception.id}`)).data.status, "open")
     }))

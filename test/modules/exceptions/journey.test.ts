@@ -60,19 +60,19 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         readonly actions: ReadonlyArray<object>
         readonly allowed: ReadonlyArray<string>
       }> = [
-        { type: "overpaid", actions: [{ action: "overpay" }], allowed: ["credit", "ignore"] },
+        { type: "overpaid", actions: [{ action: "overpay" }], allowed: ["refund", "credit", "ignore"] },
         {
           type: "duplicate_payment",
           actions: [{ action: "pay" }, { action: "duplicate" }],
-          allowed: ["credit", "ignore"]
+          allowed: ["refund", "credit", "ignore"]
         },
-        { type: "late_payment", actions: [{ action: "late" }], allowed: ["accept", "credit", "ignore"] },
-        { type: "wrong_token", actions: [{ action: "wrong_token" }], allowed: ["credit", "ignore"] },
+        { type: "late_payment", actions: [{ action: "late" }], allowed: ["accept", "refund", "credit", "ignore"] },
+        { type: "wrong_token", actions: [{ action: "wrong_token" }], allowed: ["refund", "credit", "ignore"] },
         {
           type: "wrong_network",
           fields: { accepted_networks: ["base"] },
           actions: [{ action: "wrong_network" }],
-          allowed: ["accept", "credit", "ignore"]
+          allowed: ["accept", "refund", "credit", "ignore"]
         },
         { type: "reorged", actions: [{ action: "pay" }, { action: "reorg" }], allowed: ["ignore"] }
       ]

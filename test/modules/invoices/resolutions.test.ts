@@ -126,7 +126,7 @@ describe("accepting", () => {
     const part = decided(fresh(), come(arrival(1, 20_000n))).next
     const over = decided(part, [tick], expiresAt + 600).next
     const exception = exceptionOf(over, "underpaid_expired")
-    assert.deepStrictEqual(actionsOf(over, exception), ["accept", "ignore"])
+    assert.deepStrictEqual(actionsOf(over, exception), ["accept", "refund", "ignore"])
     const { changedExceptions, events, next } = decided(over, [resolve(exception, "accept")], expiresAt + 700)
     assert.include(next.invoice, { status: "paid", paidAt: expiresAt + 700 })
     assert.deepStrictEqual([next.invoice.amountPaid, next.invoice.acceptedShortfall], [20_000n, 30_000n])
@@ -309,8 +309,22 @@ describe("money beyond the amount", () => {
     assert.deepStrictEqual(openAmounts(less), [["overpaid", 2_000n], ["reorged", 5_000n]])
   })
 
+  /** What a move of a history does; `open`: the exception that waits. */
+  const commandsOf = (
+    kind: typeof Moves.Type[number]["kind"],
+    one: IncomingTransfer,
+    open: ExceptionState | undefined,
+    { exceptions }: Aggregate
+  ): ReadonlyArray<Command> => {
+    if (kind === "come") return come(one)
+    if (kind === "revert") return [revert(one)]
+    if (kind !== "reopen") return open === undefined ? [] : [resolve(open, kind)]
+    const refunded = exceptions.find(({ resolution }) => resolution?.action === "refund")
+    return refunded === undefined ? [] : [{ _tag: "Reopen", exceptionId: refunded.id! }]
+  }
+
   const Moves = Schema.Array(Schema.Struct({
-    kind: Schema.Literals(["come", "come", "revert", "credit", "ignore"]),
+    kind: Schema.Literals(["come", "come", "revert", "credit", "ignore", "refund", "reopen", "reopen"]),
     payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
     amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90_000 }))
   })).check(Schema.isMaxLength(16))
@@ -324,10 +338,7 @@ describe("money beyond the amount", () => {
         for (const { amount, kind, payment } of moves) {
           const one = arrival(payment, BigInt(amount))
           const open = state.exceptions.find(({ status, type }) => status === "open" && type !== "reorged")
-          const commands = kind === "come" ? come(one) : kind === "revert" ? [revert(one)] : open === undefined
-            ? []
-            : [resolve(open, kind)]
-          state = decided(state, commands).next
+          state = decided(state, commandsOf(kind, one, open, state)).next
           const { invoice, payments } = state
           const received = payments.reduce((sum, each) => isCounted(each.status) ? sum + each.amount : sum, 0n)
           assert.strictEqual(invoice.amountPaid, received)
@@ -453,7 +464,7 @@ describe("a decision", () => {
     const seen = decided(expired(), come(late), expiresAt + 20).next
     const exception = exceptionOf(seen, "late_payment")
     const first = decided(seen, [resolve(exception, "ignore")], expiresAt + 30).next
-    for (const action of ["accept", "credit", "ignore"] as const) {
+    for (const action of ["accept", "refund", "credit", "ignore"] as const) {
       const { changedExceptions, changedPayments, events } = decided(
         first,
         [resolve(exception, action)],

@@ -89,7 +89,11 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
     it.effect("rejects what a listed sender pays, and its invoice expires unpaid", () =>
       Effect.gen(function*() {
         const { exception, id } = yield* screenedInvoice
-        assert.deepInclude(exception, { type: "screened", status: "open", allowed_actions: ["accept", "ignore"] })
+        assert.deepInclude(exception, {
+          type: "screened",
+          status: "open",
+          allowed_actions: ["accept", "refund", "ignore"]
+        })
         const paid = yield* read(`/api/v1/invoices/${id}?expand=latest_payment`)
         assert.include(paid, { status: "unpaid", amount_paid: 0 })
         assert.include(paid.latest_payment, { status: "rejected", amount: 0 })

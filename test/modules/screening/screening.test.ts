@@ -102,7 +102,7 @@ layer(invoiceServiceIn({ screening }))("money from a listed sender", (it) => {
         type: "screened",
         status: "open",
         amount: 10_000,
-        allowed_actions: ["accept", "ignore"]
+        allowed_actions: ["accept", "refund", "ignore"]
       })
       const refused = yield* resolve(caller, exception, { action: "accept", note: "let it in" })
       assert.deepStrictEqual([refused.status, refused.json.error?.code], [403, "CREDENTIAL_NOT_ALLOWED"], refused.text)
