@@ -118,6 +118,11 @@ export const UnknownParameters = Context.Reference<"refused" | "warned">("tillwi
   defaultValue: () => "refused"
 })
 
+/** Marks endpoints whose path names a person: where the idempotency key of a call is kept, a hash stands for the path. */
+export const PersonalPath = Context.Reference<boolean>("tillwire/runtime/Http/PersonalPath", {
+  defaultValue: () => false
+})
+
 /**
  * Marks a group that pages of any origin may call without credentials: answers carry `Access-Control-Allow-Origin: *`
  * and preflights are answered (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls).

@@ -14,6 +14,7 @@ import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations 
 import type { Leases } from "./Leases.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Operations } from "./Operations.ts"
+import type { PersonalData } from "./PersonalData.ts"
 import type { Prices } from "./Prices.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
@@ -42,6 +43,7 @@ export type Kernel =
   | Health
   | Leases
   | MerchantClock
+  | PersonalData
   | Prices
   | ReplyRenderers
   | Revocations

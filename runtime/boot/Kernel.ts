@@ -21,6 +21,7 @@ import * as LeaseHealth from "../leases/Health.ts"
 import * as MerchantClock from "../MerchantClock.ts"
 import { migrate } from "../Migrate.ts"
 import * as PriceHealth from "../prices/Health.ts"
+import * as PersonalData from "../PersonalData.ts"
 import * as Oracle from "../prices/Oracle.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Screening from "../Screening.ts"
@@ -113,7 +114,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
-    Layer.provideMerge(Layer.merge(Actors.layer, AuditLog.layer)),
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, AuditLog.layer, PersonalData.layer(rollups))),
     Layer.provideMerge(SignIns.layer),
     Layer.provideMerge(Screening.layer),
     Layer.provideMerge(MerchantClock.layer),

@@ -9,6 +9,7 @@ import { type Idempotency, jsonText, ReplyRenderers } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
 import { jsonBody, responseText } from "./Body.ts"
+import { hmacUnder } from "../Hmac.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, publicErrorOf } from "./ErrorResponses.ts"
 import type { Call } from "./Operation.ts"
@@ -115,6 +116,9 @@ const make = Effect.gen(function*() {
   const secrets = yield* Secrets
   const context = { secrets, renderers: yield* ReplyRenderers }
   const find = yield* makeFind
+  const hashUnder = hmacUnder(secrets.keys("personal")[0].key)
+  /** The path as it is, and not as {@link boundPath} gives it: in a person's name upper case is not lower case. */
+  const hiddenPath = (url: string): string => `personal:${hashUnder(url.split("?")[0]!, "utf8")}`
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
   const remember = makeRecentKeys()
 
@@ -278,7 +282,9 @@ const make = Effect.gen(function*() {
     if (key === undefined) return Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
     return Effect.flatMapEager(jsonBody(request), (body) => {
       const fingerprint = fingerprintOf(body, principal)
-      const replyScope = `${request.method} ${boundPath(request.url)} ${key}`
+      const replyScope = `${request.method} ${
+        operation.hasPersonalPath ? hiddenPath(request.url) : boundPath(request.url)
+      } ${key}`
       return Effect.clockWith((clock) =>
         runOrAwaitFirst(
           act,

@@ -13,6 +13,7 @@ import {
   Idempotent,
   MerchantAuth,
   ParameterCodes,
+  PersonalPath,
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
@@ -31,6 +32,8 @@ export interface Operation {
   readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
   readonly idempotency: "none" | "accepted" | "required"
   readonly actsByOneCommit: boolean
+  /** Whether its path names a person. */
+  readonly hasPersonalPath: boolean
   /** Pages and key sets take whatever their links carry. */
   readonly isOfApi: boolean
   /** Whether `HttpApi` itself reads the body, by `request.text`: JSON is read here. */
@@ -108,6 +111,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       : undefined,
     idempotency,
     actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
+    hasPersonalPath: Context.get(group.annotations, PersonalPath),
     isOfApi: endpoint.path.startsWith("/api/"),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),

@@ -59,6 +59,6 @@ const uuidInPath = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\/|$)/gi
 
 /**
  * The path of a canonical URL as idempotency keys are bound to it. Ids are in lower case, because routes take them in
- * either; no path of a write holds an id that a merchant chose.
+ * either; a path of a write that holds an id that a merchant chose is a `PersonalPath` (`runtime/Http.ts`).
  */
 export const boundPath = (url: string): string => splitQuery(url)[0].replaceAll(uuidInPath, (id) => id.toLowerCase())

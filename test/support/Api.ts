@@ -9,6 +9,7 @@ import * as Tail from "../../runtime/eventbus/Tail.ts"
 import { routerConfig } from "../../runtime/http/Routes.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/Leases.ts"
+import * as PersonalData from "../../runtime/PersonalData.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
@@ -118,11 +119,12 @@ export const kernel = <E>(
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  return Layer.mergeAll(AuditLog.layer, Tail.layer, MerchantClock.layer, Screening.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
-    Layer.provideMerge(migrated),
-    Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))
-  )
+  return Layer.mergeAll(AuditLog.layer, PersonalData.layer(rollups), Tail.layer, MerchantClock.layer, Screening.layer)
+    .pipe(
+      Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
+      Layer.provideMerge(migrated),
+      Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))
+    )
 }
 
 /** The answer, if it is as the published OpenAPI document says. */
