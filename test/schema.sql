@@ -626,6 +626,29 @@ CREATE INDEX orders_due_devnet ON public.orders USING btree (((merchant_id)::big
 
 CREATE INDEX orders_newest ON public.orders USING btree (merchant_id, environment, created_at, id);
 
+-- modules/customers
+
+CREATE TABLE customer_erasures (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  customer text NOT NULL,
+  version bigint NOT NULL,
+  sealed_customer_id text,
+  until uuid NOT NULL,
+  keeper text,
+  after text,
+  waiting_for text,
+  requested_at bigint NOT NULL,
+  finished_at bigint,
+  due_at bigint,
+  CONSTRAINT customer_erasures_check CHECK (((finished_at IS NULL) = (sealed_customer_id IS NOT NULL))),
+  CONSTRAINT customer_erasures_check1 CHECK (((finished_at IS NULL) = (due_at IS NOT NULL))),
+  CONSTRAINT customer_erasures_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT customer_erasures_pkey PRIMARY KEY (merchant_id, environment, customer)
+);
+
+CREATE INDEX customer_erasures_due ON public.customer_erasures USING btree (due_at) WHERE (due_at IS NOT NULL);
+
 -- modules/exports
 
 CREATE TABLE export_leases (
@@ -860,7 +883,7 @@ CREATE TABLE payor_contacts (
   merchant_id integer NOT NULL,
   invoice_id text NOT NULL,
   version bigint NOT NULL,
-  email text NOT NULL,
+  email text,
   updated_at bigint NOT NULL,
   CONSTRAINT payor_contacts_pkey PRIMARY KEY (merchant_id, invoice_id)
 );
@@ -870,11 +893,15 @@ CREATE TABLE refund_destinations (
   invoice_id text NOT NULL,
   network text NOT NULL,
   version bigint NOT NULL,
-  address text NOT NULL,
+  address text,
   memo text,
   updated_at bigint NOT NULL,
   CONSTRAINT refund_destinations_pkey PRIMARY KEY (merchant_id, invoice_id, network)
 );
+
+CREATE INDEX payor_contacts_by_age ON public.payor_contacts USING btree (updated_at);
+
+CREATE INDEX refund_destinations_by_age ON public.refund_destinations USING btree (updated_at);
 
 -- modules/quotes
 

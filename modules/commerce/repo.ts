@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import type { Person } from "../../runtime/PersonalData.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import { cover, type Piece, width } from "../../runtime/Rollups.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
@@ -304,6 +305,28 @@ export const makeRepo = Effect.gen(function*() {
   const nextDue = Effect.orDie(merchantDue.nextDueAt)
 
   return { find, get, getMany, list, count, due, nextDue }
+})
+
+/** Orders of a customer's invoices. */
+export const makePersonalQueries = Effect.map(SqlClient.SqlClient, (sql) => {
+  const ofPerson = ({ customerId, environment, merchantId }: Person) =>
+    sql`FROM invoices i JOIN orders o ON o.merchant_id = i.merchant_id AND o.id = i.order_id::uuid
+      WHERE i.merchant_id = ${merchantId} AND i.customer_id = ${customerId} AND i.environment = ${environment}`
+  const read = (rows: Effect.Effect<ReadonlyArray<Row>, unknown>) =>
+    rows.pipe(Effect.orDie, Effect.map((found) => found.map(readOrder)))
+  return {
+    /** In the order of their ids, those behind one. */
+    ofCustomer: (person: Person, after: string | null, limit: number) =>
+      read(sql<Row>`SELECT o.* ${ofPerson(person)}
+        AND o.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid ORDER BY o.id LIMIT ${limit}`),
+    /** The first that is not over; null: all are. */
+    firstOpen: (person: Person) =>
+      Effect.map(
+        read(sql<Row>`SELECT o.* ${ofPerson(person)} AND o.status NOT IN ('delivered', 'cancelled', 'failed')
+          ORDER BY o.id LIMIT 1`),
+        ([order]) => order ?? null
+      )
+  }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

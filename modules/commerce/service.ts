@@ -55,6 +55,7 @@ import {
   withRefund
 } from "./machine.ts"
 import { makeRepo, orderWrite, type Repo } from "./repo.ts"
+import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 
 /** Facts for the hook of orders. */
 interface OrderFacts extends InvoiceFact {
@@ -275,6 +276,7 @@ const make = Effect.gen(function*() {
   })
 
   yield* hooks.register({ name: "commerce", run })
+  yield* registerPersonalRecords(repo)
   yield* retailers.onReport(Effect.fnUntraced(function*({ environment, orderId }, report) {
     const order = isUuid(orderId) ? yield* repo.find(orderId) : null
     if (order?.environment !== environment) return yield* publicError("ORDER_NOT_FOUND")

@@ -2,6 +2,7 @@
 import { Effect, MutableRef } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { type CommitCause, type IdempotentReplay, type ReplyWrite, systemMerchant } from "../../runtime/Commit.ts"
+import { PersonalData } from "../../runtime/PersonalData.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../schemas/Exception.ts"
 import { isUuid } from "../../schemas/Ids.ts"
@@ -30,6 +31,7 @@ export const makeDecide = Effect.gen(function*() {
   const auditLog = yield* AuditLog
   const invoices = yield* Invoices
   const payments = yield* Payments
+  const personalData = yield* PersonalData
   const refunds = yield* Refunds
 
   /** What a refund adds to the decision; the refunds that it opens are left in `opened`. */
@@ -60,12 +62,14 @@ export const makeDecide = Effect.gen(function*() {
     const opened = MutableRef.make<ReadonlyArray<LinkedRefund>>([])
     const refusal = action === "refund" ? check(found) : null
     if (refusal !== null) return yield* refusal
+    // The log is never changed, and a note may name a person: it keeps a proof of what was written.
+    const proof = resolution.note === "" ? "" : personalData.proofOf(merchantId, resolution.note)
     const decision: ExceptionDecision = {
       resolution,
       cause,
       check,
       reply: (record) => reply({ record, refunds: MutableRef.get(opened) }),
-      writes: (record) => auditLog.writesOf(auditActOf(record, resolution, cause.requestId)),
+      writes: (record) => auditLog.writesOf(auditActOf(record, { ...resolution, note: proof }, cause.requestId)),
       ...(action === "refund" && refund !== null ? yield* refundOf(found, refund, cause, opened) : {})
     }
     if (action === "assign" && invoiceId !== null && !isUuid(invoiceId)) return yield* publicError("INVOICE_NOT_FOUND")

@@ -18,6 +18,7 @@
  */
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
+import { erase } from "./machine/Erasure.ts"
 import { coalesce, coalesceCancel } from "./machine/Events.ts"
 import { exceptionEventsOf, withPaymentExceptions } from "./machine/ExceptionEvents.ts"
 import { end, nextDue, tick } from "./machine/Expiry.ts"
@@ -27,6 +28,7 @@ import { reopen, resolve } from "./machine/Resolutions.ts"
 import { applySettlement, book, refund } from "./machine/Settlements.ts"
 import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
+export { erasureObstacle } from "./machine/Erasure.ts"
 export { creationEvents } from "./machine/Events.ts"
 export { exceptionEvents, exceptionObject } from "./machine/ExceptionEvents.ts"
 export {
@@ -141,6 +143,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return cancel(state, command.byOrder === true)
     case "Amend":
       return amend(state, command)
+    case "Erase":
+      return erase(state, command.hashOf)
   }
 }
 

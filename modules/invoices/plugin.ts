@@ -5,6 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { exceptionMetrics, InvoiceHooks, Invoices, PayorRecords } from "./actor.ts"
+import { registerPersonalRecords } from "./actor/PersonalRecords.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { registerCreationReply } from "./handlers/CreationReply.ts"
@@ -31,6 +32,7 @@ export {
   PayorRecords,
   type UnmatchedChange
 } from "./actor.ts"
+export { type ErasureFact, isErasureFact } from "./actor/PersonalRecords.ts"
 export { checkMetadata } from "./handlers/Creation.ts"
 export { makeSession } from "./handlers/PaymentSession.ts"
 export {
@@ -77,7 +79,8 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)),
       rpcHandlers,
       Layer.effectDiscard(exceptionMetrics),
-      Layer.effectDiscard(registerCreationReply)
+      Layer.effectDiscard(registerCreationReply),
+      Layer.effectDiscard(registerPersonalRecords)
     ).pipe(
       Layer.provideMerge(Invoices.layer),
       Layer.provideMerge(Layer.merge(InvoiceHooks.layer, PayorRecords.layer))

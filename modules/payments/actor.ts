@@ -11,7 +11,7 @@ import type { Network } from "../../schemas/Network.ts"
 import { type InvoiceFact, Invoices, type InvoiceState, type PayorRecord, PayorRecords } from "../invoices/plugin.ts"
 import { isMemo, isNetwork } from "./rules.ts"
 import { readRefundAddress } from "./service/RefundAddresses.ts"
-import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
+import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, present, type RefundDestination } from "./repo.ts"
 
 /** For the hooks of an invoice: its payor said where refunds on a network may go. */
 export interface RefundAddressFact extends InvoiceFact {
@@ -51,6 +51,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       const invoices = yield* Invoices
       const screening = yield* Screening
       const repo = yield* makeRepo
+
+      const destinations = (owner: InvoiceOwner) => Effect.map(repo.storedDestinations(owner), present)
 
       /** Writes the row that `next` makes of the time, or nothing where it makes none. */
       const save = (
@@ -94,14 +96,18 @@ export class PayorDetails extends Context.Service<PayorDetails, {
           return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
         }
         const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-        yield* invoices.change(invoice.id, noCause, (_, updatedAt) =>
-          Effect.map(repo.destinations(owner), (all) => {
-            const current = all.find((one) => one.network === network)
-            if (current?.address === address && current.memo === memo) return { commands: [] }
-            const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
-            const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
-            return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
-          })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+        yield* invoices.change(
+          invoice.id,
+          noCause,
+          (_, updatedAt) =>
+            Effect.map(repo.storedDestinations(owner), (all) => {
+              const current = all.find((one) => one.network === network)
+              if (current?.address === address && current.memo === memo) return { commands: [] }
+              const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
+              const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
+              return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
+            })
+        ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
       })
 
       return PayorDetails.of({
@@ -109,8 +115,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         saveRefundAddress,
         email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
         refundDestination: (owner, network) =>
-          Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
-        refundDestinations: repo.destinations
+          Effect.map(destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
+        refundDestinations: destinations
       })
     })
   )

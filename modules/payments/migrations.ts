@@ -12,7 +12,8 @@ export const migrations: Migrations = {
       merchant_id integer NOT NULL,
       invoice_id text NOT NULL,
       version bigint NOT NULL,
-      email text NOT NULL,
+      -- Null: it was erased.
+      email text,
       updated_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, invoice_id)
     )`
@@ -21,10 +22,14 @@ export const migrations: Migrations = {
       invoice_id text NOT NULL,
       network text NOT NULL,
       version bigint NOT NULL,
-      address text NOT NULL,
+      -- Null: it was erased.
+      address text,
       memo text,
       updated_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, invoice_id, network)
     )`
+    // Retention begins with what was entered longest ago.
+    yield* sql`CREATE INDEX payor_contacts_by_age ON payor_contacts (updated_at)`
+    yield* sql`CREATE INDEX refund_destinations_by_age ON refund_destinations (updated_at)`
   })
 }

@@ -1,9 +1,9 @@
 /** Payments: what a payor's page reads, the address it shows, the socket it follows; transfers become payments. */
-import { Layer } from "effect"
+import { Layer, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
-import { Invoices, PayorRecords } from "../invoices/plugin.ts"
+import { InvoiceHooks, Invoices, PayorRecords } from "../invoices/plugin.ts"
 import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
@@ -14,6 +14,8 @@ import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
 import { PayorApi } from "./service/PayorApi.ts"
+import { registerPersonalRecords } from "./service/PersonalRecords.ts"
+import { pruneRegularly } from "./service/Retention.ts"
 import { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
 export { PayorDetails, type RefundAddressFact } from "./actor.ts"
@@ -26,12 +28,23 @@ export { readRefundAddress } from "./service/RefundAddresses.ts"
 export type { Route } from "./service/Routes.ts"
 export { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
+const days = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 })))
+
+const Options = Schema.Struct({
+  /**
+   * Days after its invoice is over for which a payor's e-mail address is kept, 1 to 3,650. Absent: until it is erased.
+   */
+  payorEmailDays: days,
+  /** The same for the addresses that payors named for refunds. A refund keeps where its own money went. */
+  refundAddressDays: days
+})
+
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
   needs: {
     auth: [Merchants, PayorSessions],
-    invoices: [Invoices, PayorRecords],
+    invoices: [Invoices, InvoiceHooks, PayorRecords],
     quotes: [PaymentQuotes, QuoteRenewal],
     settings: MerchantSettings,
     tokens: TokenPolicies
@@ -40,12 +53,15 @@ export const plugin = Plugin.make({
   rpc: PaymentsRpc,
   migrations,
   tables,
-  layer: () =>
+  options: Options,
+  layer: (options) =>
     Layer.mergeAll(
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
       rpcHandlers,
-      Layer.effectDiscard(registerPayorRecords)
+      Layer.effectDiscard(registerPayorRecords),
+      Layer.effectDiscard(registerPersonalRecords),
+      Layer.effectDiscard(pruneRegularly(options))
     ).pipe(
       Layer.provideMerge(PayorApi.layer),
       Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, SimulatedPayments.layer))

@@ -13,7 +13,8 @@ export interface InvoiceOwner {
 /** Where the payor can be written to. */
 export interface Contact extends InvoiceOwner {
   readonly version: number
-  readonly email: string
+  /** Null: it was erased. */
+  readonly email: string | null
 }
 
 /** Where a refund on one network may go. */
@@ -24,6 +25,9 @@ export interface RefundDestination extends InvoiceOwner {
   readonly address: string
   readonly memo: string | null
 }
+
+/** A destination as it is stored; without an address once it was erased. */
+export type StoredDestination = Omit<RefundDestination, "address"> & { readonly address: string | null }
 
 export const contactWrite = (contact: Contact, updatedAt: number): Write => ({
   table: "payor_contacts",
@@ -36,7 +40,7 @@ export const contactWrite = (contact: Contact, updatedAt: number): Write => ({
   }
 })
 
-export const destinationWrite = (destination: RefundDestination, updatedAt: number): Write => ({
+export const destinationWrite = (destination: StoredDestination, updatedAt: number): Write => ({
   table: "refund_destinations",
   row: {
     merchant_id: destination.merchantId,
@@ -49,12 +53,12 @@ export const destinationWrite = (destination: RefundDestination, updatedAt: numb
   }
 })
 
-const ContactRow = Schema.Struct({ version: Schema.BigInt, email: Schema.String })
+const ContactRow = Schema.Struct({ version: Schema.BigInt, email: Schema.NullOr(Schema.String) })
 
 const DestinationRow = Schema.Struct({
   version: Schema.BigInt,
   network: Network,
-  address: Schema.String,
+  address: Schema.NullOr(Schema.String),
   memo: Schema.NullOr(Schema.String)
 })
 
@@ -66,6 +70,10 @@ const InvoiceDestinationRow = Schema.Struct({
   address: Schema.String,
   memo: Schema.NullOr(Schema.String)
 })
+
+/** Those that were not erased. */
+export const present = (stored: ReadonlyArray<StoredDestination>): ReadonlyArray<RefundDestination> =>
+  stored.flatMap((each) => each.address === null ? [] : [{ ...each, address: each.address }])
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   contact: (owner: InvoiceOwner): Effect.Effect<Contact | null> =>
@@ -79,7 +87,8 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   /** The addresses of these invoices' payors, by invoice. */
   emails: (merchantId: number, invoiceIds: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, string>> =>
     sql`SELECT invoice_id, email FROM payor_contacts
-      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])`.pipe(
+      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])
+        AND email IS NOT NULL`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(EmailRow))),
       Effect.map((rows) => new Map(rows.map((row) => [row.invoice_id, row.email]))),
       Effect.orDie
@@ -88,13 +97,14 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   /** Where refunds of these invoices may go: at most one for each invoice and network, in no order. */
   destinationsOf: (merchantId: number, invoiceIds: ReadonlyArray<string>) =>
     sql`SELECT invoice_id, network, address, memo FROM refund_destinations
-      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])`.pipe(
+      WHERE merchant_id = ${merchantId} AND invoice_id = ANY(${[...invoiceIds]}::text[])
+        AND address IS NOT NULL`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(InvoiceDestinationRow))),
       Effect.orDie
     ),
 
-  /** At most one for each network, in no order. */
-  destinations: (owner: InvoiceOwner): Effect.Effect<ReadonlyArray<RefundDestination>> =>
+  /** At most one for each network, in no order; erased ones too, because their rows go on with their versions. */
+  storedDestinations: (owner: InvoiceOwner): Effect.Effect<ReadonlyArray<StoredDestination>> =>
     sql`SELECT version, network, address, memo FROM refund_destinations
       WHERE merchant_id = ${owner.merchantId} AND invoice_id = ${owner.invoiceId}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(DestinationRow))),

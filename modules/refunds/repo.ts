@@ -2,6 +2,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import type { Person } from "../../runtime/PersonalData.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
@@ -170,11 +171,13 @@ export const unfinishedStatuses = [
   "failed"
 ] as const satisfies ReadonlyArray<RefundStatus>
 
+const readRefunds = (rows: Effect.Effect<unknown, unknown>) =>
+  rows.pipe(Effect.flatMap(decodeRows), Effect.map((all) => all.map(fromRow)), Effect.orDie)
+
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const merchantDue = yield* makeMerchantDue("refunds")
-  const read = (rows: Effect.Effect<unknown, unknown>) =>
-    rows.pipe(Effect.flatMap(decodeRows), Effect.map((all) => all.map(fromRow)), Effect.orDie)
+  const read = readRefunds
 
   return {
     /** By id alone: for operators, and for those who were handed the id by us. */
@@ -237,5 +240,26 @@ export const makeRepo = Effect.gen(function*() {
     nextDue: Effect.orDie(merchantDue.nextDueAt)
   }
 })
+
+/** Refunds of a customer's invoices. */
+export const makePersonalQueries = Effect.map(SqlClient.SqlClient, (sql) => {
+  const ofPerson = ({ customerId, environment, merchantId }: Person) =>
+    sql`FROM invoices i JOIN refunds r ON r.merchant_id = i.merchant_id AND r.invoice_id = i.id
+      WHERE i.merchant_id = ${merchantId} AND i.customer_id = ${customerId} AND i.environment = ${environment}`
+  return {
+    /** In the order of their ids, those behind one. */
+    ofCustomer: (person: Person, after: string | null, limit: number): Effect.Effect<ReadonlyArray<RefundState>> =>
+      readRefunds(sql`SELECT r.* ${ofPerson(person)} AND r.id > ${after ?? ""} ORDER BY r.id LIMIT ${limit}`),
+    /** The first that is not over; null: all are. */
+    firstOpen: (person: Person): Effect.Effect<RefundState | null> =>
+      Effect.map(
+        readRefunds(sql`SELECT r.* ${ofPerson(person)} AND ${sql.in("r.status", unfinishedStatuses)}
+          ORDER BY r.id LIMIT 1`),
+        ([refund]) => refund ?? null
+      )
+  }
+})
+
+export type PersonalQueries = Effect.Success<typeof makePersonalQueries>
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -15,12 +15,13 @@ import { type Aggregate, type InvoiceFact, InvoiceHooks, Invoices } from "../inv
 import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
-import { makeRepo, type Repo } from "./repo.ts"
+import { makePersonalQueries, makeRepo, type Repo } from "./repo.ts"
 import { type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { refundMetrics } from "./service/Metrics.ts"
+import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 import {
   actOnRefund,
   type DecidedException,
@@ -169,6 +170,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
   yield* (yield* InvoiceHooks).register({ name: "refunds", run: onInvoiceChange(services) })
   yield* (yield* Timers).register(refundTimer(services))
   yield* refundMetrics(services.repo)
+  yield* registerPersonalRecords(services.repo, yield* makePersonalQueries)
   return Refunds.of({
     quote: (current, request, now) => quoteRefund(services, current, request, now),
     open: openRefund(services),

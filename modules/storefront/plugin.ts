@@ -9,6 +9,7 @@ import { Refunds } from "../refunds/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
 import { Carts } from "./actor.ts"
 import { Checkouts } from "./service.ts"
+import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 import { pruneRegularly } from "./service/Pruning.ts"
 import { StorefrontApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
@@ -22,11 +23,12 @@ export const plugin = Plugin.make({
   migrations,
   tables,
   layer: () =>
-    Layer.merge(
+    Layer.mergeAll(
       HttpApiBuilder.layer(StorefrontApi).pipe(
         Layer.provide(handlers),
         Layer.provide(Layer.merge(Carts.layer, Checkouts.layer))
       ),
-      Layer.effectDiscard(pruneRegularly)
+      Layer.effectDiscard(pruneRegularly),
+      Layer.effectDiscard(registerPersonalRecords)
     )
 })

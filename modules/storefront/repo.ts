@@ -2,6 +2,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import type { Person } from "../../runtime/PersonalData.ts"
 import { batchSize } from "../../runtime/Retention.ts"
 import { UsdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -259,3 +260,27 @@ export const pruneTable = (
         ORDER BY ${sql(timeColumn)} LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
       (rows) => rows.length
     ))
+
+/** What carts, estimates and addresses keep of a customer. Few rows: the last two are deleted after a day. */
+export const makePersonalQueries = Effect.map(SqlClient.SqlClient, (sql) => {
+  const isCart = ({ customerId, environment, merchantId }: Person) =>
+    sql`merchant_id = ${merchantId} AND environment = ${environment}
+      AND customer = ${customerKey({ id: customerId, wallet: null })}`
+  const isEstimate = ({ customerId, environment, merchantId }: Person) =>
+    sql`merchant_id = ${merchantId} AND environment = ${environment} AND customer_id = ${customerId}`
+  const isAddress = (person: Person) =>
+    sql`merchant_id = ${person.merchantId} AND estimate_id IN (
+      SELECT id FROM checkout_estimates WHERE ${isEstimate(person)})`
+  return {
+    cart: (person: Person) => Effect.orDie(sql`SELECT * FROM carts WHERE ${isCart(person)}`),
+    estimates: (person: Person) => Effect.orDie(sql`SELECT * FROM checkout_estimates WHERE ${isEstimate(person)}`),
+    addresses: (person: Person) => Effect.orDie(sql`SELECT * FROM checkout_addresses WHERE ${isAddress(person)}`),
+    /** Addresses first, because they are found by their estimates. */
+    remove: (person: Person) =>
+      Effect.orDie(sql.withTransaction(Effect.all([
+        sql`DELETE FROM checkout_addresses WHERE ${isAddress(person)}`,
+        sql`DELETE FROM checkout_estimates WHERE ${isEstimate(person)}`,
+        sql`DELETE FROM carts WHERE ${isCart(person)}`
+      ])))
+  }
+})

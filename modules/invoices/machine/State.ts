@@ -7,6 +7,7 @@ import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import type { LatePaymentPolicy, PartialPaymentPolicy } from "../../../schemas/MerchantSettings.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../../schemas/Network.ts"
+import type { HashOf } from "../../../schemas/PersonalData.ts"
 import {
   type ExceptionStatus,
   type ExceptionType,
@@ -255,6 +256,8 @@ export type Command =
   | { readonly _tag: "Cancel"; readonly byOrder?: boolean }
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
+  /** The customer's personal data goes; `hashOf` gives what stands in its place. */
+  | { readonly _tag: "Erase"; readonly hashOf: HashOf }
 
 /** What to commit: the invoice row, the changed payments and exceptions as they will be, and the events in order. */
 export interface Decision {
