@@ -12,6 +12,7 @@ import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { AuthApi } from "../auth/api.ts"
 import { EventsApi } from "../events/api.ts"
 import { AuditApi } from "../audit/api.ts"
+import { CustomersApi } from "../customers/api.ts"
 import { ExceptionsApi } from "../exceptions/api.ts"
 import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
@@ -39,6 +40,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(ExportsApi)
   .addHttpApi(AuditApi)
   .addHttpApi(LedgerApi)
+  .addHttpApi(CustomersApi)
   .addHttpApi(EventsApi)
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)

@@ -95,6 +95,7 @@ export const ruleNames = [
   "exports",
   "audit",
   "ledger",
+  "customers",
   "operations",
   "rpc"
 ] as const
@@ -134,6 +135,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   settings: "What a merchant decides, in which range, with which defaults.",
   metrics: "A merchant's figures over time.",
   exports: "Files of invoices, payments, refunds and receipts: columns, escaping, limits.",
+  customers: "What is kept of a person, for how long, and how it is exported and erased.",
   audit: "Who did what about money, and the chain that shows changes.",
   ledger: "The books: accounts, what is booked when, balances, balance transactions.",
   operations: "Health, metrics, ports, retention, several instances.",

@@ -66,6 +66,13 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     commerce_invoice: () => Effect.map(invoice(a.commerce), (made) => made.invoice_id),
     customer: () => Effect.map(invoice(a.merchant), (made) => made.invoice.customer_id),
     commerce_customer: () => Effect.map(invoice(a.commerce), (made) => made.invoice.customer_id),
+    erased_customer: () =>
+      Effect.gen(function*() {
+        const { invoice: { customer_id }, invoice_id } = yield* invoice(a.merchant)
+        yield* merchant(`/api/v1/invoices/${invoice_id}/cancel`, {})
+        yield* as(a.jwt)(`/api/v1/customers/${customer_id}/erase`, {})
+        return customer_id
+      }),
     payment: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.id),
     balance_transaction: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.balance_transaction_id),
     exception: () =>
