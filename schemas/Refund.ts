@@ -50,6 +50,35 @@ export const PayoutTxHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/=
 /** Why a payout failed, in a word of the operator's: `insufficient_funds`. */
 export const RefundFailureCode = Schema.String.check(Schema.isPattern(/^[a-z0-9_]{1,64}$/u))
 
+/** The refund of the reference's examples. */
+export const exampleRefund = {
+  id: RefundId.make("re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
+  object: "refund",
+  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  invoice_payment_id: PaymentId.make("7d444840-9dc0-41d1-b245-5ffdce74fad2"),
+  commerce_order_id: null,
+  status: "pending_approval",
+  amount: 5_000,
+  amount_decimal: "5.000",
+  amount_unit: "usd_millis",
+  currency: "usd",
+  token_amount: "5.000000",
+  token_symbol: "USDC",
+  network: "base",
+  fee: 20,
+  fee_decimal: "0.020",
+  net_amount: 4_980,
+  net_amount_decimal: "4.980",
+  destination_address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  tx_hash: null,
+  balance_transaction_id: null,
+  claim_url: null,
+  reason: "overpayment",
+  failure_code: null,
+  created_at: 1_766_320_496,
+  updated_at: 1_766_320_496
+} as const
+
 export const Refund = Schema.Struct({
   id: RefundId,
   object: Schema.tag("refund"),
@@ -76,7 +105,11 @@ export const Refund = Schema.Struct({
   failure_code: Schema.NullOr(Schema.String),
   created_at: EpochSeconds,
   updated_at: EpochSeconds
-}).annotate({ identifier: "Refund", description: "Money of an invoice on its way back to the payor." })
+}).annotate({
+  identifier: "Refund",
+  description: "Money of an invoice on its way back to the payor.",
+  examples: [exampleRefund]
+})
 export type Refund = typeof Refund.Type
 
 /** What a refund would come to now; `valid_until` is the last second it is honoured. */

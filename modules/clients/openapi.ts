@@ -1724,6 +1724,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/devnet/refunds/{id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate the payout of a refund
+         * @description Devnet only, of a refund of an invoice that a person approved. Play money lies on no chain, so the simulator stands for the operator and for the chain that shows the transfer. The payments that gave some of it tell `invoice_payment.refunded`.
+         */
+        post: operations["simulator.simulateRefund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devnet/networks/{network}/fault": {
         parameters: {
             query?: never;
@@ -7834,7 +7854,36 @@ export interface components {
                 refresh_expires_in: number;
             };
         };
-        /** @description The first of `refunds` */
+        /**
+         * @description The first of `refunds`
+         * @example {
+         *       "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "refund",
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *       "commerce_order_id": null,
+         *       "status": "pending_approval",
+         *       "amount": 5000,
+         *       "amount_decimal": "5.000",
+         *       "amount_unit": "usd_millis",
+         *       "currency": "usd",
+         *       "token_amount": "5.000000",
+         *       "token_symbol": "USDC",
+         *       "network": "base",
+         *       "fee": 20,
+         *       "fee_decimal": "0.020",
+         *       "net_amount": 4980,
+         *       "net_amount_decimal": "4.980",
+         *       "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *       "tx_hash": null,
+         *       "balance_transaction_id": null,
+         *       "claim_url": null,
+         *       "reason": "overpayment",
+         *       "failure_code": null,
+         *       "created_at": 1766320496,
+         *       "updated_at": 1766320496
+         *     }
+         */
         Refund: {
             /** @example re_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -7938,7 +7987,36 @@ export interface components {
                 has_more: boolean;
             };
         };
-        /** @description Money of an invoice on its way back to the payor. */
+        /**
+         * @description Money of an invoice on its way back to the payor.
+         * @example {
+         *       "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "refund",
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *       "commerce_order_id": null,
+         *       "status": "pending_approval",
+         *       "amount": 5000,
+         *       "amount_decimal": "5.000",
+         *       "amount_unit": "usd_millis",
+         *       "currency": "usd",
+         *       "token_amount": "5.000000",
+         *       "token_symbol": "USDC",
+         *       "network": "base",
+         *       "fee": 20,
+         *       "fee_decimal": "0.020",
+         *       "net_amount": 4980,
+         *       "net_amount_decimal": "4.980",
+         *       "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *       "tx_hash": null,
+         *       "balance_transaction_id": null,
+         *       "claim_url": null,
+         *       "reason": "overpayment",
+         *       "failure_code": null,
+         *       "created_at": 1766320496,
+         *       "updated_at": 1766320496
+         *     }
+         */
         Refund_1: {
             /** @example re_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -23973,6 +24051,179 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+        };
+    };
+    "simulator.simulateRefund": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "outcome": "succeeded"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `succeeded`: it was paid out and is final. `failed`: nothing was paid
+                     * @enum {string}
+                     */
+                    outcome: "succeeded" | "failed";
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: components["schemas"]["Refund_1"];
+                    };
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `DEVNET_ONLY`: This call works on devnet only.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
         };
     };
     "simulator.setFault": {

@@ -10,41 +10,13 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
-import { InvoiceId, PathId, PaymentId, RefundId } from "../../schemas/Ids.ts"
+import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import { exampleRefund, FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
 
 /** Refunds on one page: the default and the bounds. */
 export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
-
-const exampleRefund = {
-  id: RefundId.make("re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
-  object: "refund",
-  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  invoice_payment_id: PaymentId.make("7d444840-9dc0-41d1-b245-5ffdce74fad2"),
-  commerce_order_id: null,
-  status: "pending_approval",
-  amount: 5_000,
-  amount_decimal: "5.000",
-  amount_unit: "usd_millis",
-  currency: "usd",
-  token_amount: "5.000000",
-  token_symbol: "USDC",
-  network: "base",
-  fee: 20,
-  fee_decimal: "0.020",
-  net_amount: 4_980,
-  net_amount_decimal: "4.980",
-  destination_address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-  tx_hash: null,
-  balance_transaction_id: null,
-  claim_url: null,
-  reason: "overpayment",
-  failure_code: null,
-  created_at: 1_766_320_496,
-  updated_at: 1_766_320_496
-} as const
 
 const optional = <S extends Schema.Top>(schema: S, description: string) =>
   Schema.optionalKey(Schema.NullOr(schema)).annotate({ description })

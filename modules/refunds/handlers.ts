@@ -1,18 +1,21 @@
 /** Wire to service and back. */
 import { Effect } from "effect"
-import { noCause } from "../../runtime/Commit.ts"
+import { type IdempotentReplay, noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { MerchantId, RefundId } from "../../schemas/Ids.ts"
+import { isUuid, MerchantId, RefundId } from "../../schemas/Ids.ts"
 import { formatUnits } from "../../schemas/Money.ts"
 import type { Refund } from "../../schemas/Refund.ts"
 import { Invoices } from "../invoices/plugin.ts"
+import { callOf, handlers } from "./handlers/Calls.ts"
 import { Refunds } from "./service.ts"
+import type { LinkedRefund, RefundCaller } from "./service/PaymentRefunds.ts"
 import type { PayoutReport as Report } from "./service/Reports.ts"
-import { defaultPageSize, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
+import { defaultPageSize, linkedRefundObject, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
 import { type PayoutReport, RefundsRpc } from "./rpc.ts"
 
-export { handlers } from "./handlers/Calls.ts"
+export { handlers }
 
 const reportOf = (report: typeof PayoutReport.Type): Report => {
   switch (report.status) {
@@ -30,12 +33,22 @@ const reportOf = (report: typeof PayoutReport.Type): Report => {
   }
 }
 
+/** An internal service, which never approves. */
+const programOf = (actor: string): RefundCaller => ({ kind: "key", credential: `service:${actor}` })
+
+/** A call of the internal port has no key by which it could be repeated. */
+const unrepeated = { cause: noCause, reply: () => undefined }
+
+const dieOnBug = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.catchTag(self as Effect.Effect<A, E | IdempotentReplay, R>, "IdempotentReplay", (bug) => Effect.die(bug))
+
 /** The calls of `RefundsRpc`. */
 export const rpcHandlers = Rpc.handlers(
   RefundsRpc,
   Effect.gen(function*() {
     const invoices = yield* Invoices
     const refunds = yield* Refunds
+    const { publicUrl } = yield* Settings
 
     const operatorRefund = Effect.fnUntraced(function*(refund: RefundState) {
       const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
@@ -52,6 +65,13 @@ export const rpcHandlers = Rpc.handlers(
         refund: refundObject(refund, current.invoice) as typeof Refund.Type
       }
     })
+
+    /** With the claim link that it has just got. */
+    const linkedRefund = ({ claimToken, refund }: LinkedRefund) =>
+      Effect.map(operatorRefund(refund), (shown) => ({
+        ...shown,
+        refund: { ...shown.refund, claim_url: linkedRefundObject({ claimToken, refund }, publicUrl).claim_url }
+      }))
 
     const change = (refundId: string, command: RefundCommand, actor = "operator") =>
       refunds.change(refundId, command, noCause, `service:${actor}`).pipe(
@@ -77,6 +97,18 @@ export const rpcHandlers = Rpc.handlers(
           next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
         }
       }),
+      "refunds.create": Effect.fnUntraced(function*({ actor = "operator", merchant_id, refund }) {
+        const invoiceId = refund.invoice_id.toLowerCase()
+        const found = isUuid(invoiceId) ? yield* invoices.get(merchant_id, invoiceId) : null
+        if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
+        const request = yield* callOf(refund, programOf(actor))
+        const opened = yield* refunds.openOfInvoice(invoiceId, request, unrepeated).pipe(dieOnBug)
+        return { refunds: yield* Effect.forEach(opened, linkedRefund) }
+      }),
+      "refunds.cancel": ({ actor = "operator", refund_id }) =>
+        refunds.act(refund_id, "cancel", programOf(actor), unrepeated).pipe(dieOnBug, Effect.flatMap(operatorRefund)),
+      "refunds.claims.create": ({ actor = "operator", refund_id }) =>
+        refunds.renewClaim(refund_id, programOf(actor), unrepeated).pipe(dieOnBug, Effect.flatMap(linkedRefund)),
       "refunds.approve": ({ actor, refund_id }) => change(refund_id, { _tag: "Approve" }, actor),
       "refunds.retry": ({ actor, refund_id }) => change(refund_id, { _tag: "Retry" }, actor),
       "refunds.report": ({ actor = "operator", refund_id, report }) =>

@@ -1,11 +1,12 @@
 /** Refunds for operators, who pay them out: definitions only. */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { ActorName } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { MerchantId, RefundId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { PayoutTxHash, Refund, RefundFailureCode, RefundStatus } from "../../schemas/Refund.ts"
+import { NewRefundBody } from "./api.ts"
 import { maximumPageSize } from "./machine.ts"
 
 /** A refund as an operator sees it. */
@@ -49,6 +50,9 @@ const actor = { actor: Schema.optionalKey(ActorName) }
 const refundCall = { payload: { refund_id: RefundId }, success: OperatorRefund, error: PublicError }
 const refundAct = { ...refundCall, payload: { ...refundCall.payload, ...actor } }
 
+/** A refund of an invoice, as `POST /api/v1/refunds` takes it; nobody approves by it. */
+const NewRefund = Schema.Struct(Struct.omit(NewRefundBody.fields, ["auto_approve"]))
+
 export class RefundsRpc extends RpcGroup.make(
   /** Errors: `REFUND_NOT_FOUND`. */
   Rpc.make("refunds.get", refundCall),
@@ -63,6 +67,22 @@ export class RefundsRpc extends RpcGroup.make(
     success: Schema.Struct({ refunds: Schema.Array(OperatorRefund), next: Schema.NullOr(RefundId) }),
     error: PublicError
   }),
+  /**
+   * Gives back what an invoice received, as its merchant does by `POST /api/v1/refunds`. Errors: `INVOICE_NOT_FOUND`,
+   * `REFUND_EXCEEDS_RECEIVED`, `VALIDATION_ERROR`, `WALLET_ADDRESS_INVALID`, `NETWORK_DEGRADED`.
+   */
+  Rpc.make("refunds.create", {
+    payload: { merchant_id: MerchantId, refund: NewRefund, ...actor },
+    success: Schema.Struct({ refunds: Schema.Array(OperatorRefund) }),
+    error: PublicError
+  }),
+  /** Errors: `REFUND_NOT_FOUND`, `REFUND_NOT_CANCELABLE` for one that is on its way or an order's. */
+  Rpc.make("refunds.cancel", refundAct),
+  /**
+   * A new claim link of a refund of an invoice, in `refund.claim_url`; the one before ends. Errors: `REFUND_NOT_FOUND`,
+   * `INVALID_TRANSITION`.
+   */
+  Rpc.make("refunds.claims.create", refundAct),
   /**
    * An order's refund that waits may be paid out, by its token amount at the price now. Errors: `REFUND_NOT_FOUND`,
    * `CREDENTIAL_NOT_ALLOWED` for one that a merchant asked for: only a person of the merchant approves it,

@@ -13,6 +13,7 @@ import { Network } from "../../schemas/Network.ts"
 import { Order } from "../../schemas/Order.ts"
 import { maximumCredit, usdWire } from "../../schemas/Money.ts"
 import { Payment } from "../../schemas/Payment.ts"
+import { Refund } from "../../schemas/Refund.ts"
 import { invoiceActions, orderTransitions } from "./rules.ts"
 
 /** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
@@ -86,6 +87,12 @@ export const AdvanceRequest = Schema.Struct({
   seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumAdvanceSeconds }))
 }).annotate({ examples: [{ seconds: 43_200 }] })
 
+export const SimulateRefundRequest = Schema.Struct({
+  outcome: Schema.Literals(["succeeded", "failed"]).annotate({
+    description: "`succeeded`: it was paid out and is final. `failed`: nothing was paid"
+  })
+}).annotate({ examples: [{ outcome: "succeeded" }] })
+
 /** Refusals that every route of play money has. */
 const devnetOnly = ["UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "DEVNET_ONLY", "SERVICE_UNAVAILABLE"] as const
 
@@ -151,6 +158,18 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
       "Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their " +
       "part; the rules are those of every order, in one commit with one `commerce.order.updated`. A step that the order " +
       "cannot take now is refused with those it can, in `details.allowed_transitions`."
+  })),
+  HttpApiEndpoint.post("simulateRefund", "/api/v1/devnet/refunds/:id/simulate", {
+    params: { id: PathId },
+    payload: SimulateRefundRequest,
+    success: Schema.Struct({ success: Schema.tag(true), data: Refund }),
+    error: errors("wrapped", "VALIDATION_ERROR", "REFUND_NOT_FOUND", "INVALID_TRANSITION", ...devnetOnly)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Simulate the payout of a refund",
+    description:
+      "Devnet only, of a refund of an invoice that a person approved. Play money lies on no chain, so the simulator " +
+      "stands for the operator and for the chain that shows the transfer. The payments that gave some of it tell " +
+      "`invoice_payment.refunded`."
   })),
   HttpApiEndpoint.post("setFault", "/api/v1/devnet/networks/:network/fault", {
     params: { network: Schema.String },

@@ -15,9 +15,10 @@ import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { orderObject } from "../commerce/plugin.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
+import { type RefundCommand, refundObject, Refunds } from "../refunds/plugin.ts"
 import { NetworkFaults, OrderSimulator, Simulator } from "./service.ts"
 import { type SimulateOrderRequest, SimulatorApi } from "./api.ts"
-import { allowedTransitions } from "./rules.ts"
+import { allowedTransitions, payoutTxHash } from "./rules.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
 /** The call is why everything of it happens. */
@@ -61,6 +62,7 @@ export const handlers = Operations.group(
     const clock = yield* MerchantClock
     const faults = yield* NetworkFaults
     const orders = yield* OrderSimulator
+    const refunds = yield* Refunds
     const simulator = yield* Simulator
 
     return group.handle(
@@ -88,6 +90,27 @@ export const handlers = Operations.group(
           allowed_transitions: allowedTransitions(order)
         }
         return jsonText(JSON.stringify({ success: true, data }))
+      })
+    ).handle(
+      "simulateRefund",
+      Effect.fnUntraced(function*({ params, payload: { outcome } }) {
+        const principal = yield* devnetKey
+        const found = yield* refunds.find(params.id)
+        if (found?.merchantId !== principal.merchantId || found.environment !== "devnet") {
+          return yield* publicError("REFUND_NOT_FOUND")
+        }
+        if (found.paymentId === null) {
+          return yield* publicError("INVALID_TRANSITION", {
+            message: "This refund is an order's: simulate its order"
+          })
+        }
+        const command: RefundCommand = outcome === "succeeded"
+          ? { _tag: "Succeed", txHash: payoutTxHash(found.id) }
+          : { _tag: "Fail", code: "simulated" }
+        const refund = yield* refunds.change(found.id, command, yield* requestCause, principal.credential).pipe(
+          dieOnReplay
+        )
+        return jsonText(JSON.stringify({ success: true, data: refundObject(refund, { orderId: null }) }))
       })
     ).handle(
       "advanceClock",

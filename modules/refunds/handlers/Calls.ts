@@ -50,7 +50,7 @@ const amountOf = Effect.fnUntraced(function*(
   return { mode, usd, tokenAmount: tokenAmount ?? null, paymentId: idOf(paymentId) } satisfies RequestedAmount
 })
 
-const callOf = Effect.fnUntraced(function*(body: NewRefund, caller: RefundCaller) {
+export const callOf = Effect.fnUntraced(function*(body: NewRefund, caller: RefundCaller) {
   const { auto_approve, destination, fee_bearer: feeBearer, reason } = body
   return {
     amount: yield* amountOf(body),

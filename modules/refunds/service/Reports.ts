@@ -32,6 +32,9 @@ export type PayoutReport =
 /** Seconds by which the chain's clock and this one's may differ: public networks set a block's time to within one. */
 const clockToleranceSeconds = 60
 
+const invalid = (param: string, message: string) =>
+  publicError("VALIDATION_ERROR", { message: `report.${param}: ${message}`, param: `report.${param}` })
+
 /** What the transaction brought to the destination, as the chain has it. */
 const readTransaction = Effect.fnUntraced(function*(
   { chains }: RefundServices,
@@ -50,7 +53,11 @@ const readTransaction = Effect.fnUntraced(function*(
     tokenAddress
   }).pipe(
     Effect.tapError((error) => Effect.logWarning("the transaction of a refund could not be read", { txHash, error })),
-    Effect.mapError(() => publicError("NETWORK_DEGRADED", { retryAfterSeconds: 30 }))
+    Effect.mapError(({ condition }) =>
+      condition === "block_pruned"
+        ? invalid("height", `no node has block ${height} any more, or it is not the block of the transaction`)
+        : publicError("NETWORK_DEGRADED", { retryAfterSeconds: 30 })
+    )
   )
   if (reading._tag === "Transaction") return reading
   return yield* reading.reason === "not_followed"
@@ -60,9 +67,6 @@ const readTransaction = Effect.fnUntraced(function*(
       retryAfterSeconds: 30
     })
 })
-
-const invalid = (param: string, message: string) =>
-  publicError("VALIDATION_ERROR", { message: `report.${param}: ${message}`, param: `report.${param}` })
 
 /** The transaction and its block, as the chain's family writes them. */
 const readNames = (
@@ -91,6 +95,12 @@ const prove = Effect.fnUntraced(function*(
   if (isPublicError(names)) return yield* names
   const { height, txHash } = names
   if (before.status === "succeeded" && before.txHash === txHash) return before
+  // The chain is asked only for a refund that it could prove.
+  if (before.status !== "processing" && before.status !== "failed") {
+    return yield* publicError("INVALID_TRANSITION", {
+      message: `Only a refund in processing is paid: this one is ${before.status}`
+    })
+  }
   const { isFinal, transfers } = yield* readTransaction(services, before, txHash, height)
   const { environment, merchantId, terms: { network } } = before
   const { facts } = yield* invoices.change(
