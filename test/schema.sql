@@ -871,6 +871,16 @@ CREATE TABLE ledger_entries (
   CONSTRAINT ledger_entries_usd_millis_check CHECK ((usd_millis >= 0))
 );
 
+CREATE TABLE settlement_preferences (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  preference text NOT NULL,
+  CONSTRAINT settlement_preferences_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT settlement_preferences_pkey PRIMARY KEY (merchant_id, environment),
+  CONSTRAINT settlement_preferences_preference_check CHECK ((preference = ANY (ARRAY['stables_only'::text, 'stables_preferred'::text, 'tokens'::text])))
+);
+
 CREATE INDEX balance_transactions_by_source ON public.balance_transactions USING btree (merchant_id, source_id);
 
 CREATE INDEX balance_transactions_newest ON public.balance_transactions USING btree (merchant_id, environment, type, booked_micros, id);

@@ -1,7 +1,14 @@
 /** Balances and balance transactions (modules/docs/reference/ledger.md): definitions only. Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, listParameterCodes, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import {
+  errors,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
 import {
   BalanceTransaction,
   BalanceTransactionType,
@@ -11,7 +18,7 @@ import {
   SignedUsd,
   TokenAmount
 } from "../../schemas/BalanceTransaction.ts"
-import { PathId, TokenId } from "../../schemas/Ids.ts"
+import { EpochSeconds, PathId, TokenId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
 
@@ -100,12 +107,73 @@ const Balance = success(
   }]
 })
 
+export const SettlementPreference = Schema.Literals(["stables_only", "stables_preferred", "tokens"])
+
+const Preference = success(
+  Schema.Struct({ settlement_preference: SettlementPreference, settlement_token_id: Schema.Null })
+).annotate({
+  identifier: "SettlementPreference",
+  examples: [{ success: true, data: { settlement_preference: "tokens", settlement_token_id: null } }]
+})
+
+const exampleSettlement = {
+  id: 171_938_402_113_705,
+  object: "settlement",
+  environment: "devnet",
+  period_start: 1_766_275_200,
+  period_end: 1_766_361_600,
+  asset: "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+  token: { id: TokenId.make(7), symbol: "USDC", decimals: 6 },
+  wallet: "9b1f…",
+  currency: "usd",
+  amount_unit: "usd_millis",
+  amount: 49_990,
+  amount_decimal: "49.990",
+  units: "49990000",
+  token_amount: "49.990000"
+} as const
+
+const Settlement = Schema.Struct({
+  id: Schema.Int.annotate({ description: "`merchant_settlement_id` of its payments" }),
+  object: Schema.tag("settlement"),
+  environment: Environment,
+  period_start: EpochSeconds,
+  period_end: EpochSeconds,
+  asset: Schema.String,
+  token: Schema.NullOr(Schema.Struct({ id: TokenId, symbol: Schema.String, decimals: Schema.Int })),
+  wallet: Schema.String.annotate({ description: "The fingerprint of the wallet that received it" }),
+  currency: Schema.Literal("usd"),
+  amount_unit: Schema.Literal("usd_millis"),
+  amount: SignedUsd,
+  amount_decimal: SignedDecimal,
+  units: SignedUnits,
+  token_amount: TokenAmount
+}).annotate({
+  identifier: "MerchantSettlement",
+  description: "What became final on one day (UTC) in one asset at one wallet.",
+  examples: [exampleSettlement]
+})
+
+const OneSettlement = success(Settlement).annotate({
+  identifier: "OneSettlement",
+  examples: [{ success: true, data: exampleSettlement }]
+})
+
+const SettlementList = success(
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Settlement), has_more: Schema.Boolean })
+).annotate({
+  identifier: "SettlementList",
+  examples: [{ success: true, data: { object: "list", data: [exampleSettlement], has_more: false } }]
+})
+
 const environmentErrors = [
   "INVALID_ENVIRONMENT",
   "ENVIRONMENT_FORBIDDEN",
   "MAINNET_NOT_ENABLED",
   "DEVNET_NOT_ENABLED"
 ] as const
+
+const { created_gte: _from, created_lte: _to, ...settlementQuery } = pageQuery
 
 export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   HttpApiEndpoint.get("balance", "/balance", {
@@ -147,6 +215,60 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Retrieve a balance transaction",
     description: "The `balance_transaction_id` of a payment names the one that its money is in."
+  })),
+  HttpApiEndpoint.get("settlements", "/settlements", {
+    query: settlementQuery,
+    success: SettlementList,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      ...environmentErrors
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List settlements, newest first",
+    description: "What became final by day, asset and wallet. A cursor is the id of a settlement."
+  })),
+  HttpApiEndpoint.get("settlement", "/settlements/:id", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: OneSettlement,
+    error: errors("wrapped", "SCOPE_MISMATCH", "NOT_FOUND", ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve a settlement",
+    description: "The `settlement.merchant_settlement_id` of a payment names the one that it is in."
+  })),
+  HttpApiEndpoint.get("preference", "/merchant/settlement-preference", {
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Preference,
+    error: errors("wrapped", "SCOPE_MISMATCH", ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve the settlement preference",
+    description: "What you would rather be settled in. Money that comes straight from payors is settled as it was paid."
+  })),
+  HttpApiEndpoint.put("changePreference", "/merchant/settlement-preference", {
+    payload: Schema.Struct({ settlement_preference: SettlementPreference }).annotate({
+      identifier: "SettlementPreferenceChange",
+      examples: [{ settlement_preference: "stables_preferred" }]
+    }),
+    success: Preference,
+    error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change the settlement preference",
+    description: "Kept for the day when money is converted for you: today it is settled as it was paid."
+  })),
+  HttpApiEndpoint.put("changeToken", "/merchant/settlement-token", {
+    payload: Schema.Struct({ settlement_token_id: Schema.NullOr(Schema.Int) }).annotate({
+      identifier: "SettlementTokenChange",
+      examples: [{ settlement_token_id: null }]
+    }),
+    success: Preference,
+    error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change the settlement token",
+    description: "Only null is accepted: money is settled in the token that was paid."
   }))
 )
   .prefix("/api/v1")

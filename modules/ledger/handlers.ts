@@ -1,6 +1,7 @@
 /** The ledger between the wire and its books. */
 import { Effect } from "effect"
-import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import { dieOnReplay } from "../../runtime/Commit.ts"
+import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, publicError } from "../../schemas/Errors.ts"
@@ -9,7 +10,13 @@ import { signedUsdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { LedgerApi } from "./api.ts"
-import { balanceObject, type StoredTransaction, transactionObject } from "./rules.ts"
+import {
+  type AccountBalance,
+  balanceObject,
+  settlementObject,
+  type StoredTransaction,
+  transactionObject
+} from "./rules.ts"
 import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
 
@@ -20,6 +27,8 @@ const assetPattern = /^[a-z]{1,32}:[\w:.-]{1,400}$/u
 
 /** Ids are a prefix and a UUID, or a UUID. */
 const sourcePattern = /^[\w-]{1,128}$/u
+
+const preferenceObject = (preference: string) => ({ settlement_preference: preference, settlement_token_id: null })
 
 export const handlers = Operations.group(
   LedgerApi,
@@ -35,6 +44,9 @@ export const handlers = Operations.group(
 
     const wireOf = (environment: Environment) => (transaction: StoredTransaction) =>
       transactionObject(transaction, (asset) => ledger.tokenOf(environment, asset))
+
+    const settlementOf = (environment: Environment) => (settled: AccountBalance) =>
+      settlementObject(environment, settled, ledger.tokenOf(environment, settled.asset))
 
     return group
       .handle(
@@ -77,6 +89,61 @@ export const handlers = Operations.group(
           const books = yield* owner(query.environment)
           const found = yield* ledger.find(books, params.id.toLowerCase())
           return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(wireOf(books.environment)(found))
+        })
+      )
+      .handle(
+        "settlements",
+        Effect.fnUntraced(function*({ query }) {
+          const books = yield* owner(query.environment)
+          const cursor = readPageCursor(query)
+          if (isPublicError(cursor)) return yield* cursor
+          const page = yield* ledger.listSettlements(books, { cursor, limit: query.limit ?? pageLimits.default })
+          if (page === null) return yield* unknownCursor(query, "the id of a settlement of this environment")
+          const data = page.settlements.map(settlementOf(books.environment))
+          return wrappedJson({ object: "list", data, has_more: page.hasMore })
+        })
+      )
+      .handle(
+        "settlement",
+        Effect.fnUntraced(function*({ params, query }) {
+          const books = yield* owner(query.environment)
+          const found = yield* ledger.findSettlement(books, params.id)
+          return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(settlementOf(books.environment)(found))
+        })
+      )
+      .handle(
+        "preference",
+        Effect.fnUntraced(function*({ query }) {
+          return wrappedJson(preferenceObject(yield* ledger.preferences.read(yield* owner(query.environment))))
+        })
+      )
+      .handle(
+        "changePreference",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* requireMerchantScope
+          const idempotency = yield* Idempotency
+          const { requestId } = yield* RequestInfo
+          const data = preferenceObject(payload.settlement_preference)
+          yield* ledger.preferences.change(principal, payload.settlement_preference, {
+            actor: principal.credential,
+            cause: { requestId, idempotencyKey: idempotency.key },
+            reply: idempotency.reply(200, JSON.stringify({ success: true, data }))
+          }).pipe(dieOnReplay)
+          return wrappedJson(data)
+        })
+      )
+      .handle(
+        "changeToken",
+        Effect.fnUntraced(function*({ payload }) {
+          const principal = yield* requireMerchantScope
+          if (payload.settlement_token_id !== null) {
+            return yield* publicError("VALIDATION_ERROR", {
+              message: "settlement_token_id: only null: payors pay straight to your wallet, so money is settled in the "
+                + "token that was paid",
+              param: "settlement_token_id"
+            })
+          }
+          return wrappedJson(preferenceObject(yield* ledger.preferences.read(principal)))
         })
       )
   })

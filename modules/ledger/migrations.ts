@@ -3,7 +3,11 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["balance_transactions", "ledger_entries"]
+export const tables: ReadonlyArray<string> = [
+  "balance_transactions",
+  "ledger_entries",
+  "settlement_preferences"
+]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -46,6 +50,13 @@ export const migrations: Migrations = {
       usd_millis bigint NOT NULL CHECK (usd_millis >= 0),
       created_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, transaction_id, step, line)
+    )`
+    yield* sql`CREATE TABLE settlement_preferences (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      version bigint NOT NULL,
+      preference text NOT NULL CHECK (preference IN ('stables_only', 'stables_preferred', 'tokens')),
+      PRIMARY KEY (merchant_id, environment)
     )`
     // Payments that the books do not know, from before they were kept. While the module runs none is added.
     yield* sql`CREATE INDEX invoice_payments_unbooked ON invoice_payments (id)

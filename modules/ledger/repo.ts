@@ -6,26 +6,27 @@ import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { checkBooks } from "./repo/Check.ts"
+import { settlementQueries } from "./repo/Settlements.ts"
 import { readTotals } from "./repo/Totals.ts"
 import {
   type AccountBalance,
   type BookOwner,
   type Group,
   type Postings,
+  settlementPrefix,
   type Source,
   type StoredEntry,
   type StoredTransaction
 } from "./rules.ts"
 
+/** The first name behind those of settlements: the character after their colon. */
+const afterSettlements = `${settlementPrefix.slice(0, -1)};`
+
 const stepOf = ({ kind }: Group): number => (kind === "booked" ? 1 : 2)
 
 const microsPerSecond = 1_000_000
 
-/** The order of a transaction: its second, the millisecond in which it is booked, its place in the booking. */
-const bookedMicros = (createdAt: number, nowMillis: number, place: number): number =>
-  createdAt * microsPerSecond + (nowMillis % 1_000) * 1_000 + place
-
-/** The rows of a booking; its balances are moved beside them. `nowMillis`: by the service's clock. */
+/** The rows of a booking; its balances are moved beside them. `nowMillis`: the merchant's time, which orders them. */
 export const bookingWrites = (
   { environment, merchantId }: BookOwner,
   { groups, transactions }: Postings,
@@ -47,7 +48,7 @@ export const bookingWrites = (
       source_object: transaction.source.object,
       source_id: transaction.source.id,
       reverses: transaction.reverses,
-      booked_micros: bookedMicros(transaction.createdAt, nowMillis, place)
+      booked_micros: nowMillis * 1_000 + place
     }
   })),
   ...groups.flatMap((group) =>
@@ -124,6 +125,7 @@ const readTransaction = (row: TransactionRow, entries: ReadonlyArray<StoredEntry
   entries
 })
 
+export { preferenceWrite } from "./repo/Settlements.ts"
 export type { BookTotals } from "./repo/Totals.ts"
 
 /** Filters of the list; absent ones do not filter. */
@@ -221,11 +223,12 @@ export const makeRepo = Effect.gen(function*() {
     return { transactions: isNewer ? transactions.toReversed() : transactions, hasMore: rows.length > limit }
   })
 
-  /** What the accounts of a merchant hold: a row for each account and asset. */
+  /** What the accounts of a merchant hold: a row for each account and asset. Settlements are read by themselves. */
   const balances = ({ environment, merchantId }: BookOwner) =>
     sql<{ account: string; asset: string; units: string; usd_millis: bigint }>`
       SELECT account, asset, units::text AS units, usd_millis FROM account_balances
-      WHERE merchant_id = ${merchantId} AND environment = ${environment} ORDER BY asset, account`.pipe(
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        AND (account < ${settlementPrefix} OR account >= ${afterSettlements}) ORDER BY asset, account`.pipe(
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): AccountBalance => ({
@@ -243,7 +246,17 @@ export const makeRepo = Effect.gen(function*() {
       WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
       ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
 
-  return { balances, check: checkBooks(sql), exists, find, list, ofSource, totals: readTotals(sql), unbooked }
+  return {
+    balances,
+    check: checkBooks(sql),
+    exists,
+    find,
+    list,
+    ofSource,
+    totals: readTotals(sql),
+    unbooked,
+    ...settlementQueries(sql)
+  }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -1,6 +1,7 @@
 /** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -26,17 +27,26 @@ import {
   transactionOfException
 } from "./rules.ts"
 import { ledgerMetrics } from "./service/Metrics.ts"
+import { makePreferences, type Preferences } from "./service/Preferences.ts"
 
 /** The same id for the same cause, whoever books it and however often. */
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
 /** What a booking adds to a commit. */
-const additions = (owner: BookOwner, booking: Postings) =>
-  Effect.map(Clock.currentTimeMillis, (nowMillis) => ({
-    writes: bookingWrites(owner, booking, nowMillis),
-    balances: deltasOf(owner, booking)
-  }))
+const additions = Effect.fnUntraced(function*({ clock }: Books, owner: BookOwner, booking: Postings) {
+  const { environment, merchantId } = owner
+  const nowMillis = (yield* Clock.currentTimeMillis) + clock.aheadSeconds(merchantId, environment) * 1_000
+  return { writes: bookingWrites(owner, booking, nowMillis), balances: deltasOf(owner, booking) }
+})
+
+/** What the hooks take. */
+interface Books {
+  readonly repo: Repo
+  readonly clock: MerchantClock["Service"]
+  /** The asset of a token of the catalogue; null: it is not in it. */
+  readonly assetOfToken: (network: Network, tokenId: number) => string | null
+}
 
 export class Ledger extends Context.Service<Ledger, {
   readonly balances: Repo["balances"]
@@ -44,6 +54,9 @@ export class Ledger extends Context.Service<Ledger, {
   readonly check: Repo["check"]
   readonly find: Repo["find"]
   readonly list: Repo["list"]
+  readonly findSettlement: Repo["findSettlement"]
+  readonly listSettlements: Repo["listSettlements"]
+  readonly preferences: Preferences
   /** What is known of an asset's token now; null: it is in no list. */
   readonly tokenOf: (environment: Environment, asset: string) => AssetToken | null
 }>()("tillwire/modules/ledger/Ledger") {
@@ -52,14 +65,19 @@ export class Ledger extends Context.Service<Ledger, {
     Effect.gen(function*() {
       const catalog = yield* TokenCatalog
       const repo = yield* makeRepo
+      const books: Books = {
+        repo,
+        clock: yield* MerchantClock,
+        assetOfToken: (network, tokenId) => {
+          const token = catalog.get(tokenId)
+          return token === undefined ? null : assetOf(network, token, tokenId)
+        }
+      }
       yield* (yield* InvoiceHooks).register({
         name: "ledger",
         isLast: true,
-        run: onInvoiceChange(repo, (network, tokenId) => {
-          const token = catalog.get(tokenId)
-          return token === undefined ? null : assetOf(network, token, tokenId)
-        }),
-        onUnmatched: onUnmatchedChange(repo)
+        run: onInvoiceChange(books),
+        onUnmatched: onUnmatchedChange(books)
       })
       yield* openBooks(repo)
       yield* ledgerMetrics(repo)
@@ -69,6 +87,9 @@ export class Ledger extends Context.Service<Ledger, {
         check: repo.check,
         find: repo.find,
         list: repo.list,
+        findSettlement: repo.findSettlement,
+        listSettlements: repo.listSettlements,
+        preferences: yield* makePreferences(repo),
         tokenOf: (environment, asset) => {
           const { address, network } = readAsset(asset)
           const isNetwork = (text: string): text is Network => networks.some((each) => each === text)
@@ -85,11 +106,8 @@ const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
   return id === null ? Effect.succeed(false) : repo.exists(record.merchantId, id)
 }
 
-/** The asset of a token of the catalogue; null: it is not in it. */
-type AssetOfToken = (network: Network, tokenId: number) => string | null
-
 /** The groups of the refunds that a change tells of. */
-const refundPostings = Effect.fnUntraced(function*(repo: Repo, assetOfToken: AssetOfToken, input: HookInput) {
+const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Books, input: HookInput) {
   const { decision: { next: invoice }, facts, now } = input
   const postings: Array<Postings> = []
   for (const refund of refundsIn(facts)) {
@@ -101,14 +119,14 @@ const refundPostings = Effect.fnUntraced(function*(repo: Repo, assetOfToken: Ass
   return combine(postings)
 })
 
-const onInvoiceChange = (repo: Repo, assetOfToken: AssetOfToken) =>
+const onInvoiceChange = (books: Books) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
-    const isAssignedBooked = assigned !== null && (yield* isBooked(repo, assigned))
+    const isAssignedBooked = assigned !== null && (yield* isBooked(books.repo, assigned))
     const { assignedAway, booking, commands } = bookChange(input, nameTransaction, isAssignedBooked)
-    const refunds = yield* refundPostings(repo, assetOfToken, input)
-    const { writes, balances } = yield* additions(input.before.invoice, combine([booking, refunds]))
-    const away = assigned === null ? null : yield* additions(assigned, assignedAway ?? nothingBooked)
+    const refunds = yield* refundPostings(books, input)
+    const { writes, balances } = yield* additions(books, input.before.invoice, combine([booking, refunds]))
+    const away = assigned === null ? null : yield* additions(books, assigned, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
@@ -117,10 +135,10 @@ const onInvoiceChange = (repo: Repo, assetOfToken: AssetOfToken) =>
   })
 
 /** Money on a wallet that several merchants share is in the operator's books, those of no merchant. */
-const onUnmatchedChange = (repo: Repo) =>
+const onUnmatchedChange = (books: Books) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
-    const known = change.before !== null && (yield* isBooked(repo, change.before))
-    return yield* additions(change.after, bookUnmatched(change, known, nameTransaction))
+    const known = change.before !== null && (yield* isBooked(books.repo, change.before))
+    return yield* additions(books, change.after, bookUnmatched(change, known, nameTransaction))
   })
 
 /** The id before every other. */

@@ -42,7 +42,7 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       WHERE ${ofMerchant("b")}
     ), entries AS (
       SELECT e.merchant_id, e.environment, e.asset, e.units, e.usd_millis, e.debit, e.credit,
-        t.type IN ('refund', 'refund_reversal', 'fee') AS is_refund
+        t.type IN ('refund', 'refund_reversal', 'fee', 'settlement') AS is_own
       FROM ledger_entries e JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
       WHERE ${ofMerchant("e")}
     ), payments AS (
@@ -85,10 +85,10 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       SELECT 'entries', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
       UNION ALL
       SELECT 'objects', merchant_id, environment, debit, asset, units, usd_millis FROM entries
-        WHERE is_refund
+        WHERE is_own
       UNION ALL
       SELECT 'objects', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
-        WHERE is_refund
+        WHERE is_own
       UNION ALL
       SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis
         FROM (TABLE payments UNION ALL TABLE unmatched) o

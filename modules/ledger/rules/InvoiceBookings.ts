@@ -12,6 +12,7 @@ import type {
 import { type BookedPosition, combine, move, type NameTransaction, noteWaiver, type Postings } from "./Moves.ts"
 import { bookEarlierRefund } from "./RefundBookings.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
+import { bookSettlement, groupedSettlement } from "./Settlements.ts"
 
 /** What the books have from before they were kept is booked now, by a change that does nothing else. */
 export interface OpeningFact extends InvoiceFact {
@@ -107,6 +108,14 @@ export const bookChange = (
     bookings.push(booking)
     const isNew = previous !== undefined && previous.status !== "reverted" && previous.balanceTransactionId == null
     if (isNew) bookings.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
+    const grouped = groupedSettlement(next.invoice, payment)
+    if (grouped !== null && !opens) commands.push({ _tag: "Settle", paymentId: payment.id, settlement: grouped })
+    const isKnown = previous?.balanceTransactionId != null || previous?.status === "reverted"
+    bookings.push(bookSettlement(next.invoice, isKnown ? previous : undefined, payment, {
+      source: { object: "invoice_payment", id: payment.id },
+      now,
+      idOf: (type) => nameTransaction(type, payment.id, version)
+    }))
     if (transactionId !== (payment.balanceTransactionId ?? null)) {
       commands.push({ _tag: "Book", paymentId: payment.id, balanceTransactionId: transactionId, isSilent: opens })
     }

@@ -35,7 +35,7 @@ export interface AssetToken {
 
 export type TokenOfAsset = (asset: string) => AssetToken | null
 
-const tokenText = (units: bigint, token: AssetToken | null): string | null =>
+export const tokenText = (units: bigint, token: AssetToken | null): string | null =>
   token === null ? null : formatUnits(units, token.decimals)
 
 const statusOf = ({ entries, isPending }: StoredTransaction): "pending" | "available" | "voided" => {

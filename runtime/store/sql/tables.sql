@@ -87,8 +87,9 @@ CREATE TABLE rollup_versions (
 CREATE TABLE account_balances (
   merchant_id integer NOT NULL,
   environment text NOT NULL,
-  account text NOT NULL,
-  asset text NOT NULL,
+  -- Those whose names begin alike are read as a range.
+  account text COLLATE "C" NOT NULL,
+  asset text COLLATE "C" NOT NULL,
   units numeric(78, 0) NOT NULL,
   usd_millis bigint NOT NULL,
   PRIMARY KEY (merchant_id, environment, account, asset)
