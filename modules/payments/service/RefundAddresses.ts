@@ -7,17 +7,28 @@ import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type Environment, familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 
-/** Why an address of the service is no destination of a refund: the money would come back as another payment. */
-const receiveAddressMessage =
-  "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet"
+/**
+ * Why an address of the right form is no destination of a refund; `details.reason` of the error says which. Of a listed
+ * one nobody is told more: the payor reads it too, and need not know which lists the operator keeps.
+ */
+const refusals = {
+  receive_address:
+    "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet",
+  not_a_wallet: "address: it is a token, a token account or another contract, where money would be lost: give the " +
+    "address that the payor's own wallet shows for receiving",
+  refused: "address: refunds cannot be sent to it: give another address of the payor's own wallet"
+} as const
 
-/** Why a token's contract or an account of a program is none. */
-const noWalletMessage =
-  "address: it is a token, a token account or another contract, where money would be lost: give the address that the " +
-  "payor's own wallet shows for receiving"
+export type RefusedAddress = keyof typeof refusals
 
-/** Why a listed address is none. The payor reads it too, and need not know which lists the operator keeps. */
-const refusedAddressMessage = "address: refunds cannot be sent to it: give another address of the payor's own wallet"
+const refuse = (reason: RefusedAddress): PublicError =>
+  publicError("WALLET_ADDRESS_INVALID", { message: refusals[reason], param: "address", details: { reason } })
+
+/** Which refusal an error is; null for what is no address of the network at all, and for every other error. */
+export const refusedAddressOf = ({ code, details }: PublicError): RefusedAddress | null => {
+  const reason = code === "WALLET_ADDRESS_INVALID" ? details?.["reason"] : undefined
+  return reason === "receive_address" || reason === "not_a_wallet" || reason === "refused" ? reason : null
+}
 
 /** What reading a destination takes. */
 export interface RefundAddressServices {
@@ -54,17 +65,11 @@ export const readRefundAddress = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, PublicError> {
   const address = readAddress(network, environment, text)
   if (address === null) return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
-  if (yield* chains.isReceiveAddress(network, environment, address)) {
-    return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
-  }
+  if (yield* chains.isReceiveAddress(network, environment, address)) return yield* refuse("receive_address")
   const isWallet = familyRecord(familyOf(network)).isWallet(address) &&
     !isTokenContract(catalog, network, environment, address) &&
     !(yield* chains.isTokenAccount(network, environment, address))
-  if (!isWallet) {
-    return yield* publicError("WALLET_ADDRESS_INVALID", { message: noWalletMessage, param: "address" })
-  }
-  if (yield* screening.isListed(network, environment, [address])) {
-    return yield* publicError("WALLET_ADDRESS_INVALID", { message: refusedAddressMessage, param: "address" })
-  }
+  if (!isWallet) return yield* refuse("not_a_wallet")
+  if (yield* screening.isListed(network, environment, [address])) return yield* refuse("refused")
   return address
 })

@@ -79,7 +79,8 @@ export interface PaymentRefundPlan {
 const inDestination = (error: PublicError): PublicError =>
   error.param === null ? error : publicError(error.code, {
     message: `destination.${error.param}: ${error.message.replace(`${error.param}: `, "")}`,
-    param: `destination.${error.param}`
+    param: `destination.${error.param}`,
+    details: error.details
   })
 
 /** The destination of a call in the form that is kept; looked at before the invoice is, because the chain is asked. */

@@ -181,6 +181,13 @@ layer(invoiceService)("refunds of invoices", (it) => {
       ) {
         assert.strictEqual(refused(yield* ask({ ...part, destination: wrong }), 400, code).param, param)
       }
+      const reasonOf = (wrong: string) =>
+        Effect.map(
+          ask({ ...part, destination: { ...destination, address: wrong } }),
+          (answer) => refused(answer, 400, "WALLET_ADDRESS_INVALID").details
+        )
+      assert.deepStrictEqual(yield* reasonOf(usdc.address!), { reason: "not_a_wallet" })
+      assert.isNull(yield* reasonOf(`0x${"0".repeat(40)}`))
     }))
 
   it.effect("are approved by a person only, at once where that is asked for, and never by a key", () =>
