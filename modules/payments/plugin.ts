@@ -16,15 +16,17 @@ import { Payments } from "./service.ts"
 import { PayorApi } from "./service/PayorApi.ts"
 import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 import { pruneRegularly } from "./service/Retention.ts"
+import { RefundClaims } from "./service/RefundClaims.ts"
 import { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
 export { PayorDetails, type RefundAddressFact } from "./actor.ts"
 export type { RefundDestination } from "./repo.ts"
-export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
+export { explorerUrl, isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
 export { Payments } from "./service.ts"
 export { paymentIdOf } from "./service/Credit.ts"
 export { PayorApi } from "./service/PayorApi.ts"
-export { readRefundAddress } from "./service/RefundAddresses.ts"
+export { readRefundAddress, type RefusedAddress, refusedAddressOf } from "./service/RefundAddresses.ts"
+export { type ClaimedRefund, RefundClaims, type RefundWallet } from "./service/RefundClaims.ts"
 export type { Route } from "./service/Routes.ts"
 export { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
@@ -64,6 +66,8 @@ export const plugin = Plugin.make({
       Layer.effectDiscard(pruneRegularly(options))
     ).pipe(
       Layer.provideMerge(PayorApi.layer),
-      Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, SimulatedPayments.layer))
+      Layer.provideMerge(
+        Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer, SimulatedPayments.layer)
+      )
     )
 })

@@ -73,7 +73,7 @@ export {
   type RefundState,
   type RefundTerms
 } from "./machine/State.ts"
-export { linkedRefundObject, refundObject } from "./machine/Wire.ts"
+export { claimedRefund, linkedRefundObject, refundObject } from "./machine/Wire.ts"
 
 /**
  * Seconds until a payout without a price is tried again: as old as the refund is, within these. A price is back within

@@ -5,13 +5,14 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, type Network, networks } from "../../schemas/Network.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
-import { PayorDetails } from "../payments/plugin.ts"
+import { PayorDetails, RefundClaims } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { Refunds } from "./service.ts"
 import { RefundsApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
+import { registerClaims } from "./service/PayorClaims.ts"
 
 export {
   type Destination,
@@ -51,14 +52,18 @@ const feesOf = (overrides: typeof Options.Type["fees"] = {}) =>
 export const plugin = Plugin.make({
   name: "refunds",
   slot: "modules",
-  needs: { invoices: [Invoices, InvoiceHooks], payments: PayorDetails, settings: MerchantSettings },
+  needs: { invoices: [Invoices, InvoiceHooks], payments: [PayorDetails, RefundClaims], settings: MerchantSettings },
   options: Options,
   http: RefundsApi,
   rpc: RefundsRpc,
   migrations,
   tables,
   layer: ({ autoApprove = true, fees }) =>
-    Layer.merge(rpcHandlers, HttpApiBuilder.layer(RefundsApi).pipe(Layer.provide(handlers))).pipe(
+    Layer.mergeAll(
+      rpcHandlers,
+      HttpApiBuilder.layer(RefundsApi).pipe(Layer.provide(handlers)),
+      Layer.effectDiscard(registerClaims)
+    ).pipe(
       Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) }))
     )
 })

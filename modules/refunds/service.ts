@@ -16,7 +16,7 @@ import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makePersonalQueries, makeRepo, type Repo } from "./repo.ts"
-import { type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
+import { checkClaim, type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
@@ -132,6 +132,8 @@ export class Refunds extends Context.Service<Refunds, {
    * end the link, so the caller only limits how often one address may try. Errors: `SERVICE_UNAVAILABLE`.
    */
   readonly findClaim: (refundId: string, token: string) => Effect.Effect<OpenClaim | null, PublicError>
+  /** A wallet that {@link claim} would take of a refund's payor, in the form it is kept in. Errors: as there. */
+  readonly checkClaim: (refund: RefundState, wallet: ClaimedWallet) => Effect.Effect<ClaimedWallet, PublicError>
   /**
    * Says where the refund goes, on its network, by its claim link, which then only shows it. Errors:
    * `REFUND_NOT_FOUND` for a link that opens nothing, `INVALID_TRANSITION` for one that was used or came too late, and
@@ -187,6 +189,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     report: reportPayout(services),
     renewClaim: renewClaim(services),
     findClaim: findClaim(services),
+    checkClaim: checkClaim(services),
     claim: claimRefund(services)
   })
 })

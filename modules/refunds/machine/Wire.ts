@@ -1,8 +1,11 @@
-/** The refund as JSON, for answers and events. */
+/** The refund as JSON, for answers and events, and as its payor sees it. */
 import { formatUnits, usdDecimal, usdWire } from "../../../schemas/Money.ts"
 import type { Refund } from "../../../schemas/Refund.ts"
 import type { InvoiceState } from "../../invoices/plugin.ts"
+import type { ClaimedRefund } from "../../payments/plugin.ts"
 import { net } from "./Amounts.ts"
+import { canClaim } from "./Claims.ts"
+import { sentUnits } from "./PaymentRefunds.ts"
 import type { RefundState } from "./State.ts"
 
 /** Of a refund of one payment all that is given back, the fee among it; of an order's what is sent. */
@@ -54,3 +57,24 @@ export const linkedRefundObject = (
   ...refundObject(refund, { orderId: null }),
   claim_url: claimToken === null ? null : `${publicUrl}/claim/${refund.id}#t=${claimToken}`
 })
+
+/** What the payor who has its link may know of a refund; null for a refund of an order, which has none. */
+export const claimedRefund = (refund: RefundState): ClaimedRefund | null => {
+  const { destination, id, invoiceId, paymentId, reason, status, terms, token, txHash } = refund
+  if (terms === null || token === null) return null
+  return {
+    id,
+    invoiceId,
+    paymentId,
+    status,
+    canClaim: canClaim(refund),
+    network: terms.network,
+    tokenSymbol: token.symbol,
+    tokenAmount: formatUnits(sentUnits(terms), token.decimals),
+    tokenFee: terms.feeUnits === 0n ? null : formatUnits(terms.feeUnits, token.decimals),
+    reason,
+    destination: destination === null ? null : { address: destination.address, memo: destination.memo },
+    txHash,
+    endsAt: status === "awaiting_destination" ? refund.dueAt : null
+  }
+}

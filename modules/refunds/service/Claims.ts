@@ -93,6 +93,17 @@ export const findClaim = (services: RefundServices) =>
     return null
   })
 
+/** `Refunds.checkClaim`. */
+export const checkClaim = (services: RefundServices) =>
+  Effect.fn("Refunds.checkClaim")(function*(
+    { environment, terms }: RefundState,
+    { address, memo }: ClaimedWallet
+  ): Effect.fn.Return<ClaimedWallet, PublicError> {
+    if (terms === null) return yield* publicError("REFUND_NOT_FOUND")
+    const checked = yield* checkWallet(services, { address, memo, network: terms.network }, environment)
+    return { address: checked.address, memo: checked.memo }
+  })
+
 /** `Refunds.claim`. */
 export const claimRefund = (services: RefundServices) =>
   Effect.fn("Refunds.claim")(function*(

@@ -23,6 +23,7 @@ import {
 import { PayorDetails } from "../../../modules/payments/actor.ts"
 import { Payments } from "../../../modules/payments/service.ts"
 import { PayorApi } from "../../../modules/payments/service/PayorApi.ts"
+import { RefundClaims } from "../../../modules/payments/service/RefundClaims.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
 import { migrations as paymentMigrations, tables as paymentTables } from "../../../modules/payments/migrations.ts"
@@ -218,7 +219,7 @@ const routes = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(PayorApi.layer),
   Layer.provideMerge(refundsPlugin.layer({})),
-  Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)),
+  Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer)),
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
   Layer.provideMerge(paymentQuotes),
   Layer.provideMerge(settingsPlugin.layer(undefined as never))
