@@ -218,7 +218,7 @@ export const revocableAs = ({ credential, kind, session }: Grant): string | null
   kind === "key" ? credential : session ?? null
 
 /** Limits of calls per address (modules/docs/reference/rate-limits.md#the-limits), as the settings name them. */
-export type AddressLimit = "anonymous" | "badge" | "document" | "nonce" | "page" | "payor"
+export type AddressLimit = "anonymous" | "badge" | "claim" | "document" | "nonce" | "page" | "payor"
 
 /** The limit {@link Anonymous} holds a group or an endpoint to. */
 export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/Http/AddressLimitOf", {

@@ -205,6 +205,11 @@ export const SettingsSchema = Schema.Struct({
       noncePerMinute: byDefault(CallLimit, 10),
       /** For payment pages without a valid session, from one address. Default 300. */
       pagePerMinute: byDefault(CallLimit, 300),
+      /**
+       * For claim pages of refunds from one address, with or without a token. Default 20: a payor needs four, and who
+       * needs more tries tokens.
+       */
+      claimPerMinute: byDefault(CallLimit, 20),
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),
       /**

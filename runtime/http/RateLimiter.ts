@@ -29,6 +29,7 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   anonymous: limits.anonymousPerMinute,
   nonce: limits.noncePerMinute,
   page: limits.pagePerMinute,
+  claim: limits.claimPerMinute,
   document: limits.documentPerMinute,
   badge: limits.badgePerMinute,
   endpoint: endpointPerMinute

@@ -60,6 +60,7 @@ describe("a config", () => {
           anonymousPerMinute: 30,
           noncePerMinute: 10,
           pagePerMinute: 300,
+          claimPerMinute: 20,
           documentPerMinute: 120,
           badgePerMinute: 1_000
         },
