@@ -1,4 +1,4 @@
-/** The payment page, its fragments and its script: definitions only. Pages, not calls: refusals are pages too. */
+/** The payment page, the claim page, their fragments and scripts: definitions only. Refusals are pages too. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errors, TakesForms, WrappedErrors } from "../../runtime/Http.ts"
@@ -7,7 +7,7 @@ const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" 
 const script = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/javascript" }))
 const params = { id: Schema.String }
 
-/** Drawn as pages (`pages/ErrorPage.ts`). */
+/** Drawn as pages (`pages/ErrorPage.ts`, `pages/ClaimPage.ts`). */
 const refusals = [
   "CREDENTIAL_NOT_ALLOWED",
   "SESSION_INVALID",
@@ -44,4 +44,32 @@ export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
   .annotate(OpenApi.Exclude, true)
 {}
 
-export class CheckoutApi extends HttpApi.make("checkout").add(CheckoutGroup) {}
+const claimRefusals = [
+  "CREDENTIAL_NOT_ALLOWED",
+  "NOT_FOUND",
+  "RATE_LIMIT_EXCEEDED",
+  "SERVICE_UNAVAILABLE"
+] as const
+
+const claimFormRefusals = [
+  ...claimRefusals,
+  ...["REFUND_NOT_FOUND", "ORIGIN_NOT_ALLOWED", "VALIDATION_ERROR", "INVALID_JSON"] as const,
+  ...["PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const
+] as const
+
+/** Behind the token of a claim link, which every form carries (modules/docs/reference/claim-page.md#the-token). */
+export class ClaimGroup extends HttpApiGroup.make("claims").add(
+  HttpApiEndpoint.get("page", "/claim/:id", { params, success: html, error: errors("wrapped", ...claimRefusals) }),
+  HttpApiEndpoint.post("act", "/claim/:id", { params, success: html, error: errors("wrapped", ...claimFormRefusals) }),
+  HttpApiEndpoint.post("state", "/claim/:id/state", {
+    params,
+    success: html,
+    error: errors("wrapped", ...claimFormRefusals)
+  })
+)
+  .middleware(WrappedErrors)
+  .annotate(TakesForms, true)
+  .annotate(OpenApi.Exclude, true)
+{}
+
+export class CheckoutApi extends HttpApi.make("checkout").add(CheckoutGroup).add(ClaimGroup) {}

@@ -1,6 +1,7 @@
 /**
- * Makes `island.js`, the payment page's script, of `island.ts` and its parts: `npm run island` after a change of them.
- * It is in the repository, so that a start needs no bundler; a test makes it anew and compares.
+ * Makes `island.js`, the payment page's script, of `island.ts` and its parts, and `claim.js`, the claim page's, of
+ * `island/Claim.ts`: `npm run island` after a change of them. They are in the repository, so that a
+ * start needs no bundler; a test makes them anew and compares.
  */
 import { buildSync } from "esbuild"
 import { writeFileSync } from "node:fs"
@@ -19,9 +20,9 @@ const oldestBrowsers = ["chrome109", "firefox115", "safari16"]
  * errors, and whoever reads one in a browser makes the same text again from the same version. It is as strict as the
  * modules it is made of, whatever a `tsconfig.json` says.
  */
-export const buildIsland = (): string =>
+const build = (entry: string): string =>
   buildSync({
-    entryPoints: [at("island.ts")],
+    entryPoints: [at(entry)],
     bundle: true,
     write: false,
     minify: true,
@@ -32,4 +33,11 @@ export const buildIsland = (): string =>
     tsconfigRaw: { compilerOptions: { strict: true } }
   }).outputFiles[0]!.text
 
-if (import.meta.main) writeFileSync(at("island.js"), buildIsland())
+export const buildIsland = (): string => build("island.ts")
+
+export const buildClaim = (): string => build("island/Claim.ts")
+
+if (import.meta.main) {
+  writeFileSync(at("island.js"), buildIsland())
+  writeFileSync(at("claim.js"), buildClaim())
+}

@@ -29,6 +29,7 @@ import {
   sessionQuery,
   stateTag
 } from "./pages/PageRequest.ts"
+import { makeClaimScript } from "./handlers/Claims.ts"
 import { island } from "./repo.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -177,6 +178,8 @@ export const handlers = Operations.group(
     const { publicUrl } = yield* Settings
     const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
     const scriptName = `pay.${script.hash}.js`
+    const claimScript = yield* makeClaimScript
+    const scripts = new Map([[scriptName, script], [claimScript.name, claimScript.asset]])
     const responses = makeResponses(publicUrl)
     const {
       locationOf,
@@ -243,8 +246,9 @@ export const handlers = Operations.group(
       .handle(
         "asset",
         Effect.fnUntraced(function*({ params: { name } }) {
-          if (name !== scriptName) return yield* publicError("NOT_FOUND")
-          return yield* serve(script, yield* HttpServerRequest.HttpServerRequest, immutable, assetHeaders)
+          const asset = scripts.get(name)
+          if (asset === undefined) return yield* publicError("NOT_FOUND")
+          return yield* serve(asset, yield* HttpServerRequest.HttpServerRequest, immutable, assetHeaders)
         })
       )
   })

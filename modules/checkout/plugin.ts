@@ -1,14 +1,19 @@
-/** The payment page at `payment_url`. Without it the API is the same, and merchants bring their own page. */
+/**
+ * The payment page at `payment_url`, and the claim page of refunds. Without it the API is the same, and merchants bring
+ * their own pages.
+ */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { PayorApi, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { Checkout } from "./service.ts"
+import { Claims } from "./service/Claims.ts"
 import { CheckoutApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
+import { claimHandlers } from "./handlers/Claims.ts"
 
 export const plugin = Plugin.make({
   name: "checkout",
@@ -16,10 +21,14 @@ export const plugin = Plugin.make({
   needs: {
     auth: PayorSessions,
     invoices: Invoices,
-    payments: [PayorApi, PayorDetails, SimulatedPayments],
+    payments: [PayorApi, PayorDetails, RefundClaims, SimulatedPayments],
     settings: MerchantSettings
   },
   http: CheckoutApi,
   pages: (publicUrl) => ({ payment: `${publicUrl}/pay/{invoice_id}` }),
-  layer: () => HttpApiBuilder.layer(CheckoutApi).pipe(Layer.provide(handlers), Layer.provide(Checkout.layer))
+  layer: () =>
+    HttpApiBuilder.layer(CheckoutApi).pipe(
+      Layer.provide([handlers, claimHandlers]),
+      Layer.provide([Checkout.layer, Claims.layer])
+    )
 })

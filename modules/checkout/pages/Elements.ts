@@ -101,6 +101,10 @@ const chunkLength = 4
 /** The pieces of an address. `0x` goes with the first, so that hexadecimal addresses leave no odd rest. */
 const pieces = new RegExp(`^0x.{${chunkLength}}|.{1,${chunkLength}}`, "gu")
 
+/** A text in pieces that an eye can compare. */
+export const inPieces = (text: string): ReadonlyArray<Html> =>
+  (text.match(pieces) ?? []).map((piece) => html`<span>${piece}</span>`)
+
 /**
  * An address in pieces that an eye can compare; never shortened
  * (modules/docs/reference/payment-page.md#addresses-on-the-page).
@@ -109,7 +113,7 @@ export const addressField = (texts: Texts, name: string, address: string): Html 
   field(
     texts,
     name,
-    (address.match(pieces) ?? []).map((piece) => html`<span>${piece}</span>`),
+    inPieces(address),
     address,
     { kind: "field long" }
   )

@@ -3,7 +3,7 @@ import { defaultAccent } from "../../../schemas/Colour.ts"
 import type { View } from "../rules.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
-import { attribute, type Content, type Html, html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
+import { attribute, type Content, type Html, html, pathUrl, pictureUrl, styleElement, type Url } from "./Html.ts"
 import { merchantOf, shortId } from "./Names.ts"
 import { heading, mutedText, pageUrl } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"
@@ -22,7 +22,8 @@ export interface Assets {
 /** An icon of nothing: without one a browser asks for `/favicon.ico`. */
 const emptyPicture = pictureUrl("data:image/png;base64,")!
 
-const document = (texts: Texts, title: string, styles: Content, body: Content): string => {
+/** A whole document. */
+export const document = (texts: Texts, title: string, styles: Content, body: Content): string => {
   const root = html`<html lang="${texts.locale}" dir="${texts.direction}">
     <head>
       <meta charset="utf-8">
@@ -40,17 +41,20 @@ const document = (texts: Texts, title: string, styles: Content, body: Content): 
 
 const initialOf = (name: string): string => [...name.trim()][0]?.toUpperCase() ?? ""
 
+/** The merchant's picture: its logo, else the first letter of its name. */
+export const logoOf = (merchant: string, logoUri: string | null): Html => {
+  const logo = pictureUrl(logoUri)
+  return logo === null
+    ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
+    : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
+}
+
 const header = (view: View, texts: Texts): Html => {
   const { details } = view
   const merchant = merchantOf(view)
-  const logo = pictureUrl(details.branding.logo_uri)
   const order = details.invoice_title || details.description
   return html`<header>${details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`}
-    <div class="head">${
-    logo === null
-      ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
-      : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
-  }
+    <div class="head">${logoOf(merchant, details.branding.logo_uri)}
       <p class="who"><b><bdi>${merchant}</bdi></b><span class="order">${
     order ? html`<bdi>${order}</bdi>` : html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
   }</span></p>
@@ -62,13 +66,19 @@ const header = (view: View, texts: Texts): Html => {
   </header>`
 }
 
-const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>): Html => {
+/** The choice of a language, sent to `action`; `more`: what has to be sent along. */
+export const languageForm = (
+  action: Url,
+  texts: Texts,
+  languages: ReadonlyArray<Texts>,
+  more: Content = null
+): Html => {
   const options = languages.map(({ language, locale }) => {
     const selected = attribute("selected", locale === texts.locale)
     return html`<option value="${locale}" lang="${locale}"${selected}>${language}</option>`
   })
-  return html`<form method="post" action="${pageUrl(view, texts)}">
-    <input type="hidden" name="action" value="language">
+  return html`<form method="post" action="${action}">
+    <input type="hidden" name="action" value="language">${more}
     <select name="lang" aria-label="${texts.chooseLanguage}">${options}</select>
     <button>${texts.change}</button>
   </form>`
@@ -96,7 +106,7 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
       </main>${
       details.invoice_footer && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
     }</div>
-    <footer class="foot">${languageForm(view, texts, languages)}${
+    <footer class="foot">${languageForm(pageUrl(view, texts), texts, languages)}${
       support !== null && html`<a href="${support}">${texts.help}</a>`
     }</footer>
     <script src="${pathUrl(script)}" defer></script>`

@@ -6,7 +6,9 @@ import { createHash } from "node:crypto"
 import { isLocalPage } from "../../../schemas/Web.ts"
 import { acceptLanguage, negotiate } from "./Languages.ts"
 import type { SimulatedPayment } from "../../payments/plugin.ts"
+import { readClaimToken } from "../island/ClaimToken.ts"
 import type { View } from "../rules.ts"
+import type { ClaimAction } from "../rules/Claims.ts"
 import { en } from "./texts/en.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -128,6 +130,34 @@ export const readFormAction = (form: URLSearchParams): FormAction | null => {
     }
     default:
       return null
+  }
+}
+
+const claimActions: ReadonlyMap<string, ClaimAction["name"]> = new Map(
+  (["open", "check", "edit", "claim"] as const).map((name) => [name, name])
+)
+
+/** A form of the claim page; `locale`: it chooses a language, and the token's refund is to be seen in it. */
+export interface ClaimForm {
+  readonly token: string | null
+  readonly action: ClaimAction
+  readonly locale: string | null
+}
+
+/** What a form of the claim page asks for; null where it is none of ours, or a field stands twice. */
+export const readClaimForm = (form: URLSearchParams): ClaimForm | null => {
+  const fields = new Map(form)
+  if (fields.size !== form.size) return null
+  const field = (name: string): string => (fields.get(name) ?? "").trim()
+  const [address, memo] = [field("address"), field("memo")]
+  const locale = field("action") === "language" ? field("lang") : null
+  if (locale !== null && negotiate([locale])?.locale !== locale) return null
+  const name = locale === null ? claimActions.get(field("action")) : "open"
+  if (name === undefined || address.length > maximumAddressLength || memo.length > maximumAddressLength) return null
+  return {
+    token: readClaimToken(field("token")) ?? null,
+    action: { name, wallet: { address, memo: memo === "" ? null : memo } },
+    locale
   }
 }
 

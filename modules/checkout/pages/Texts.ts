@@ -121,6 +121,66 @@ export interface Texts {
   readonly refundSaved: string
   readonly refundWrong: (network: string) => string
 
+  readonly claimOpenTitle: string
+  /** Asks for the whole link, where no script reads it. */
+  readonly claimOpen: string
+  readonly claimLink: string
+  readonly claimAddressTitle: string
+  /** Beside the facts of the refund: who gives it back. */
+  readonly claimFrom: (merchant: string) => string
+  /** Which addresses are of use, and what happens with others. */
+  readonly claimGive: (token: string, network: string) => string
+  readonly claimUntil: (moment: string) => string
+  readonly claimAmount: string
+  /** What is kept of the refund for the network, beside its amount. */
+  readonly claimFee: string
+  readonly claimNetwork: string
+  readonly claimReason: string
+  readonly claimRequested: string
+  readonly claimOverpayment: string
+  readonly claimLate: string
+  readonly claimUnderpayment: string
+  readonly claimWrongToken: string
+  readonly claimOrderCanceled: string
+  readonly claimOrderFailed: string
+  readonly claimDuplicate: string
+  /** When an address needs a memo. */
+  readonly claimMemo: string
+  readonly claimCheckTitle: string
+  /** The second look: what is confirmed stays. */
+  readonly claimCheck: string
+  readonly claimConfirm: string
+  readonly claimEdit: string
+  readonly claimWrongAddress: (network: string) => string
+  readonly claimOtherNetwork: (network: string) => string
+  readonly claimReceiveAddress: (token: string, network: string) => string
+  readonly claimNoWallet: (token: string, network: string) => string
+  readonly claimRefused: (merchant: string) => string
+  readonly claimWrongMemo: string
+  readonly claimUnchecked: string
+  readonly claimApprovalTitle: string
+  readonly claimApproval: (merchant: string) => string
+  /** Another address stays than the one that was just confirmed. */
+  readonly claimKept: (merchant: string) => string
+  readonly claimProcessingTitle: string
+  readonly claimProcessing: string
+  readonly claimPaidTitle: string
+  readonly claimPaid: (amount: string, network: string) => string
+  readonly claimFailedTitle: string
+  readonly claimFailed: (merchant: string) => string
+  readonly claimExpiredTitle: string
+  readonly claimExpired: (merchant: string) => string
+  readonly claimCanceledTitle: string
+  readonly claimCanceled: (merchant: string) => string
+  readonly claimUnaddressedTitle: string
+  readonly claimUnaddressed: (merchant: string) => string
+  readonly claimCheckAgain: string
+  /** The server was not reached, or did not answer. */
+  readonly claimNoAnswer: string
+  readonly claimEndedTitle: string
+  readonly claimEnded: string
+  readonly claimUnavailable: string
+
   readonly offline: string
   readonly networkDegraded: (network: string) => string
 

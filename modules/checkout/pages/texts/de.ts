@@ -128,6 +128,87 @@ export const de: Texts = {
   refundSaved: "Gespeichert. Falls es eine Erstattung gibt, geht sie an diese Adresse.",
   refundWrong: (network) => `Das ist keine Adresse auf ${network}. Bitte prüfen Sie sie.`,
 
+  claimOpenTitle: "Ihre Erstattung öffnen",
+  claimOpen: "Fügen Sie den ganzen Link ein, den Sie erhalten haben. Er öffnet Ihre Erstattung, zeigen Sie ihn " +
+    "also niemandem.",
+  claimLink: "Link zu Ihrer Erstattung",
+  claimAddressTitle: "Wohin soll Ihre Erstattung gehen?",
+  claimFrom: (merchant) => `${merchant} erstattet Ihnen Geld.`,
+  claimGive: (token, network) =>
+    `Geben Sie eine Adresse an, die ${token} auf ${network} empfängt: die Ihrer eigenen Wallet oder Ihre ` +
+    "Einzahlungsadresse bei einer Börse. In jedem anderen Netzwerk kann das Geld endgültig verloren sein.",
+  claimUntil: (moment) => `Der Link nimmt eine Adresse an bis ${moment}.`,
+  claimAmount: "Sie erhalten",
+  claimFee: "Einbehalten als Netzwerkgebühr",
+  claimNetwork: "Netzwerk",
+  claimReason: "Grund",
+  claimRequested: "Sie haben darum gebeten",
+  claimOverpayment: "Sie haben zu viel gezahlt",
+  claimLate: "Ihre Zahlung kam zu spät",
+  claimUnderpayment: "Sie haben zu wenig gezahlt",
+  claimWrongToken: "Sie haben mit etwas anderem gezahlt",
+  claimOrderCanceled: "Die Bestellung wurde storniert",
+  claimOrderFailed: "Die Bestellung konnte nicht ausgeführt werden",
+  claimDuplicate: "Sie haben doppelt gezahlt",
+  claimMemo: "Nur bei einer Börse: Kopieren Sie das Memo, das sie neben der Adresse anzeigt. Ohne es erreicht " +
+    "das Geld Ihr Konto vielleicht nicht.",
+  claimCheckTitle: "Ist das Ihre Adresse?",
+  claimCheck: "Hierhin geht Ihre Erstattung. Sobald Sie bestätigen, lässt sich das nicht mehr ändern. " +
+    "Vergleichen Sie jedes Zeichen mit Ihrer Wallet.",
+  claimConfirm: "Erstattung dorthin senden",
+  claimEdit: "Adresse ändern",
+  claimWrongAddress: (network) =>
+    `Auf ${network} gibt es keine Wallet mit dieser Adresse. Kopieren Sie die ganze Adresse noch einmal aus Ihrer ` +
+    "Wallet.",
+  claimOtherNetwork: (network) =>
+    `Das ist eine Adresse eines anderen Netzwerks. Die Erstattung wird nur auf ${network} gezahlt: Kopieren Sie ` +
+    "Ihre Adresse in diesem Netzwerk.",
+  claimReceiveAddress: (token, network) =>
+    "An dieser Adresse gehen Zahlungen an Shops ein, die Erstattung käme nicht bei Ihnen an. Kopieren Sie die " +
+    `Adresse, an der Ihre eigene Wallet ${token} auf ${network} empfängt.`,
+  claimNoWallet: (token, network) =>
+    "Das ist ein Token oder ein anderer Vertrag, und dorthin gesendetes Geld ist verloren. Kopieren Sie die " +
+    `Adresse, an der Ihre eigene Wallet ${token} auf ${network} empfängt.`,
+  claimRefused: (merchant) =>
+    "An diese Adresse können keine Erstattungen gesendet werden. Geben Sie eine andere Adresse Ihrer eigenen " +
+    `Wallet an, oder fragen Sie ${merchant}.`,
+  claimWrongMemo: "Ein Memo hat höchstens 120 Buchstaben, Ziffern und Zeichen, ohne Umlaute. Kopieren Sie es " +
+    "noch einmal, oder lassen Sie das Feld leer.",
+  claimUnchecked: "Diese Adresse lässt sich gerade nicht prüfen, und es wurde nichts gespeichert. Versuchen Sie " +
+    "es in einigen Minuten erneut.",
+  claimApprovalTitle: "Ihre Adresse ist gespeichert",
+  claimApproval: (merchant) =>
+    `${merchant} muss die Erstattung noch freigeben. Sie können diese Seite schließen: Derselbe Link zeigt, wie ` +
+    "weit sie ist.",
+  claimKept: (merchant) =>
+    "Vorher wurde eine andere Adresse gespeichert, und sie bleibt: Es ist die unten. Wenn es nicht Ihre ist, " +
+    `wenden Sie sich sofort an ${merchant}.`,
+  claimProcessingTitle: "Ihre Erstattung wird gezahlt",
+  claimProcessing: "Sie geht an die Adresse unten. Sie können diese Seite schließen: Derselbe Link zeigt, wann " +
+    "sie gezahlt ist.",
+  claimPaidTitle: "Ihre Erstattung ist gezahlt",
+  claimPaid: (amount, network) => `${amount} ging an die Adresse unten auf ${network}.`,
+  claimFailedTitle: "Die Erstattung wurde nicht gezahlt",
+  claimFailed: (merchant) =>
+    `Der Transfer hat nicht geklappt, und Ihr Geld ist nicht verloren. ${merchant} kann es erneut versuchen oder ` +
+    "Sie um eine andere Adresse bitten.",
+  claimExpiredTitle: "Diese Erstattung ist abgelaufen",
+  claimExpired: (merchant) =>
+    `Es wurde nicht rechtzeitig eine Adresse angegeben. Bitten Sie ${merchant}, die Erstattung neu zu beginnen.`,
+  claimCanceledTitle: "Diese Erstattung wurde abgebrochen",
+  claimCanceled: (merchant) => `Es wird nichts gesendet. Wenn Sie das nicht erwartet haben, fragen Sie ${merchant}.`,
+  claimUnaddressedTitle: "Dieser Link wurde schon benutzt",
+  claimUnaddressed: (merchant) =>
+    `Es wird noch einmal eine Adresse gebraucht. Bitten Sie ${merchant} um einen neuen Link.`,
+  claimCheckAgain: "Erneut nachsehen",
+  claimNoAnswer: "Es kam keine Antwort. Prüfen Sie Ihre Verbindung, und versuchen Sie es dann erneut. Was Sie " +
+    "schon bestätigt haben, bleibt gespeichert.",
+  claimEndedTitle: "Dieser Link führt zu keiner Erstattung",
+  claimEnded: "Er ist unvollständig oder gilt nicht mehr. Öffnen Sie den Link, den Sie erhalten haben, noch " +
+    "einmal, oder bitten Sie den Shop um einen neuen.",
+  claimUnavailable: "Wir können Ihre Erstattung gerade nicht anzeigen. Öffnen Sie Ihren Link gleich noch einmal: " +
+    "Er zeigt, was gespeichert wurde.",
+
   offline: "Keine Verbindung. Diese Seite aktualisiert sich von selbst, sobald die Verbindung wieder da ist. " +
     "Was Sie schon gesendet haben, ist nicht verloren.",
   networkDegraded: (network) =>

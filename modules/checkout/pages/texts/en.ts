@@ -123,6 +123,76 @@ export const en: Texts = {
   refundSaved: "Saved. If there is a refund, it will go to that address.",
   refundWrong: (network) => `That is not an address on ${network}. Please check it.`,
 
+  claimOpenTitle: "Open your refund",
+  claimOpen: "Paste the whole link that you were given. It opens your refund, so show it to nobody.",
+  claimLink: "Link to your refund",
+  claimAddressTitle: "Where should your refund go?",
+  claimFrom: (merchant) => `${merchant} is giving you money back.`,
+  claimGive: (token, network) =>
+    `Give an address that receives ${token} on ${network}: of your own wallet, or your deposit address at an ` +
+    "exchange. On any other network the money may be lost for good.",
+  claimUntil: (moment) => `The link takes an address until ${moment}.`,
+  claimAmount: "You get",
+  claimFee: "Kept for the network fee",
+  claimNetwork: "Network",
+  claimReason: "Reason",
+  claimRequested: "You asked for it",
+  claimOverpayment: "You paid too much",
+  claimLate: "Your payment came too late",
+  claimUnderpayment: "You paid too little",
+  claimWrongToken: "You paid with something else",
+  claimOrderCanceled: "The order was canceled",
+  claimOrderFailed: "The order could not be completed",
+  claimDuplicate: "You paid twice",
+  claimMemo: "Only for an exchange: copy the memo that it shows beside the address. Without it, the money may " +
+    "not reach your account.",
+  claimCheckTitle: "Is this your address?",
+  claimCheck: "This is where your refund goes. Once you confirm, it cannot be changed. Compare every character " +
+    "with your wallet.",
+  claimConfirm: "Send my refund there",
+  claimEdit: "Change the address",
+  claimWrongAddress: (network) =>
+    `${network} has no wallet with this address. Copy the whole address again from your wallet.`,
+  claimOtherNetwork: (network) =>
+    `This is an address of another network. The refund is paid on ${network} alone: copy your address on that ` +
+    "network.",
+  claimReceiveAddress: (token, network) =>
+    "Payments to shops are received at this address, so the refund would not reach you. Copy the address at " +
+    `which your own wallet receives ${token} on ${network}.`,
+  claimNoWallet: (token, network) =>
+    "This is a token or another contract, and money sent to it is lost. Copy the address at which your own " +
+    `wallet receives ${token} on ${network}.`,
+  claimRefused: (merchant) =>
+    `Refunds cannot be sent to this address. Give another address of your own wallet, or ask ${merchant}.`,
+  claimWrongMemo: "A memo has at most 120 letters, digits and signs, without accents. Copy it again, or leave " +
+    "the field empty.",
+  claimUnchecked: "This address cannot be checked right now, and nothing was saved. Try again in a few minutes.",
+  claimApprovalTitle: "Your address is saved",
+  claimApproval: (merchant) =>
+    `${merchant} still has to approve the refund. You can close this page: the same link shows how far it is.`,
+  claimKept: (merchant) =>
+    `Another address was saved before, and it stays: it is the one below. If it is not yours, contact ${merchant} ` +
+    "at once.",
+  claimProcessingTitle: "Your refund is being paid",
+  claimProcessing: "It goes to the address below. You can close this page: the same link shows when it is paid.",
+  claimPaidTitle: "Your refund is paid",
+  claimPaid: (amount, network) => `${amount} was sent to the address below on ${network}.`,
+  claimFailedTitle: "The refund was not paid",
+  claimFailed: (merchant) =>
+    `The transfer did not work, and your money is not lost. ${merchant} can try again or ask you for another address.`,
+  claimExpiredTitle: "This refund has expired",
+  claimExpired: (merchant) => `No address was given in time. Ask ${merchant} to start the refund again.`,
+  claimCanceledTitle: "This refund was canceled",
+  claimCanceled: (merchant) => `Nothing will be sent. If you did not expect this, ask ${merchant}.`,
+  claimUnaddressedTitle: "This link was used already",
+  claimUnaddressed: (merchant) => `An address is needed once more. Ask ${merchant} for a new link.`,
+  claimCheckAgain: "Check again",
+  claimNoAnswer: "There was no answer. Check your connection, then try again. What you confirmed before is kept.",
+  claimEndedTitle: "This link does not open a refund",
+  claimEnded: "It is incomplete, or it has ended. Open the link you were given once more, or ask the shop for a " +
+    "new one.",
+  claimUnavailable: "We cannot show your refund right now. Open your link again in a moment: it shows what was saved.",
+
   offline: "No connection. This page updates by itself as soon as the connection is back. " +
     "What you have already sent is not lost.",
   networkDegraded: (network) =>

@@ -128,6 +128,80 @@ export const es: Texts = {
   refundSaved: "Dirección guardada. Si hay un reembolso, se enviará allí.",
   refundWrong: (network) => `Esta no es una dirección de la red ${network}. Revísela, por favor.`,
 
+  claimOpenTitle: "Abrir su reembolso",
+  claimOpen: "Pegue el enlace completo que recibió. Abre su reembolso: no se lo muestre a nadie.",
+  claimLink: "Enlace de su reembolso",
+  claimAddressTitle: "¿Adónde enviamos su reembolso?",
+  claimFrom: (merchant) => `${merchant} le devuelve dinero.`,
+  claimGive: (token, network) =>
+    `Indique una dirección que reciba ${token} en ${network}: la de su propia billetera o su dirección de depósito ` +
+    "en un exchange. En cualquier otra red, el dinero puede perderse para siempre.",
+  claimUntil: (moment) => `El enlace admite una dirección hasta el ${moment}.`,
+  claimAmount: "Usted recibe",
+  claimFee: "Retenido por la comisión de red",
+  claimNetwork: "Red",
+  claimReason: "Motivo",
+  claimRequested: "Usted lo solicitó",
+  claimOverpayment: "Pagó de más",
+  claimLate: "Su pago llegó tarde",
+  claimUnderpayment: "Pagó de menos",
+  claimWrongToken: "Pagó con otra moneda",
+  claimOrderCanceled: "El pedido fue anulado",
+  claimOrderFailed: "No se pudo completar el pedido",
+  claimDuplicate: "Pagó dos veces",
+  claimMemo: "Solo para un exchange: copie el memo que muestra junto a la dirección. Sin él, es posible que el " +
+    "dinero no llegue a su cuenta.",
+  claimCheckTitle: "¿Es esta su dirección?",
+  claimCheck: "Aquí se enviará su reembolso. Una vez confirmada, la dirección no se puede cambiar. Compare cada " +
+    "carácter con su billetera.",
+  claimConfirm: "Enviar mi reembolso ahí",
+  claimEdit: "Cambiar la dirección",
+  claimWrongAddress: (network) =>
+    `En ${network} no hay ninguna billetera con esta dirección. Copie de nuevo la dirección completa desde su ` +
+    "billetera.",
+  claimOtherNetwork: (network) =>
+    `Esta es una dirección de otra red. El reembolso se paga solo en ${network}: copie su dirección en esa red.`,
+  claimReceiveAddress: (token, network) =>
+    "En esta dirección se reciben pagos a tiendas, así que el reembolso no le llegaría. Copie la dirección en la " +
+    `que su propia billetera recibe ${token} en ${network}.`,
+  claimNoWallet: (token, network) =>
+    "Esto es un token u otro contrato, y el dinero enviado ahí se pierde. Copie la dirección en la que su propia " +
+    `billetera recibe ${token} en ${network}.`,
+  claimRefused: (merchant) =>
+    "No se pueden enviar reembolsos a esta dirección. Indique otra dirección de su propia billetera o consulte a " +
+    `${merchant}.`,
+  claimWrongMemo: "Un memo tiene como máximo 120 letras, cifras y signos, sin acentos. Cópielo de nuevo o deje " +
+    "el campo vacío.",
+  claimUnchecked: "Ahora mismo no se puede comprobar esta dirección y no se guardó nada. Inténtelo de nuevo en " +
+    "unos minutos.",
+  claimApprovalTitle: "Su dirección está guardada",
+  claimApproval: (merchant) =>
+    `${merchant} todavía debe aprobar el reembolso. Puede cerrar esta página: el mismo enlace muestra cómo avanza.`,
+  claimKept: (merchant) =>
+    "Antes se guardó otra dirección, y es la que vale: está abajo. Si no es suya, contacte de inmediato con " +
+    `${merchant}.`,
+  claimProcessingTitle: "Su reembolso se está pagando",
+  claimProcessing: "Va a la dirección de abajo. Puede cerrar esta página: el mismo enlace muestra cuándo se paga.",
+  claimPaidTitle: "Su reembolso está pagado",
+  claimPaid: (amount, network) => `${amount} se envió a la dirección de abajo en ${network}.`,
+  claimFailedTitle: "El reembolso no se pagó",
+  claimFailed: (merchant) =>
+    `La transferencia no funcionó, y su dinero no se ha perdido. ${merchant} puede intentarlo de nuevo o pedirle ` +
+    "otra dirección.",
+  claimExpiredTitle: "Este reembolso ha expirado",
+  claimExpired: (merchant) =>
+    `No se indicó ninguna dirección a tiempo. Pida a ${merchant} que inicie de nuevo el reembolso.`,
+  claimCanceledTitle: "Este reembolso fue anulado",
+  claimCanceled: (merchant) => `No se enviará nada. Si no lo esperaba, consulte a ${merchant}.`,
+  claimUnaddressedTitle: "Este enlace ya se usó",
+  claimUnaddressed: (merchant) => `Hace falta de nuevo una dirección. Pida un enlace nuevo a ${merchant}.`,
+  claimCheckAgain: "Comprobar de nuevo",
+  claimNoAnswer: "No hubo respuesta. Compruebe su conexión e inténtelo de nuevo. Lo que ya confirmó queda guardado.",
+  claimEndedTitle: "Este enlace no abre ningún reembolso",
+  claimEnded: "Está incompleto o ya no vale. Abra de nuevo el enlace que recibió o pida uno nuevo a la tienda.",
+  claimUnavailable: "Ahora mismo no podemos mostrar su reembolso. Abra de nuevo su enlace en un momento: muestra " +
+    "lo que se guardó.",
+
   offline: "Sin conexión. Esta página se actualizará sola en cuanto vuelva la conexión. " +
     "Lo que ya haya enviado no se pierde.",
   networkDegraded: (network) =>

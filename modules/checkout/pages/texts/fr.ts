@@ -137,6 +137,86 @@ export const fr: Texts = {
   refundSaved: "Adresse enregistrée. Un éventuel remboursement y sera envoyé.",
   refundWrong: (network) => `Ce n’est pas une adresse du réseau ${network}. Veuillez la vérifier.`,
 
+  claimOpenTitle: "Ouvrir votre remboursement",
+  claimOpen: "Collez le lien complet que vous avez reçu. Il ouvre votre remboursement\u202f: ne le montrez à personne.",
+  claimLink: "Lien de votre remboursement",
+  claimAddressTitle: "Où envoyer votre remboursement\u202f?",
+  claimFrom: (merchant) => `${merchant} vous rembourse.`,
+  claimGive: (token, network) =>
+    `Indiquez une adresse qui reçoit ${token} sur ${network}\u202f: celle de votre propre portefeuille ou votre ` +
+    "adresse de dépôt sur une plateforme d’échange. Sur tout autre réseau, l’argent peut être perdu définitivement.",
+  claimUntil: (moment) => `Le lien accepte une adresse jusqu’au ${moment}.`,
+  claimAmount: "Vous recevez",
+  claimFee: "Retenu pour les frais de réseau",
+  claimNetwork: "Réseau",
+  claimReason: "Motif",
+  claimRequested: "Vous l’avez demandé",
+  claimOverpayment: "Vous avez trop payé",
+  claimLate: "Votre paiement est arrivé en retard",
+  claimUnderpayment: "Vous n’avez pas assez payé",
+  claimWrongToken: "Vous avez payé avec autre chose",
+  claimOrderCanceled: "La commande a été annulée",
+  claimOrderFailed: "La commande n’a pas pu aboutir",
+  claimDuplicate: "Vous avez payé deux fois",
+  claimMemo: "Seulement pour une plateforme d’échange\u202f: copiez le mémo affiché à côté de l’adresse. Sans " +
+    "lui, l’argent risque de ne pas arriver sur votre compte.",
+  claimCheckTitle: "Est-ce votre adresse\u202f?",
+  claimCheck: "Votre remboursement sera envoyé ici. Une fois confirmée, l’adresse ne peut plus être changée. " +
+    "Comparez chaque caractère avec votre portefeuille.",
+  claimConfirm: "Envoyer mon remboursement ici",
+  claimEdit: "Changer l’adresse",
+  claimWrongAddress: (network) =>
+    `Le réseau ${network} n’a aucun portefeuille à cette adresse. Copiez à nouveau l’adresse complète depuis ` +
+    "votre portefeuille.",
+  claimOtherNetwork: (network) =>
+    `C’est une adresse d’un autre réseau. Le remboursement est payé uniquement sur ${network}\u202f: copiez votre ` +
+    "adresse sur ce réseau.",
+  claimReceiveAddress: (token, network) =>
+    "Des paiements à des boutiques arrivent à cette adresse\u202f: le remboursement ne vous parviendrait pas. " +
+    `Copiez l’adresse à laquelle votre propre portefeuille reçoit ${token} sur ${network}.`,
+  claimNoWallet: (token, network) =>
+    "C’est un jeton ou un autre contrat, et l’argent envoyé là est perdu. Copiez l’adresse à laquelle votre " +
+    `propre portefeuille reçoit ${token} sur ${network}.`,
+  claimRefused: (merchant) =>
+    "Aucun remboursement ne peut être envoyé à cette adresse. Indiquez une autre adresse de votre propre " +
+    `portefeuille ou contactez ${merchant}.`,
+  claimWrongMemo: "Un mémo compte au plus 120 lettres, chiffres et signes, sans accents. Copiez-le à nouveau ou " +
+    "laissez le champ vide.",
+  claimUnchecked: "Cette adresse ne peut pas être vérifiée pour le moment et rien n’a été enregistré. Réessayez " +
+    "dans quelques minutes.",
+  claimApprovalTitle: "Votre adresse est enregistrée",
+  claimApproval: (merchant) =>
+    `${merchant} doit encore approuver le remboursement. Vous pouvez fermer cette page\u202f: le même lien montre ` +
+    "où il en est.",
+  claimKept: (merchant) =>
+    "Une autre adresse avait déjà été enregistrée et reste valable\u202f: elle figure ci-dessous. Si ce n’est " +
+    `pas la vôtre, contactez immédiatement ${merchant}.`,
+  claimProcessingTitle: "Votre remboursement est en cours de paiement",
+  claimProcessing: "Il est envoyé à l’adresse ci-dessous. Vous pouvez fermer cette page\u202f: le même lien " +
+    "montre quand il est payé.",
+  claimPaidTitle: "Votre remboursement est payé",
+  claimPaid: (amount, network) => `${amount} envoyés à l’adresse ci-dessous sur ${network}.`,
+  claimFailedTitle: "Le remboursement n’a pas été payé",
+  claimFailed: (merchant) =>
+    `Le transfert n’a pas abouti et votre argent n’est pas perdu. ${merchant} peut réessayer ou vous demander une ` +
+    "autre adresse.",
+  claimExpiredTitle: "Ce remboursement a expiré",
+  claimExpired: (merchant) =>
+    `Aucune adresse n’a été indiquée à temps. Contactez ${merchant} pour relancer le remboursement.`,
+  claimCanceledTitle: "Ce remboursement a été annulé",
+  claimCanceled: (merchant) => `Rien ne sera envoyé. Si vous ne vous y attendiez pas, contactez ${merchant}.`,
+  claimUnaddressedTitle: "Ce lien a déjà été utilisé",
+  claimUnaddressed: (merchant) =>
+    `Une adresse est de nouveau nécessaire. Contactez ${merchant} pour obtenir un nouveau lien.`,
+  claimCheckAgain: "Vérifier à nouveau",
+  claimNoAnswer: "Aucune réponse. Vérifiez votre connexion, puis réessayez. Ce que vous avez déjà confirmé est " +
+    "conservé.",
+  claimEndedTitle: "Ce lien n’ouvre aucun remboursement",
+  claimEnded: "Il est incomplet ou n’est plus valable. Ouvrez à nouveau le lien reçu ou demandez-en un nouveau à " +
+    "la boutique.",
+  claimUnavailable: "Nous ne pouvons pas afficher votre remboursement pour le moment. Ouvrez à nouveau votre " +
+    "lien dans un instant\u202f: il montre ce qui a été enregistré.",
+
   offline: "Pas de connexion. Cette page s’actualisera d’elle-même dès le retour de la connexion. " +
     "Ce que vous avez déjà envoyé n’est pas perdu.",
   networkDegraded: (network) =>

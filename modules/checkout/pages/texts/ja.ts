@@ -125,6 +125,71 @@ export const ja: Texts = {
   refundSaved: "保存しました。返金がある場合は、そのアドレスに送られます。",
   refundWrong: (network) => `${network} ネットワークのアドレスではないようです。ご確認ください。`,
 
+  claimOpenTitle: "返金を開く",
+  claimOpen: "受け取ったリンク全体を貼り付けてください。このリンクで返金が開くため、ほかの人には見せないでください。",
+  claimLink: "返金のリンク",
+  claimAddressTitle: "返金の送り先",
+  claimFrom: (merchant) => `${merchant} からの返金です。`,
+  claimGive: (token, network) =>
+    `${network} で ${token} を受け取れるアドレスを入力してください。ご自身のウォレットか、取引所の入金アドレスをお使いください。ほかのネットワークに送ると、資金が永久に失われるおそれがあります。`,
+  claimUntil: (moment) => `アドレスの受付期限は ${moment} です。`,
+  claimAmount: "受取額",
+  claimFee: "ネットワーク手数料として差し引かれる額",
+  claimNetwork: "ネットワーク",
+  claimReason: "理由",
+  claimRequested: "お客様のご依頼",
+  claimOverpayment: "お支払いが多すぎました",
+  claimLate: "お支払いが期限後に届きました",
+  claimUnderpayment: "お支払いが足りませんでした",
+  claimWrongToken: "別の通貨でお支払いになりました",
+  claimOrderCanceled: "注文が取り消されました",
+  claimOrderFailed: "注文を完了できませんでした",
+  claimDuplicate: "二重にお支払いになりました",
+  claimMemo:
+    "取引所のアドレスの場合だけ必要です。アドレスの横に表示されるメモをコピーしてください。メモがないと、資金が口座に届かないおそれがあります。",
+  claimCheckTitle: "このアドレスで間違いありませんか？",
+  claimCheck: "返金はこのアドレスに送られます。確定すると変更できません。一文字ずつウォレットと見比べてください。",
+  claimConfirm: "このアドレスに返金を送る",
+  claimEdit: "アドレスを変更する",
+  claimWrongAddress: (network) =>
+    `${network} にこのアドレスのウォレットはありません。ウォレットからアドレス全体をもう一度コピーしてください。`,
+  claimOtherNetwork: (network) =>
+    `これは別のネットワークのアドレスです。返金は ${network} だけで支払われます。このネットワークのアドレスをコピーしてください。`,
+  claimReceiveAddress: (token, network) =>
+    `これはショップへの支払いを受け取るアドレスのため、返金がお客様に届きません。ご自身のウォレットが ${network} で ${token} を受け取るアドレスをコピーしてください。`,
+  claimNoWallet: (token, network) =>
+    `これはトークンなどのコントラクトで、送られた資金は失われます。ご自身のウォレットが ${network} で ${token} を受け取るアドレスをコピーしてください。`,
+  claimRefused: (merchant) =>
+    `このアドレスには返金を送れません。ご自身のウォレットの別のアドレスを入力するか、${merchant} にお問い合わせください。`,
+  claimWrongMemo: "メモは半角の英数字と記号で 120 文字までです。もう一度コピーするか、空欄のままにしてください。",
+  claimUnchecked: "現在このアドレスを確認できないため、何も保存されていません。数分後にもう一度お試しください。",
+  claimApprovalTitle: "アドレスを保存しました",
+  claimApproval: (merchant) =>
+    `返金には ${merchant} の承認が必要です。このページは閉じてもかまいません。同じリンクで進み具合を確認できます。`,
+  claimKept: (merchant) =>
+    `先に別のアドレスが保存されており、変更されません。下に表示されているアドレスです。お心当たりがない場合は、すぐに ${merchant} にご連絡ください。`,
+  claimProcessingTitle: "返金の支払い中です",
+  claimProcessing:
+    "下のアドレスに送られます。このページは閉じてもかまいません。支払いの完了は同じリンクで確認できます。",
+  claimPaidTitle: "返金が支払われました",
+  claimPaid: (amount, network) => `${network} で下のアドレスに ${amount} を送りました。`,
+  claimFailedTitle: "返金は支払われませんでした",
+  claimFailed: (merchant) =>
+    `送金できませんでしたが、資金は失われていません。${merchant} がもう一度送金するか、別のアドレスをお尋ねします。`,
+  claimExpiredTitle: "この返金は期限切れです",
+  claimExpired: (merchant) =>
+    `期限までにアドレスが入力されませんでした。返金のやり直しを ${merchant} にご依頼ください。`,
+  claimCanceledTitle: "この返金は取り消されました",
+  claimCanceled: (merchant) => `何も送られません。お心当たりがない場合は、${merchant} にお問い合わせください。`,
+  claimUnaddressedTitle: "このリンクは使用済みです",
+  claimUnaddressed: (merchant) => `アドレスがもう一度必要です。新しいリンクを ${merchant} にご依頼ください。`,
+  claimCheckAgain: "もう一度確認する",
+  claimNoAnswer: "応答がありませんでした。接続を確認してから、もう一度お試しください。確定した内容は保存されています。",
+  claimEndedTitle: "このリンクでは返金を開けません",
+  claimEnded:
+    "リンクが不完全か、無効になっています。受け取ったリンクをもう一度開くか、ショップに新しいリンクをご依頼ください。",
+  claimUnavailable: "現在、返金を表示できません。少し待ってからリンクをもう一度開くと、保存された内容を確認できます。",
+
   offline: "接続がありません。接続が回復すると、このページは自動で更新されます。" +
     "すでに送金した分が失われることはありません。",
   networkDegraded: (network) =>

@@ -130,6 +130,79 @@ export const ptBR: Texts = {
   refundSaved: "Endereço salvo. Se houver reembolso, ele irá para lá.",
   refundWrong: (network) => `Este não é um endereço da rede ${network}. Confira, por favor.`,
 
+  claimOpenTitle: "Abrir seu reembolso",
+  claimOpen: "Cole o link completo que você recebeu. Ele abre o seu reembolso: não mostre a ninguém.",
+  claimLink: "Link do seu reembolso",
+  claimAddressTitle: "Para onde enviar seu reembolso?",
+  claimFrom: (merchant) => `${merchant} está devolvendo dinheiro a você.`,
+  claimGive: (token, network) =>
+    `Informe um endereço que receba ${token} na rede ${network}: o da sua própria carteira ou o seu endereço de ` +
+    "depósito em uma corretora. Em qualquer outra rede, o dinheiro pode se perder para sempre.",
+  claimUntil: (moment) => `O link aceita um endereço até ${moment}.`,
+  claimAmount: "Você recebe",
+  claimFee: "Retido para a taxa de rede",
+  claimNetwork: "Rede",
+  claimReason: "Motivo",
+  claimRequested: "Você pediu",
+  claimOverpayment: "Você pagou a mais",
+  claimLate: "Seu pagamento chegou tarde",
+  claimUnderpayment: "Você pagou a menos",
+  claimWrongToken: "Você pagou com outra moeda",
+  claimOrderCanceled: "O pedido foi cancelado",
+  claimOrderFailed: "Não foi possível concluir o pedido",
+  claimDuplicate: "Você pagou duas vezes",
+  claimMemo: "Só para uma corretora: copie o memo que ela mostra ao lado do endereço. Sem ele, o dinheiro pode " +
+    "não chegar à sua conta.",
+  claimCheckTitle: "Este é o seu endereço?",
+  claimCheck: "É para cá que vai o seu reembolso. Depois de confirmar, não dá para mudar. Compare cada caractere " +
+    "com a sua carteira.",
+  claimConfirm: "Enviar meu reembolso para lá",
+  claimEdit: "Mudar o endereço",
+  claimWrongAddress: (network) =>
+    `Na rede ${network} não há carteira com este endereço. Copie de novo o endereço completo da sua carteira.`,
+  claimOtherNetwork: (network) =>
+    `Este é um endereço de outra rede. O reembolso é pago somente na rede ${network}: copie o seu endereço nessa ` +
+    "rede.",
+  claimReceiveAddress: (token, network) =>
+    "Este endereço recebe pagamentos a lojas, e o reembolso não chegaria a você. Copie o endereço em que a sua " +
+    `própria carteira recebe ${token} na rede ${network}.`,
+  claimNoWallet: (token, network) =>
+    "Este é um token ou outro contrato, e o dinheiro enviado para ele se perde. Copie o endereço em que a sua " +
+    `própria carteira recebe ${token} na rede ${network}.`,
+  claimRefused: (merchant) =>
+    "Não é possível enviar reembolsos para este endereço. Informe outro endereço da sua própria carteira ou fale " +
+    `com ${merchant}.`,
+  claimWrongMemo: "Um memo tem no máximo 120 letras, números e sinais, sem acentos. Copie de novo ou deixe o " +
+    "campo vazio.",
+  claimUnchecked: "Não é possível verificar este endereço agora, e nada foi salvo. Tente de novo em alguns minutos.",
+  claimApprovalTitle: "Seu endereço está salvo",
+  claimApproval: (merchant) =>
+    `${merchant} ainda precisa aprovar o reembolso. Você pode fechar esta página: o mesmo link mostra o andamento.`,
+  claimKept: (merchant) =>
+    "Outro endereço já tinha sido salvo, e é ele que vale: está abaixo. Se não for seu, fale imediatamente com " +
+    `${merchant}.`,
+  claimProcessingTitle: "Seu reembolso está sendo pago",
+  claimProcessing: "Ele vai para o endereço abaixo. Você pode fechar esta página: o mesmo link mostra quando for pago.",
+  claimPaidTitle: "Seu reembolso foi pago",
+  claimPaid: (amount, network) => `${amount} foi enviado para o endereço abaixo na rede ${network}.`,
+  claimFailedTitle: "O reembolso não foi pago",
+  claimFailed: (merchant) =>
+    `A transferência não funcionou, e seu dinheiro não está perdido. ${merchant} pode tentar de novo ou pedir ` +
+    "outro endereço a você.",
+  claimExpiredTitle: "Este reembolso expirou",
+  claimExpired: (merchant) =>
+    `Nenhum endereço foi informado a tempo. Peça para ${merchant} iniciar o reembolso de novo.`,
+  claimCanceledTitle: "Este reembolso foi cancelado",
+  claimCanceled: (merchant) => `Nada será enviado. Se você não esperava por isso, fale com ${merchant}.`,
+  claimUnaddressedTitle: "Este link já foi usado",
+  claimUnaddressed: (merchant) => `É preciso informar um endereço de novo. Peça um novo link a ${merchant}.`,
+  claimCheckAgain: "Verificar de novo",
+  claimNoAnswer: "Não houve resposta. Verifique sua conexão e tente de novo. O que você já confirmou continua salvo.",
+  claimEndedTitle: "Este link não abre um reembolso",
+  claimEnded: "Ele está incompleto ou não vale mais. Abra de novo o link que você recebeu ou peça um novo à loja.",
+  claimUnavailable: "Não conseguimos mostrar seu reembolso agora. Abra de novo o seu link em instantes: ele " +
+    "mostra o que foi salvo.",
+
   offline: "Sem conexão. Esta página se atualiza sozinha assim que a conexão voltar. " +
     "O que você já enviou não está perdido.",
   networkDegraded: (network) =>
