@@ -4,7 +4,7 @@
  * Method: a running service behind https and a path, by forms as browsers without a script send them and by the calls
  * of the page's script, each test from addresses of its own; its output is searched for every token.
  */
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { SqlClient } from "effect/sql"
@@ -494,4 +494,32 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("the
       assertPage(yield* ask(`${one.id}/state`), 405, "failed", "fragment")
       assertPage(yield* open(one), 200, "address")
     }))
+})
+
+/** Modules that cannot be without `refunds`. */
+const needRefunds = ["commerce", "storefront", "simulator", "exceptions", "exports", "retail"]
+
+/** A service from whose config the modules named are left out. */
+const startWithout = Effect.fnUntraced(function*(...gone: ReadonlyArray<string>) {
+  const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+  const modules = config.modules.filter(({ use }: { readonly use: string }) => !gone.includes(use.split("/")[0]!))
+  return yield* startService({ directory: yield* temporaryDirectory, config: { ...config, modules } })
+})
+
+describe("a deployment without one of the modules of the claim page", () => {
+  it.live("starts, and has no claim page where it has no refunds", () =>
+    Effect.gen(function*() {
+      const service = yield* startWithout("refunds", ...needRefunds)
+      const answer = yield* service.call(`/claim/re_${randomUUID()}`, { headers: { "accept-language": "en" } })
+      assertPage(answer, 404, "ended")
+      assert.strictEqual((yield* service.call("/pay/none")).status, 401)
+    }).pipe(Effect.scoped))
+
+  it.live("starts, and serves refunds without a page where it has no checkout", () =>
+    Effect.gen(function*() {
+      const service = yield* startWithout("checkout")
+      assert.strictEqual((yield* service.call(`/claim/re_${randomUUID()}`)).status, 404)
+      const headers = { "x-api-key": (yield* service.keys).merchant_key }
+      assert.deepInclude(assertStatus(200, yield* service.call("/api/v1/refunds", { headers })).data, { data: [] })
+    }).pipe(Effect.scoped))
 })
