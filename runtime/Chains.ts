@@ -508,6 +508,8 @@ export type WalletBalances =
     /** `time` in epoch seconds. */
     readonly point: ChainPoint & { readonly time: number }
     readonly balances: ReadonlyArray<BaseUnits>
+    /** Whether any of the addresses ever sent anything. */
+    readonly hasSent: boolean
   }
   | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" | "too_many_addresses" }
 

@@ -87,7 +87,7 @@ export const BalanceTransaction = Schema.Struct({
   units: SignedUnits,
   token_amount: TokenAmount,
   source: Schema.Struct({
-    object: Schema.Literals(["invoice_payment", "exception", "refund", "invoice"]),
+    object: Schema.Literals(["invoice_payment", "exception", "refund", "invoice", "adjustment"]),
     id: Schema.String
   }),
   reverses: Schema.NullOr(Schema.String),

@@ -939,6 +939,75 @@ CREATE TABLE quotes (
 
 CREATE INDEX quotes_by_invoice ON public.quotes USING btree (invoice_id, created_at DESC);
 
+-- modules/reconciliation
+
+CREATE TABLE chain_balance_readings (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  period text NOT NULL,
+  account text NOT NULL,
+  asset text NOT NULL,
+  version bigint NOT NULL,
+  units numeric(78,0),
+  later_units numeric(78,0) NOT NULL,
+  has_sent boolean NOT NULL,
+  height bigint,
+  block_hash text,
+  block_time bigint,
+  reason text,
+  read_at bigint NOT NULL,
+  CONSTRAINT chain_balance_readings_check CHECK (((units IS NULL) = (reason IS NOT NULL))),
+  CONSTRAINT chain_balance_readings_pkey PRIMARY KEY (merchant_id, environment, period, account, asset)
+);
+
+CREATE TABLE closed_period_chains (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  period text NOT NULL,
+  hash text NOT NULL,
+  CONSTRAINT closed_period_chains_pkey PRIMARY KEY (merchant_id, environment)
+);
+
+CREATE TABLE closed_periods (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  period text NOT NULL,
+  version bigint NOT NULL,
+  report text NOT NULL,
+  previous_hash text NOT NULL,
+  hash text NOT NULL,
+  actor text NOT NULL,
+  closed_at bigint NOT NULL,
+  CONSTRAINT closed_periods_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT closed_periods_pkey PRIMARY KEY (merchant_id, environment, period),
+  CONSTRAINT closed_periods_version_check CHECK ((version = 1))
+);
+
+CREATE TABLE reconciliation_adjustments (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  ordinal integer NOT NULL,
+  version bigint NOT NULL,
+  id text NOT NULL,
+  account text NOT NULL,
+  asset text NOT NULL,
+  units numeric(78,0) NOT NULL,
+  usd_millis bigint NOT NULL,
+  note text NOT NULL,
+  explains_period text,
+  explains_id text,
+  balance_transaction_id text NOT NULL,
+  actor text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT reconciliation_adjustments_ordinal_check CHECK ((ordinal > 0)),
+  CONSTRAINT reconciliation_adjustments_pkey PRIMARY KEY (merchant_id, environment, ordinal),
+  CONSTRAINT reconciliation_adjustments_units_check CHECK ((units <> (0)::numeric)),
+  CONSTRAINT reconciliation_adjustments_version_check CHECK ((version = 1))
+);
+
+CREATE INDEX reconciliation_adjustments_by_period ON public.reconciliation_adjustments USING btree (merchant_id, environment, explains_period) WHERE (explains_period IS NOT NULL);
+
 -- modules/refunds
 
 CREATE TABLE refund_proofs (

@@ -22,6 +22,7 @@ import { MetricsApi } from "../metrics/api.ts"
 import { NetworksApi } from "../networks/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
+import { ReconciliationApi } from "../reconciliation/api.ts"
 import { RefundsApi } from "../refunds/api.ts"
 import { SettingsApi } from "../settings/api.ts"
 import { StreamsApi } from "../streams/api.ts"
@@ -41,6 +42,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(AuditApi)
   .addHttpApi(LedgerApi)
   .addHttpApi(CustomersApi)
+  .addHttpApi(ReconciliationApi)
   .addHttpApi(EventsApi)
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)

@@ -917,6 +917,7 @@ export interface paths {
         trace?: never;
     };
     "/api/v1/settlements": {
+    "/api/v1/reconciliation": {
         parameters: {
             query?: never;
             header?: never;
@@ -928,6 +929,10 @@ export interface paths {
          * @description What became final by day, asset and wallet. A cursor is the id of a settlement.
          */
         get: operations["ledger.settlements"];
+         * Compare chain, books and events
+         * @description What each wallet held at the beginning of the period, what came and left, what it holds at the end, and every difference between the chain and the books with its cause. A closed month is answered as it was closed.
+         */
+        get: operations["reconciliation.report"];
         put?: never;
         post?: never;
         delete?: never;
@@ -981,6 +986,7 @@ export interface paths {
         trace?: never;
     };
     "/api/v1/merchant/settlement-token": {
+    "/api/v1/reconciliation/close": {
         parameters: {
             query?: never;
             header?: never;
@@ -993,7 +999,72 @@ export interface paths {
          * @description Only null is accepted: money is settled in the token that was paid.
          */
         put: operations["ledger.changeToken"];
+        put?: never;
+        /**
+         * Close a month
+         * @description For good: its figures are kept with a hash that names the month before. Months are closed in order, from one hour after their end on, once every difference is explained. For a signed-in wallet; keys may not.
+         */
+        post: operations["reconciliation.close"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reconciliation/closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List closed months, newest first
+         * @description Each with its hash and the one before it.
+         */
+        get: operations["reconciliation.closed"];
+        put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reconciliation/closed/{period}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a closed month
+         * @description With its report, whose bytes never change, as JSON or as a file.
+         */
+        get: operations["reconciliation.closedPeriod"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reconciliation/adjustments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Book an adjustment
+         * @description What nothing else explains, like coins spent from a receiving wallet: a balanced group in the open month, kept in the audit log. For a signed-in wallet; keys may not.
+         */
+        post: operations["reconciliation.adjust"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2368,6 +2439,50 @@ export interface components {
             }[];
             estimate: components["schemas"]["Estimate"];
         };
+        Adjustment: {
+            id: string;
+            /** @constant */
+            object: "adjustment";
+            account: string;
+            asset: string;
+            /** @description Base units */
+            units: string;
+            /** @description Null where the token is in no list */
+            token_amount: string | null;
+            /** @description usd_millis */
+            amount: number;
+            amount_decimal: string;
+            note: string;
+            period: string | null;
+            explains: string | null;
+            balance_transaction_id: string;
+            /** @example 1766320496 */
+            created_at: number;
+        };
+        /**
+         * @example {
+         *       "asset": "base:native",
+         *       "token_amount": "-0.25",
+         *       "note": "Spent on gas in November",
+         *       "period": "2026-11"
+         *     }
+         */
+        AdjustmentRequest: {
+            /** @description `<network>:<address of the token>`, or `<network>:native` */
+            asset: string;
+            /** @description What the wallet has more than the books say, in whole tokens; with a minus: less */
+            token_amount: string;
+            /** @description usd_millis that coins more are worth; 0 unless sent. Coins less take their book value with them */
+            amount?: number;
+            /** @description The wallet's account, where several hold the asset */
+            account?: string;
+            /** @description Why, for an auditor */
+            note: string;
+            /** @description The month whose difference it accounts for */
+            period?: string;
+            /** @description The payment or exception whose difference it accounts for */
+            explains?: string;
+        };
         ApiKey: {
             /** @example key_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -2874,7 +2989,7 @@ export interface components {
             token_amount: string | null;
             source: {
                 /** @enum {string} */
-                object: "invoice_payment" | "exception" | "refund" | "invoice";
+                object: "invoice_payment" | "exception" | "refund" | "invoice" | "adjustment";
                 id: string;
             };
             reverses: string | null;
@@ -3132,6 +3247,31 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["Pricing"];
+        };
+        ClosedPeriod: {
+            /** @constant */
+            object: "closed_period";
+            /** @description A month of UTC, like 2026-11 */
+            period: string;
+            previous_hash: string;
+            /** @description SHA-256, hex, of `previous_hash`, a line break, and the canonical JSON (RFC 8785) of `report` */
+            hash: string;
+            actor: string;
+            /** @example 1766320496 */
+            closed_at: number;
+        };
+        ClosedPeriodReport: {
+            /** @constant */
+            object: "closed_period";
+            /** @description A month of UTC, like 2026-11 */
+            period: string;
+            previous_hash: string;
+            /** @description SHA-256, hex, of `previous_hash`, a line break, and the canonical JSON (RFC 8785) of `report` */
+            hash: string;
+            actor: string;
+            /** @example 1766320496 */
+            closed_at: number;
+            report: components["schemas"]["Reconciliation"];
         };
         /**
          * @description Retailer goods, paid by one invoice and placed only once its money has settled.
@@ -7670,6 +7810,15 @@ export interface components {
             /** @constant */
             success: true;
         };
+        /**
+         * @example {
+         *       "period": "2026-11"
+         *     }
+         */
+        PeriodToClose: {
+            /** @description A month of UTC, like 2026-11 */
+            period: string;
+        };
         /** @description What the items come to, with the cheapest way of shipping. */
         Pricing: {
             /** @constant */
@@ -7986,6 +8135,183 @@ export interface components {
             addresses_left: number | null;
             /** @example 1766320496 */
             created_at: number;
+        };
+        Reconciliation: {
+            /** @constant */
+            object: "reconciliation";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            period: string | null;
+            /** @example 1766320496 */
+            from: number;
+            /** @example 1766320496 */
+            to: number;
+            /** @constant */
+            currency: "usd";
+            /** @constant */
+            amount_unit: "usd_millis";
+            wallets: {
+                asset: string;
+                symbol: string | null;
+                /** @description `chain:<fingerprint of the wallet>` */
+                account: string;
+                opening: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                received: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                unmatched: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                refunded: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                paid_out: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                collected_in: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                collected_out: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                fees: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                other: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                closing: {
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                };
+                /** @description What the wallet's addresses held on the chain when the month had ended */
+                chain_balance: {
+                    /** @description Base units */
+                    units: string;
+                    /** @description Null where the token is in no list */
+                    token_amount: string | null;
+                } | null;
+                as_of: {
+                    height: string;
+                    hash: string;
+                    /** @example 1766320496 */
+                    time: number;
+                } | null;
+                chain_balance_reason: ("not_followed" | "not_offered" | "too_many_addresses" | "shared" | "unknown_wallet" | "missed" | "not_read_yet") | null;
+            }[];
+            sources: {
+                chain: {
+                    asset: string;
+                    count: number;
+                    /** @description Base units */
+                    units: string;
+                }[];
+                ledger: {
+                    asset: string;
+                    count: number;
+                    /** @description Base units */
+                    units: string;
+                }[];
+                events: {
+                    token: string;
+                    count: number;
+                    /** @description usd_millis */
+                    amount: number;
+                    amount_decimal: string;
+                }[] | null;
+            };
+            differences: {
+                /** @enum {string} */
+                cause: "unmatched_chain" | "unmatched_ledger" | "amount" | "timing" | "reorg" | "fee" | "dust" | "unknown_token" | "external_spend";
+                is_explained: boolean;
+                asset: string;
+                account: string | null;
+                /** @description usd_millis */
+                amount: number;
+                amount_decimal: string;
+                /** @description Chain less books at the end of the period */
+                units: string;
+                /** @description Null where the token is in no list */
+                token_amount: string | null;
+                age_seconds: number;
+                payment_id: string | null;
+                exception_id: string | null;
+                tx_hash: string | null;
+                url: string | null;
+            }[];
+            has_more_differences: boolean;
+            /** @description Parts of a million of what was received that no difference leaves in doubt */
+            explained_ppm: number;
+            suspense: {
+                age: string;
+                count: number;
+                /** @description usd_millis */
+                amount: number;
+                amount_decimal: string;
+            }[];
+            /** @description usd_millis */
+            ledger_trial_balance: number;
         };
         /**
          * @example {
@@ -16977,6 +17303,7 @@ export interface operations {
         };
     };
     "ledger.settlements": {
+    "reconciliation.report": {
         parameters: {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
@@ -16987,6 +17314,12 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
+                /** @description A month of UTC, like 2026-11 */
+                period?: string;
+                /** @description Of this moment or later, in place of `period`: epoch seconds, or ISO 8601 with a zone */
+                from?: string;
+                /** @description Before this moment; now unless sent */
+                to?: string;
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -17000,6 +17333,537 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description SettlementList */
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "reconciliation",
+                     *         "environment": "devnet",
+                     *         "period": "2026-11",
+                     *         "from": 1793491200,
+                     *         "to": 1796083200,
+                     *         "currency": "usd",
+                     *         "amount_unit": "usd_millis",
+                     *         "wallets": [
+                     *           {
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "symbol": "USDC",
+                     *             "account": "chain:9b1f3c60a2d4",
+                     *             "opening": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "received": {
+                     *               "amount": 49990,
+                     *               "amount_decimal": "49.990",
+                     *               "units": "49990000",
+                     *               "token_amount": "49.990000"
+                     *             },
+                     *             "unmatched": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "refunded": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "paid_out": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "collected_in": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "collected_out": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "fees": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "other": {
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000",
+                     *               "units": "0",
+                     *               "token_amount": "0.000000"
+                     *             },
+                     *             "closing": {
+                     *               "amount": 49990,
+                     *               "amount_decimal": "49.990",
+                     *               "units": "49990000",
+                     *               "token_amount": "49.990000"
+                     *             },
+                     *             "chain_balance": null,
+                     *             "as_of": null,
+                     *             "chain_balance_reason": "not_read_yet"
+                     *           }
+                     *         ],
+                     *         "sources": {
+                     *           "chain": [
+                     *             {
+                     *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *               "count": 1,
+                     *               "units": "49990000"
+                     *             }
+                     *           ],
+                     *           "ledger": [
+                     *             {
+                     *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *               "count": 1,
+                     *               "units": "49990000"
+                     *             }
+                     *           ],
+                     *           "events": [
+                     *             {
+                     *               "token": "base:7",
+                     *               "count": 1,
+                     *               "amount": 49990,
+                     *               "amount_decimal": "49.990"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "differences": [],
+                     *         "has_more_differences": false,
+                     *         "explained_ppm": 1000000,
+                     *         "suspense": [
+                     *           {
+                     *             "age": "under_1_day",
+                     *             "count": 0,
+                     *             "amount": 0,
+                     *             "amount_decimal": "0.000"
+                     *           },
+                     *           {
+                     *             "age": "under_7_days",
+                     *             "count": 0,
+                     *             "amount": 0,
+                     *             "amount_decimal": "0.000"
+                     *           },
+                     *           {
+                     *             "age": "under_30_days",
+                     *             "count": 0,
+                     *             "amount": 0,
+                     *             "amount_decimal": "0.000"
+                     *           },
+                     *           {
+                     *             "age": "older",
+                     *             "count": 0,
+                     *             "amount": 0,
+                     *             "amount_decimal": "0.000"
+                     *           }
+                     *         ],
+                     *         "ledger_trial_balance": 0
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: components["schemas"]["Reconciliation"];
+                    };
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "reconciliation.close": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "period": "2026-11"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PeriodToClose"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "closed_period",
+                     *         "period": "2026-11",
+                     *         "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *         "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "actor": "wallet_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "closed_at": 1796090400,
+                     *         "report": {
+                     *           "object": "reconciliation",
+                     *           "environment": "devnet",
+                     *           "period": "2026-11",
+                     *           "from": 1793491200,
+                     *           "to": 1796083200,
+                     *           "currency": "usd",
+                     *           "amount_unit": "usd_millis",
+                     *           "wallets": [
+                     *             {
+                     *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *               "symbol": "USDC",
+                     *               "account": "chain:9b1f3c60a2d4",
+                     *               "opening": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "received": {
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990",
+                     *                 "units": "49990000",
+                     *                 "token_amount": "49.990000"
+                     *               },
+                     *               "unmatched": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "refunded": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "paid_out": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "collected_in": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "collected_out": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "fees": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "other": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "closing": {
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990",
+                     *                 "units": "49990000",
+                     *                 "token_amount": "49.990000"
+                     *               },
+                     *               "chain_balance": null,
+                     *               "as_of": null,
+                     *               "chain_balance_reason": "not_read_yet"
+                     *             }
+                     *           ],
+                     *           "sources": {
+                     *             "chain": [
+                     *               {
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "count": 1,
+                     *                 "units": "49990000"
+                     *               }
+                     *             ],
+                     *             "ledger": [
+                     *               {
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "count": 1,
+                     *                 "units": "49990000"
+                     *               }
+                     *             ],
+                     *             "events": [
+                     *               {
+                     *                 "token": "base:7",
+                     *                 "count": 1,
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "differences": [],
+                     *           "has_more_differences": false,
+                     *           "explained_ppm": 1000000,
+                     *           "suspense": [
+                     *             {
+                     *               "age": "under_1_day",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "under_7_days",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "under_30_days",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "older",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             }
+                     *           ],
+                     *           "ledger_trial_balance": 0
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: components["schemas"]["ClosedPeriodReport"];
+                    };
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "reconciliation.closed": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description A month: those before it */
+                starting_after?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17039,6 +17903,12 @@ export interface operations {
                      *             "amount_decimal": "49.990",
                      *             "units": "49990000",
                      *             "token_amount": "49.990000"
+                     *             "object": "closed_period",
+                     *             "period": "2026-11",
+                     *             "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *             "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *             "actor": "wallet_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "closed_at": 1796090400
                      *           }
                      *         ],
                      *         "has_more": false
@@ -17046,6 +17916,16 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["SettlementList"];
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: {
+                            /** @constant */
+                            object: "list";
+                            data: components["schemas"]["ClosedPeriod"][];
+                            has_more: boolean;
+                        };
+                    };
                 };
             };
             /**
@@ -17113,10 +17993,13 @@ export interface operations {
         };
     };
     "ledger.settlement": {
+    "reconciliation.closedPeriod": {
         parameters: {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
+                /** @description `json` (default), or `csv`: a row for each asset of each wallet */
+                format?: "csv" | "json";
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -17127,12 +18010,15 @@ export interface operations {
             path: {
                 /** @description Id of the object. */
                 id: string;
+                /** @description A month of UTC, like 2026-11 */
+                period: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
             /** @description OneSettlement */
+            /** @description Success */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17179,6 +18065,161 @@ export interface operations {
              * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
+                     *         "object": "closed_period",
+                     *         "period": "2026-11",
+                     *         "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *         "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "actor": "wallet_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "closed_at": 1796090400,
+                     *         "report": {
+                     *           "object": "reconciliation",
+                     *           "environment": "devnet",
+                     *           "period": "2026-11",
+                     *           "from": 1793491200,
+                     *           "to": 1796083200,
+                     *           "currency": "usd",
+                     *           "amount_unit": "usd_millis",
+                     *           "wallets": [
+                     *             {
+                     *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *               "symbol": "USDC",
+                     *               "account": "chain:9b1f3c60a2d4",
+                     *               "opening": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "received": {
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990",
+                     *                 "units": "49990000",
+                     *                 "token_amount": "49.990000"
+                     *               },
+                     *               "unmatched": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "refunded": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "paid_out": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "collected_in": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "collected_out": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "fees": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "other": {
+                     *                 "amount": 0,
+                     *                 "amount_decimal": "0.000",
+                     *                 "units": "0",
+                     *                 "token_amount": "0.000000"
+                     *               },
+                     *               "closing": {
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990",
+                     *                 "units": "49990000",
+                     *                 "token_amount": "49.990000"
+                     *               },
+                     *               "chain_balance": null,
+                     *               "as_of": null,
+                     *               "chain_balance_reason": "not_read_yet"
+                     *             }
+                     *           ],
+                     *           "sources": {
+                     *             "chain": [
+                     *               {
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "count": 1,
+                     *                 "units": "49990000"
+                     *               }
+                     *             ],
+                     *             "ledger": [
+                     *               {
+                     *                 "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *                 "count": 1,
+                     *                 "units": "49990000"
+                     *               }
+                     *             ],
+                     *             "events": [
+                     *               {
+                     *                 "token": "base:7",
+                     *                 "count": 1,
+                     *                 "amount": 49990,
+                     *                 "amount_decimal": "49.990"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "differences": [],
+                     *           "has_more_differences": false,
+                     *           "explained_ppm": 1000000,
+                     *           "suspense": [
+                     *             {
+                     *               "age": "under_1_day",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "under_7_days",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "under_30_days",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             },
+                     *             {
+                     *               "age": "older",
+                     *               "count": 0,
+                     *               "amount": 0,
+                     *               "amount_decimal": "0.000"
+                     *             }
+                     *           ],
+                     *           "ledger_trial_balance": 0
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: components["schemas"]["ClosedPeriodReport"];
+                    };
+                    /** @example string */
+                    "text/csv": string;
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
@@ -17341,6 +18382,7 @@ export interface operations {
         };
     };
     "ledger.changePreference": {
+    "reconciliation.adjust": {
         parameters: {
             query?: {
                 /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
@@ -17369,6 +18411,17 @@ export interface operations {
         };
         responses: {
             /** @description SettlementPreference */
+                 *       "asset": "base:native",
+                 *       "token_amount": "-0.25",
+                 *       "note": "Spent on gas in November",
+                 *       "period": "2026-11"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AdjustmentRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17394,6 +18447,27 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["SettlementPreference"];
+                     *         "id": "adj_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "adjustment",
+                     *         "account": "chain:9b1f3c60a2d4",
+                     *         "asset": "base:native",
+                     *         "units": "-250000000000000000",
+                     *         "token_amount": "-0.250000000000000000",
+                     *         "amount": -875000,
+                     *         "amount_decimal": "-875.000",
+                     *         "note": "Spent on gas in November",
+                     *         "period": "2026-11",
+                     *         "explains": null,
+                     *         "balance_transaction_id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+                     *         "created_at": 1796090400
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                        data: components["schemas"]["Adjustment"];
+                    };
                 };
             };
             /**
@@ -17553,6 +18627,7 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *

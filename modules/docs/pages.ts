@@ -97,6 +97,7 @@ export const ruleNames = [
   "audit",
   "ledger",
   "customers",
+  "reconciliation",
   "operations",
   "rpc"
 ] as const
@@ -140,6 +141,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   customers: "What is kept of a person, for how long, and how it is exported and erased.",
   audit: "Who did what about money, and the chain that shows changes.",
   ledger: "The books: accounts, what is booked when, balances, balance transactions.",
+  reconciliation: "Chain, books and events side by side, causes of differences, closed months.",
   operations: "Health, metrics, ports, retention, several instances.",
   rpc: "The calls of the internal port."
 }

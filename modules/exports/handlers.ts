@@ -8,20 +8,18 @@ import { readEnvironment, RequestInfo, requireMerchantScope } from "../../runtim
 import { withTrailers } from "../../runtime/http/Trailers.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
+import { type Cell, csvLine, text } from "../../schemas/Csv.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { type ExportKind, ExportsApi } from "./api.ts"
 import * as Repo from "./repo.ts"
 import {
-  type Cell,
-  csvLine,
   exportUnderWay,
   jsonRow,
   maximumExportMillis,
   metadataCell,
   pageRows,
   readMetadataKeys,
-  readRange,
-  text
+  readRange
 } from "./rules.ts"
 import * as Kinds from "./rules/Kinds.ts"
 

@@ -2,6 +2,7 @@
 import { DateTime } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
+import { type Cell, text } from "../../schemas/Csv.ts"
 import { readTime } from "../../schemas/Time.ts"
 
 /** The longest span of one export: a leap year in seconds. */
@@ -19,14 +20,6 @@ export const pageRows = 500
 /** An export that takes longer is ended without its trailer, in milliseconds. */
 export const maximumExportMillis = 3_600_000
 
-/** A value of a row. Text may come from anybody; a decimal is exact digits of ours. */
-export type Cell =
-  | { readonly kind: "text"; readonly value: string | null }
-  | { readonly kind: "decimal"; readonly value: string | null }
-
-export const text = (value: string | null): Cell => ({ kind: "text", value })
-export const decimal = (value: string | null): Cell => ({ kind: "decimal", value })
-
 /** Epoch seconds as ISO 8601 in UTC. */
 export const time = (seconds: bigint | null): Cell =>
   text(seconds === null ? null : DateTime.formatIso(DateTime.makeUnsafe(Number(seconds) * 1000)).replace(".000Z", "Z"))
@@ -34,20 +27,6 @@ export const time = (seconds: bigint | null): Cell =>
 /** Epoch seconds as Koinly reads them: "2026-11-24 08:30:15 UTC". */
 export const koinlyTime = (seconds: bigint): Cell =>
   text(`${DateTime.formatIso(DateTime.makeUnsafe(Number(seconds) * 1000)).slice(0, 19).replace("T", " ")} UTC`)
-
-/** What a spreadsheet would take for a formula, or could after it dropped leading white space. */
-const formulaPattern = /^[=+\-@\t\r]/u
-
-const quotePattern = /[",\r\n]/u
-
-/** A cell by RFC 4180. Text that a spreadsheet would run begins with an apostrophe; decimals never do. */
-export const csvCell = ({ kind, value }: Cell): string => {
-  if (value === null) return ""
-  const safe = kind === "text" && formulaPattern.test(value) ? `'${value}` : value
-  return quotePattern.test(safe) ? `"${safe.replaceAll("\"", "\"\"")}"` : safe
-}
-
-export const csvLine = (cells: ReadonlyArray<Cell>): string => `${cells.map(csvCell).join(",")}\r\n`
 
 /** A row as a JSON object of strings and nulls: text is as it was stored, and no decimal loses a digit. */
 export const jsonRow = (columns: ReadonlyArray<string>, cells: ReadonlyArray<Cell>): string =>

@@ -1,5 +1,6 @@
 /** The rules of the books: accounts, where money is, what a move of it books, and how that is shown. Pure. */
-export { assetOf, type BookOwner, readAsset } from "./rules/Accounts.ts"
+export { assetOf, type BookOwner, isChainAccount, readAsset } from "./rules/Accounts.ts"
+export { type Adjustment, bookAdjustment, bookValue } from "./rules/Adjustments.ts"
 export { assignedIn, bookChange, bookUnmatched, openingFact, transactionOfException } from "./rules/InvoiceBookings.ts"
 export {
   combine,

@@ -2,6 +2,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { type BalanceDelta, noCause, type Write } from "../../runtime/Commit.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -9,9 +10,11 @@ import { type Environment, type Network, networks } from "../../schemas/Network.
 import { type HookInput, type HookResult, InvoiceHooks, Invoices, type UnmatchedChange } from "../invoices/plugin.ts"
 import { bookingWrites, makeRepo, type Repo } from "./repo.ts"
 import {
+  type Adjustment,
   assetOf,
   type AssetToken,
   assignedIn,
+  bookAdjustment,
   bookChange,
   type BookOwner,
   bookRefund,
@@ -48,7 +51,16 @@ interface Books {
   readonly assetOfToken: (network: Network, tokenId: number) => string | null
 }
 
+/** An adjustment as it is asked for; its transaction is named by its id. */
+export type NewAdjustment = Omit<Adjustment, "transactionId">
+
 export class Ledger extends Context.Service<Ledger, {
+  /** What an adjustment adds to a commit, and the id of its balance transaction. */
+  readonly adjust: (owner: BookOwner, adjustment: NewAdjustment) => Effect.Effect<{
+    readonly transactionId: string
+    readonly writes: ReadonlyArray<Write>
+    readonly balances: ReadonlyArray<BalanceDelta>
+  }>
   readonly balances: Repo["balances"]
   /** Balances that are not what their entries and the objects come to; of one merchant, or of all: null. */
   readonly check: Repo["check"]
@@ -83,6 +95,13 @@ export class Ledger extends Context.Service<Ledger, {
       yield* ledgerMetrics(repo)
 
       return Ledger.of({
+        adjust: (owner, adjustment) => {
+          const transactionId = nameTransaction("adjustment", adjustment.id, 1)
+          return Effect.map(
+            additions(owner, bookAdjustment({ ...adjustment, transactionId })),
+            (added) => ({ transactionId, ...added })
+          )
+        },
         balances: repo.balances,
         check: repo.check,
         find: repo.find,

@@ -25,14 +25,17 @@ const readPoint = Effect.fnUntraced(function*({ history }: ChainDriver, height: 
   return { ...point, time }
 })
 
-const readBalances = Effect.fnUntraced(function*(
+const readBalance = Effect.fnUntraced(function*(
   balanceAt: NonNullable<ChainDriver["balanceAt"]>,
   addresses: ReadonlyArray<string>,
   token: string | null,
   height: bigint
-): Effect.fn.Return<BaseUnits, DriverError> {
-  const balances = yield* Effect.forEach(addresses, (address) => balanceAt(address, token, height), { concurrency })
-  return baseUnits(balances.reduce((sum, { balance }) => sum + balance, 0n))
+): Effect.fn.Return<{ readonly balance: BaseUnits; readonly hasSent: boolean }, DriverError> {
+  const found = yield* Effect.forEach(addresses, (address) => balanceAt(address, token, height), { concurrency })
+  return {
+    balance: baseUnits(found.reduce((sum, { balance }) => sum + balance, 0n)),
+    hasSent: found.some(({ hasSent }) => hasSent)
+  }
 })
 
 /** `Chains.walletBalances`. */
@@ -51,6 +54,11 @@ export const walletBalances =
       const height = finalHeight(network, environment, { head: head.height, finalized: cursor.finalized })
       const point = yield* readPoint(driver, height, head)
       if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
-      const balances = yield* Effect.forEach(tokens, (token) => readBalances(balanceAt, addresses, token, height))
-      return { _tag: "Balances", point, balances }
+      const found = yield* Effect.forEach(tokens, (token) => readBalance(balanceAt, addresses, token, height))
+      return {
+        _tag: "Balances",
+        point,
+        balances: found.map(({ balance }) => balance),
+        hasSent: found.some(({ hasSent }) => hasSent)
+      }
     })

@@ -2,7 +2,8 @@
 import { baseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { acceptedAmount } from "../../invoices/plugin.ts"
 import type { InvoiceRow, MovementRow, PaymentRow, RefundRow } from "../repo.ts"
-import { type Cell, decimal, koinlyTime, text, time } from "../rules.ts"
+import { type Cell, decimal, text } from "../../../schemas/Csv.ts"
+import { koinlyTime, time } from "../rules.ts"
 
 /** The moment by which a row belongs to a span of time, in epoch seconds; null: the row is not of this kind. */
 export type Moment<Row> = (row: Row) => bigint | null

@@ -16,7 +16,8 @@ export const accounts = {
   refundPayable: "refund_payable",
   suspense: "suspense",
   ignored: "suspense:ignored",
-  revaluation: "revaluation"
+  revaluation: "revaluation",
+  adjustments: "adjustments"
 } as const
 export type Account = typeof accounts[keyof typeof accounts]
 

@@ -1,6 +1,7 @@
 /** Goal: a file says what the rows say, whatever they hold, and no cell of a payor's words is run by a spreadsheet. */
 import { assert, describe, it } from "@effect/vitest"
-import { csvLine, decimal, metadataCell, readMetadataKeys, readRange, text } from "../../../modules/exports/rules.ts"
+import { metadataCell, readMetadataKeys, readRange } from "../../../modules/exports/rules.ts"
+import { csvLine, decimal, text } from "../../../schemas/Csv.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { makeRandom } from "../../fixtures/histories.ts"
 

@@ -1,0 +1,81 @@
+/** Closed months, and what wallets held when a month had ended. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+export const tables: ReadonlyArray<string> = [
+  "closed_periods",
+  "closed_period_chains",
+  "chain_balance_readings",
+  "reconciliation_adjustments"
+]
+
+export const migrations: Migrations = {
+  "0001_initial": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    // Written once: the row's only version is 1.
+    yield* sql`CREATE TABLE closed_periods (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      period text NOT NULL,
+      version bigint NOT NULL CHECK (version = 1),
+      -- Canonical JSON: its bytes are what is hashed.
+      report text NOT NULL,
+      previous_hash text NOT NULL,
+      hash text NOT NULL,
+      actor text NOT NULL,
+      closed_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment, period)
+    )`
+    // The last closed month of each chain. Its version lets one of two who close at once go on with the chain.
+    yield* sql`CREATE TABLE closed_period_chains (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      version bigint NOT NULL,
+      period text NOT NULL,
+      hash text NOT NULL,
+      PRIMARY KEY (merchant_id, environment)
+    )`
+    yield* sql`CREATE TABLE chain_balance_readings (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      period text NOT NULL,
+      account text NOT NULL,
+      asset text NOT NULL,
+      version bigint NOT NULL,
+      -- Null where nobody can say, with the reason.
+      units numeric(78, 0),
+      later_units numeric(78, 0) NOT NULL,
+      has_sent boolean NOT NULL,
+      height bigint,
+      block_hash text,
+      block_time bigint,
+      reason text,
+      read_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment, period, account, asset),
+      CHECK ((units IS NULL) = (reason IS NOT NULL))
+    )`
+    yield* sql`CREATE TABLE reconciliation_adjustments (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      -- From 1, without gaps: two that are made of the same balance at once meet in the key.
+      ordinal integer NOT NULL CHECK (ordinal > 0),
+      version bigint NOT NULL CHECK (version = 1),
+      id text NOT NULL,
+      account text NOT NULL,
+      asset text NOT NULL,
+      units numeric(78, 0) NOT NULL CHECK (units <> 0),
+      usd_millis bigint NOT NULL,
+      note text NOT NULL,
+      -- The month, and the payment or exception, whose difference it accounts for; null: none in particular.
+      explains_period text,
+      explains_id text,
+      balance_transaction_id text NOT NULL,
+      actor text NOT NULL,
+      created_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment, ordinal)
+    )`
+    yield* sql`CREATE INDEX reconciliation_adjustments_by_period ON reconciliation_adjustments
+      (merchant_id, environment, explains_period) WHERE explains_period IS NOT NULL`
+  })
+}

@@ -1,0 +1,205 @@
+/** The only SQL of reconciliation: closed months, adjustments, and what is compared. A database fault is a defect. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Write } from "../../runtime/Commit.ts"
+import type { BookOwner } from "../ledger/plugin.ts"
+import { comparisonsOf } from "./repo/Comparisons.ts"
+import { makeReadings } from "./repo/Readings.ts"
+import { makeSources } from "./repo/Sources.ts"
+import type { ClosedPeriod, PeriodChain, StoredAdjustment, Suspense } from "./rules/Report.ts"
+
+export { maximumComparisons } from "./repo/Comparisons.ts"
+export { readingWrite, type WalletAsset } from "./repo/Readings.ts"
+
+export const closedPeriodWrite = (
+  { environment, merchantId }: BookOwner,
+  { actor, closedAt, hash, period, previousHash, report }: ClosedPeriod
+): Write => ({
+  table: "closed_periods",
+  row: {
+    merchant_id: merchantId,
+    environment,
+    period,
+    version: 1,
+    report,
+    previous_hash: previousHash,
+    hash,
+    actor,
+    closed_at: closedAt
+  }
+})
+
+export const periodChainWrite = (
+  { environment, merchantId }: BookOwner,
+  before: PeriodChain | null,
+  { hash, period }: Pick<ClosedPeriod, "hash" | "period">
+): Write => ({
+  table: "closed_period_chains",
+  row: { merchant_id: merchantId, environment, version: (before?.version ?? 0) + 1, period, hash }
+})
+
+/** `ordinal`: one more than that of the adjustment before. */
+export const adjustmentWrite = (
+  { environment, merchantId }: BookOwner,
+  adjustment: StoredAdjustment,
+  ordinal: number
+): Write => ({
+  table: "reconciliation_adjustments",
+  row: {
+    merchant_id: merchantId,
+    environment,
+    ordinal,
+    version: 1,
+    id: adjustment.id,
+    account: adjustment.account,
+    asset: adjustment.asset,
+    units: adjustment.units.toString(),
+    usd_millis: adjustment.usdMillis.toString(),
+    note: adjustment.note,
+    explains_period: adjustment.explainsPeriod,
+    explains_id: adjustment.explainsId,
+    balance_transaction_id: adjustment.balanceTransactionId,
+    actor: adjustment.actor,
+    created_at: adjustment.createdAt
+  }
+})
+
+interface AdjustmentRow {
+  readonly id: string
+  readonly account: string
+  readonly asset: string
+  readonly units: string
+  readonly usd_millis: bigint
+  readonly note: string
+  readonly explains_period: string | null
+  readonly explains_id: string | null
+  readonly balance_transaction_id: string
+  readonly actor: string
+  readonly created_at: bigint
+}
+
+const readAdjustmentRow = (row: AdjustmentRow): StoredAdjustment => ({
+  id: row.id,
+  account: row.account,
+  asset: row.asset,
+  units: BigInt(row.units),
+  usdMillis: row.usd_millis,
+  note: row.note,
+  explainsPeriod: row.explains_period,
+  explainsId: row.explains_id,
+  balanceTransactionId: row.balance_transaction_id,
+  actor: row.actor,
+  createdAt: Number(row.created_at)
+})
+
+interface ClosedRow {
+  readonly period: string
+  readonly report: string
+  readonly previous_hash: string
+  readonly hash: string
+  readonly actor: string
+  readonly closed_at: bigint
+}
+
+const readClosed = (row: ClosedRow): ClosedPeriod => ({
+  period: row.period,
+  report: row.report,
+  previousHash: row.previous_hash,
+  hash: row.hash,
+  actor: row.actor,
+  closedAt: Number(row.closed_at)
+})
+
+export const makeRepo = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Open exceptions by how long they are open: the first group is younger than the first age, and so on. */
+  const suspense = ({ environment, merchantId }: BookOwner, now: number, ages: ReadonlyArray<number>) =>
+    sql<{ group: number; count: bigint; amount: bigint }>`SELECT width_bucket(${now} - created_at, ${[
+      ...ages
+    ]}::bigint[])
+        AS "group", count(*) AS count, sum(amount)::bigint AS amount
+      FROM exceptions WHERE merchant_id = ${merchantId} AND environment = ${environment} AND status = 'open'
+      GROUP BY 1`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map(({ amount, count, group }): Suspense => ({ group, count: Number(count), usdMillis: amount }))
+      )
+    )
+
+  /** Sum of all balances in usd_millis: 0, or the books are broken. */
+  const trialBalance = ({ environment, merchantId }: BookOwner) =>
+    sql<{ usd_millis: string }>`SELECT coalesce(sum(usd_millis), 0)::text AS usd_millis FROM account_balances
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => BigInt(row!.usd_millis))
+    )
+
+  /** Whether a transfer in a block before `to` waits for its depth, or for its payment to be dealt with. */
+  const isUnsettled = ({ environment, merchantId }: BookOwner, to: number) =>
+    sql`SELECT FROM transfers WHERE merchant_id = ${merchantId} AND environment = ${environment} AND block_time < ${to}
+      AND (status = 'seen' OR status <> handled) LIMIT 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length > 0))
+
+  /** Epoch seconds of the first entry of the books; null: they are empty. */
+  const firstEntryAt = ({ environment, merchantId }: BookOwner) =>
+    sql<{ first: bigint | null }>`SELECT min(created_at) AS first FROM ledger_entries
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.first == null ? null : Number(row.first))
+    )
+
+  const closed = ({ environment, merchantId }: BookOwner, period: string) =>
+    sql<ClosedRow>`SELECT * FROM closed_periods
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period = ${period}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row === undefined ? null : readClosed(row))
+    )
+
+  /** Newest first: a month that comes `before` another one by name does so in time. */
+  const listClosed = ({ environment, merchantId }: BookOwner, before: string | null, limit: number) =>
+    sql<ClosedRow>`SELECT * FROM closed_periods
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        ${before === null ? sql`` : sql`AND period < ${before}`}
+      ORDER BY period DESC LIMIT ${limit}`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readClosed)))
+
+  const chainEnd = ({ environment, merchantId }: BookOwner) =>
+    sql<{ version: bigint; period: string; hash: string }>`SELECT version, period, hash FROM closed_period_chains
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]): PeriodChain | null =>
+        row === undefined ? null : { version: Number(row.version), period: row.period, hash: row.hash }
+      )
+    )
+
+  /** Adjustments that account for differences of a month. */
+  const adjustments = ({ environment, merchantId }: BookOwner, period: string) =>
+    sql<AdjustmentRow>`SELECT id, account, asset, units::text AS units, usd_millis, note, explains_period, explains_id,
+        balance_transaction_id, actor, created_at
+      FROM reconciliation_adjustments
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND explains_period = ${period}
+      ORDER BY ordinal`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readAdjustmentRow)))
+
+  const lastOrdinal = ({ environment, merchantId }: BookOwner) =>
+    sql<{ last: number | null }>`SELECT max(ordinal) AS last FROM reconciliation_adjustments
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.last ?? 0)
+    )
+
+  return {
+    ...makeSources(sql),
+    ...makeReadings(sql),
+    adjustments,
+    chainEnd,
+    closed,
+    comparisons: comparisonsOf(sql),
+    firstEntryAt,
+    isUnsettled,
+    lastOrdinal,
+    listClosed,
+    suspense,
+    trialBalance
+  }
+})
+
+export type Repo = Effect.Success<typeof makeRepo>

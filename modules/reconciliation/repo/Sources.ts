@@ -1,0 +1,106 @@
+/** What chain, books and events each say of a period. */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { BookOwner } from "../../ledger/plugin.ts"
+import { confirmedPayments } from "../rules/Events.ts"
+import type { Movement } from "../rules/Flows.ts"
+import type { Span } from "../rules/Periods.ts"
+
+/** Count and sum of one source, for one asset. */
+export interface SourceSum {
+  readonly asset: string
+  readonly count: number
+  readonly units: bigint
+}
+
+/** Counted payments by what their events tell. */
+export interface EventSum {
+  /** `<network>:<token id>`. */
+  readonly key: string
+  readonly count: number
+  readonly usdMillis: bigint
+}
+
+export const makeSources = (sql: SqlClient.SqlClient) => {
+  const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
+  const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
+
+  /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in the period. */
+  const movements = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
+    sql<{
+      asset: string
+      account: string
+      counter_account: string
+      is_before: boolean
+      units: string
+      usd_millis: string
+    }>`SELECT e.asset, CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END AS account,
+        CASE WHEN ${isIntoWallet} THEN e.credit ELSE e.debit END AS counter_account, e.created_at < ${from} AS is_before,
+        sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END)::text AS units,
+        sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END)::text AS usd_millis
+      FROM ledger_entries e
+      WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at < ${to}
+        AND (${isIntoWallet} OR ${isOutOfWallet})
+      GROUP BY 1, 2, 3, 4`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): Movement => ({
+          asset: row.asset,
+          account: row.account,
+          counterAccount: row.counter_account,
+          isBeforePeriod: row.is_before,
+          units: BigInt(row.units),
+          usdMillis: BigInt(row.usd_millis)
+        }))
+      )
+    )
+
+  /** Transfers on their chains, by the times of their blocks. */
+  const chainSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
+    sql<{ asset: string; count: bigint; units: string }>`SELECT t.network || ':' || coalesce(t.token_address, 'native')
+        AS asset, count(*) AS count, sum(t.amount)::text AS units
+      FROM transfers t
+      WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
+        AND t.block_time >= ${from} AND t.block_time < ${to}
+      GROUP BY 1 ORDER BY 1`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))
+      )
+    )
+
+  /** Money that came by the books, by the times of its first bookings. */
+  const ledgerSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
+    sql<{ asset: string; count: bigint; units: string }>`SELECT asset, count(*) AS count, sum(units)::text AS units
+      FROM (
+        SELECT e.asset, b.source_id, min(e.created_at) AS at,
+          sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END) AS units
+        FROM ledger_entries e
+        JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
+        WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${from}
+          AND e.created_at < ${to} AND (${isIntoWallet} OR ${isOutOfWallet})
+          AND b.source_object IN ('invoice_payment', 'exception')
+        GROUP BY 1, 2
+      ) money WHERE units > 0 GROUP BY asset ORDER BY asset`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))
+      )
+    )
+
+  /** Counted payments by their events, in whole buckets of the period. */
+  const eventSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
+    sql<{ key: string; count: bigint; amount: bigint }>`SELECT key, sum(count)::bigint AS count,
+        sum(amount)::bigint AS amount
+      FROM rollups WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        AND sum = ${confirmedPayments.sum} AND width = ${confirmedPayments.widths[0]!} AND bucket >= ${from}
+        AND bucket < ${to}
+      GROUP BY key HAVING sum(count) <> 0 ORDER BY key`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map(({ amount, count, key }): EventSum => ({ key, count: Number(count), usdMillis: amount }))
+      )
+    )
+
+  return { chainSums, eventSums, ledgerSums, movements }
+}

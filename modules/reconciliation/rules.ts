@@ -1,0 +1,17 @@
+/** The rules of reconciliation: periods, flows, differences, reports, closing. Pure. */
+export { adjustmentAct, closingAct } from "./rules/Acts.ts"
+export { adjustmentObject, type AdjustmentRequest, maximumNote, readAdjustment } from "./rules/Adjustments.ts"
+export { closedCsv, closedObject, closedText } from "./rules/ClosedWire.ts"
+export { closePeriod, closingRefusal } from "./rules/Closing.ts"
+export { confirmedPayments, isCountedSpan } from "./rules/Events.ts"
+export { monthOf, type Period, previousMonth, readMonth, readPeriod } from "./rules/Periods.ts"
+export {
+  type AssetToken,
+  type ClosedPeriod,
+  type PeriodChain,
+  type Report,
+  reportObject,
+  type StoredAdjustment,
+  suspenseAges,
+  type WalletReading
+} from "./rules/Report.ts"

@@ -1,0 +1,213 @@
+/** Reconciliation: what chain, books and events say of a period, side by side; months that are closed for good. */
+import { Context, Effect, Layer } from "effect"
+import { AuditLog } from "../../runtime/AuditLog.ts"
+import { Chains } from "../../runtime/Chains.ts"
+import { Commit, decideAnew, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
+import { canonicalJson, sha256 } from "../../runtime/http/CanonicalJson.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Timers } from "../../runtime/Timers.ts"
+import { uuidV7 } from "../../runtime/Uuid.ts"
+import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
+import { type BookOwner, isChainAccount, Ledger } from "../ledger/plugin.ts"
+import {
+  adjustmentWrite,
+  closedPeriodWrite,
+  makeRepo,
+  maximumComparisons,
+  periodChainWrite,
+  type Repo
+} from "./repo.ts"
+import {
+  adjustmentAct,
+  type AdjustmentRequest,
+  type ClosedPeriod,
+  closePeriod,
+  closingAct,
+  closingRefusal,
+  isCountedSpan,
+  type Period,
+  readAdjustment,
+  readMonth,
+  type Report,
+  reportObject,
+  type StoredAdjustment,
+  suspenseAges
+} from "./rules.ts"
+import { readWallets } from "./service/WalletReadings.ts"
+
+/** A report as it stands now, or as it was closed. */
+export type PeriodReport =
+  | { readonly _tag: "Open"; readonly report: Report }
+  | { readonly _tag: "Closed"; readonly closed: ClosedPeriod }
+
+export class Reconciliation extends Context.Service<Reconciliation, {
+  /** Of a month or another span; a closed month as it was closed. */
+  readonly report: (owner: BookOwner, period: Period) => Effect.Effect<PeriodReport>
+  /**
+   * Closes a month, once. Errors: `VALIDATION_ERROR` for a name that is no month, `INVALID_TRANSITION` with the reason
+   * why it cannot be closed now, `SERVICE_UNAVAILABLE`. A closed one is answered again.
+   */
+  readonly close: (
+    owner: BookOwner,
+    name: string,
+    actor: string,
+    call: IdempotentCall<ClosedPeriod>
+  ) => Effect.Effect<ClosedPeriod, PublicError>
+  /** Newest first, those before a month. */
+  readonly listClosed: (
+    owner: BookOwner,
+    before: string | null,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<ClosedPeriod>>
+  readonly closed: (owner: BookOwner, name: string) => Effect.Effect<ClosedPeriod | null>
+  /** Books an adjustment. Errors: `VALIDATION_ERROR`, `SERVICE_UNAVAILABLE`. */
+  readonly adjust: (
+    owner: BookOwner,
+    request: AdjustmentRequest,
+    actor: string,
+    call: IdempotentCall<StoredAdjustment>
+  ) => Effect.Effect<StoredAdjustment, PublicError>
+}>()("tillwire/modules/reconciliation/Reconciliation") {
+  static readonly layer = Layer.effect(Reconciliation, Effect.suspend(() => make))
+}
+
+interface Services {
+  readonly clock: MerchantClock["Service"]
+  readonly ledger: Ledger["Service"]
+  readonly repo: Repo
+}
+
+const nowOf = ({ clock }: Services, { environment, merchantId }: BookOwner) => clock.nowSeconds(merchantId, environment)
+
+/** The report of a period as it stands now. */
+const makeReport = (services: Services) =>
+  Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
+    const { ledger, repo } = services
+    const now = yield* nowOf(services, owner)
+    const [movements, comparisons, chain, ledgerSums, events, readings, adjustments, suspense, trialBalance] =
+      yield* Effect.all([
+        repo.movements(owner, period),
+        repo.comparisons(owner, period),
+        repo.chainSums(owner, period),
+        repo.ledgerSums(owner, period),
+        isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
+        period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
+        period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
+        repo.suspense(owner, now, suspenseAges),
+        repo.trialBalance(owner)
+      ])
+    return reportObject({
+      environment: owner.environment,
+      period,
+      movements,
+      comparisons: comparisons.slice(0, maximumComparisons),
+      hasMoreComparisons: comparisons.length > maximumComparisons,
+      chain,
+      ledger: ledgerSums,
+      events,
+      readings,
+      adjustments,
+      suspense,
+      trialBalance,
+      now
+    }, (asset) => ledger.tokenOf(owner.environment, asset))
+  })
+
+const make = Effect.gen(function*() {
+  const auditLog = yield* AuditLog
+  const chains = yield* Chains
+  const commit = yield* Commit
+  const repo = yield* makeRepo
+  const services: Services = { clock: yield* MerchantClock, ledger: yield* Ledger, repo }
+  const { ledger } = services
+  const reportOf = makeReport(services)
+
+  yield* (yield* Timers).register(yield* readWallets({ chains, commit, repo }))
+
+  const report = Effect.fnUntraced(function*(owner: BookOwner, period: Period): Effect.fn.Return<PeriodReport> {
+    const closed = period.name === null ? null : yield* repo.closed(owner, period.name)
+    return closed === null
+      ? { _tag: "Open", report: yield* reportOf(owner, period) }
+      : { _tag: "Closed", closed }
+  })
+
+  const close = (owner: BookOwner, name: string, actor: string, { cause, reply }: IdempotentCall<ClosedPeriod>) =>
+    Effect.gen(function*() {
+      const period = readMonth(name)
+      if (period === null) return yield* invalidParameter("period", "a month of UTC, like 2026-11")
+      const stored = yield* repo.closed(owner, name)
+      if (stored !== null) return stored
+      const chainEnd = yield* repo.chainEnd(owner)
+      const closedAt = yield* nowOf(services, owner)
+      const current = yield* reportOf(owner, period)
+      const refusal = closingRefusal({
+        period,
+        report: current,
+        chainEnd,
+        firstEntryAt: yield* repo.firstEntryAt(owner),
+        isUnsettled: yield* repo.isUnsettled(owner, period.to),
+        now: closedAt
+      })
+      if (refusal !== null) return yield* refusal
+      const closed = closePeriod(canonicalJson(current), { actor, closedAt, period: name }, chainEnd, sha256)
+      yield* commit.append({
+        ...owner,
+        cause,
+        writes: [
+          closedPeriodWrite(owner, closed),
+          periodChainWrite(owner, chainEnd, closed),
+          ...yield* auditLog.writesOf(closingAct(owner, closed, cause.requestId))
+        ],
+        events: [],
+        reply: reply(closed)
+      })
+      return closed
+    }).pipe(decideAnew())
+
+  const adjust = (
+    owner: BookOwner,
+    request: AdjustmentRequest,
+    actor: string,
+    { cause, reply }: IdempotentCall<StoredAdjustment>
+  ) =>
+    Effect.gen(function*() {
+      // Before the balances: who is between the two meets in the ordinal.
+      const ordinal = (yield* repo.lastOrdinal(owner)) + 1
+      const balances = yield* ledger.balances(owner)
+      const wallets = balances.filter(({ account, asset }) => asset === request.asset && isChainAccount(account))
+      const asked = readAdjustment(request, wallets, ledger.tokenOf(owner.environment, request.asset))
+      if (isPublicError(asked)) return yield* asked
+      const createdAt = yield* nowOf(services, owner)
+      const id = `adj_${yield* uuidV7}`
+      const booked = yield* ledger.adjust(owner, { ...asked, id, now: createdAt })
+      const adjustment: StoredAdjustment = {
+        ...asked,
+        id,
+        balanceTransactionId: booked.transactionId,
+        actor,
+        createdAt
+      }
+      yield* commit.append({
+        ...owner,
+        cause,
+        writes: [
+          adjustmentWrite(owner, adjustment, ordinal),
+          ...booked.writes,
+          ...yield* auditLog.writesOf(adjustmentAct(owner, adjustment, cause.requestId))
+        ],
+        balances: booked.balances,
+        events: [],
+        reply: reply(adjustment)
+      })
+      return adjustment
+    }).pipe(decideAnew())
+
+  return Reconciliation.of({
+    report,
+    close: (owner, name, actor, call) => dieOnReplay(close(owner, name, actor, call)),
+    listClosed: repo.listClosed,
+    closed: repo.closed,
+    adjust: (owner, request, actor, call) => dieOnReplay(adjust(owner, request, actor, call))
+  })
+})
