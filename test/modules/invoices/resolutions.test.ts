@@ -20,7 +20,7 @@ import {
   paymentOf
 } from "../../../modules/invoices/machine.ts"
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
+import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 
@@ -393,15 +393,44 @@ describe("the exception behind a payment", () => {
     assert.deepInclude((events[1]!.object as any).metadata.exception, { type: "duplicate_payment", status: "resolved" })
   })
 
+  /** Only a token that is known can be sent back. */
+  const inUsdc = (transfer: IncomingTransfer): IncomingTransfer => ({
+    ...transfer,
+    metadata: { ...transfer.metadata, token: { id: TokenId.make(1), symbol: "USDC", address: "0xusdc", decimals: 6 } }
+  })
+
+  it("is open again where its refund is given up, and both are told from the state that was told last", () => {
+    const seen = decided(expired(), come(inUsdc(late)), expiresAt + 20).next
+    const refunded = decided(seen, [resolve(exceptionOf(seen, "late_payment"), "refund")], expiresAt + 30)
+    const reopen: Command = { _tag: "Reopen", exceptionId: exceptionOf(seen, "late_payment").id }
+    const { events } = decided(refunded.next, [reopen], expiresAt + 40)
+    assert.deepStrictEqual(events.map(({ type }) => type), ["invoice_payment.updated", "exception.opened"])
+    for (const [index, { object, previousAttributes }] of events.entries()) {
+      assert.deepStrictEqual({ ...object, ...previousAttributes }, refunded.events[index]!.object)
+    }
+    assert.deepInclude((events[0]!.object as any).metadata.exception, { status: "open" })
+  })
+
   const Step = Schema.Struct({
-    kind: Schema.Literals(["observe", "confirm", "revert", "fail", "tick", "accept", "credit", "ignore"]),
+    kind: Schema.Literals([
+      "observe",
+      "confirm",
+      "revert",
+      "fail",
+      "tick",
+      "accept",
+      "credit",
+      "ignore",
+      "refund",
+      "reopen"
+    ]),
     payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
     amount: Schema.Literals([0, 20_000, 50_000, 80_000]),
     at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4_000 }))
   })
 
   const commandsOf = (state: Aggregate, { amount, kind, payment }: typeof Step.Type): ReadonlyArray<Command> => {
-    const one = arrival(payment, BigInt(amount), { seenAt: createdAt + payment * 2_000 })
+    const one = inUsdc(arrival(payment, BigInt(amount), { seenAt: createdAt + payment * 2_000 }))
     const open = state.exceptions.filter(({ status }) => status === "open").at(payment - 1)
     if (kind === "tick") return [tick]
     if (kind === "observe") return [observe(one)]
@@ -409,10 +438,11 @@ describe("the exception behind a payment", () => {
     if (kind === "revert") return [revert(one)]
     const { settlement = null } = paymentOf(state, one.id) ?? {}
     if (kind === "fail") return [{ _tag: "Settle", paymentId: one.id, settlement, needsOperator: true }]
+    if (kind === "reopen") return state.exceptions.map(({ id }) => ({ _tag: "Reopen", exceptionId: id }))
     return open === undefined ? [] : [resolve(open, kind)]
   }
 
-  it.effect.prop("is told of, and each exception once when it opens and once when it is resolved, in any history", [
+  it.effect.prop("is told of, and each exception when it opens and when it is resolved, in any history", [
     Schema.Array(Step)
   ], ([steps]) =>
     Effect.sync(() => {
@@ -426,7 +456,8 @@ describe("the exception behind a payment", () => {
           if (object.object === "invoice") continue
           const key = `${type} ${String(object.id)}`
           count.set(key, (count.get(key) ?? 0) + 1)
-          const isNew = type === "invoice_payment.created" || type === "exception.opened"
+          const isNew = type === "invoice_payment.created" ||
+            (type === "exception.opened" && !state.exceptions.some(({ id }) => id === object.id))
           const before = object.object === "exception"
             ? exceptionObject(exceptionRecord(
               state,
@@ -452,8 +483,11 @@ describe("the exception behind a payment", () => {
           assert.strictEqual(payment.exception?.status, isOpen ? "open" : own.length > 0 ? "resolved" : undefined)
         }
         for (const { id, status } of state.exceptions) {
-          assert.strictEqual(count.get(`exception.opened ${id}`), 1)
-          assert.strictEqual(count.get(`exception.resolved ${id}`) ?? 0, status === "open" ? 0 : 1)
+          const [opened = 0, resolved = 0] = [
+            count.get(`exception.opened ${id}`),
+            count.get(`exception.resolved ${id}`)
+          ]
+          assert.strictEqual(opened - resolved, status === "open" ? 1 : 0)
         }
       }
     }))
