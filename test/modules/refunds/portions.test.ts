@@ -110,13 +110,13 @@ const person = (name: string): Approval => ({ person: name, actor: name, at: now
 const Steps = Schema.Array(Schema.Struct({
   kind: Schema.Literals(["value", "value", "units", "units", "overpaid", "cancel", "pay", "fail", "retry", "revert"]),
   which: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })),
-  share: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_200 }))
+  share: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))
 })).check(Schema.isMinLength(1), Schema.isMaxLength(40))
 
 const Paid = Schema.Array(Schema.Struct({
-  /** Digits of the units beyond the first ones. */
-  zeros: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 24 })),
-  units: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 99_999 })),
+  /** Digits of the units beyond the first ones; mostly none, as of a token whose unit is worth dollars. */
+  zeros: Schema.Literals([0, 0, 0, 3, 12, 24]),
+  units: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 })),
   amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5_000_000 })),
   decimals: Schema.Literals([0, 2, 6, 9, 18])
 })).check(Schema.isMinLength(1), Schema.isMaxLength(3))
@@ -219,6 +219,31 @@ describe("portions of payments", () => {
       till.refunds.map(({ amount, terms }) => [amount, terms!.units]),
       [[1_000n, 333_333_333_333_333_334n], [1_000n, 333_333_333_333_333_334n], [1_000n, 333_333_333_333_333_335n]]
     )
+  })
+
+  it("never outrun what is left, where many parts were rounded down before", () => {
+    const sumsOf = ({ refunds }: Till) => [
+      refunds.reduce((sum, { terms }) => sum + terms!.units, 0n),
+      refunds.reduce((sum, { amount }) => sum + amount, 0n)
+    ]
+    const few: Till = { invoice: aggregateOf([paymentOf(0, 30n, 1_000n, 0)]), refunds: [] }
+    let till = few
+    for (let each = 0; each < 15; each++) till = opened(till, wish("custom", { usd: usdMillis(66n) }))
+    assert.deepStrictEqual(sumsOf(till), [15n, 990n])
+    for (let each = 0; each < 15; each++) {
+      till = opened(till, wish("custom", { tokenAmount: "1" }))
+      holds(till)
+    }
+    assert.deepStrictEqual(sumsOf(till), [30n, 1_000n])
+
+    till = { invoice: aggregateOf([paymentOf(0, 1_000n, 30n, 0)]), refunds: [] }
+    for (let each = 0; each < 15; each++) till = opened(till, wish("custom", { tokenAmount: "66" }))
+    assert.deepStrictEqual(sumsOf(till), [990n, 15n])
+    for (let each = 0; each < 9; each++) {
+      till = opened(till, wish("custom", { usd: usdMillis(1n) }))
+      holds(till)
+    }
+    assert.deepStrictEqual(sumsOf(opened(till, wish("remaining"))), [1_000n, 30n])
   })
 
   it("of money without a price are asked for by units, or all at once", () => {
