@@ -917,7 +917,6 @@ export interface paths {
         trace?: never;
     };
     "/api/v1/settlements": {
-    "/api/v1/reconciliation": {
         parameters: {
             query?: never;
             header?: never;
@@ -929,10 +928,6 @@ export interface paths {
          * @description What became final by day, asset and wallet. A cursor is the id of a settlement.
          */
         get: operations["ledger.settlements"];
-         * Compare chain, books and events
-         * @description What each wallet held at the beginning of the period, what came and left, what it holds at the end, and every difference between the chain and the books with its cause. A closed month is answered as it was closed.
-         */
-        get: operations["reconciliation.report"];
         put?: never;
         post?: never;
         delete?: never;
@@ -986,7 +981,6 @@ export interface paths {
         trace?: never;
     };
     "/api/v1/merchant/settlement-token": {
-    "/api/v1/reconciliation/close": {
         parameters: {
             query?: never;
             header?: never;
@@ -999,6 +993,41 @@ export interface paths {
          * @description Only null is accepted: money is settled in the token that was paid.
          */
         put: operations["ledger.changeToken"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reconciliation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare chain, books and events
+         * @description What each wallet held at the beginning of the period, what came and left, what it holds at the end, and every difference between the chain and the books with its cause. A closed month is answered as it was closed.
+         */
+        get: operations["reconciliation.report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reconciliation/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
         put?: never;
         /**
          * Close a month
@@ -17303,7 +17332,6 @@ export interface operations {
         };
     };
     "ledger.settlements": {
-    "reconciliation.report": {
         parameters: {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
@@ -17314,6 +17342,612 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SettlementList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": 171938402113705,
+                     *             "object": "settlement",
+                     *             "environment": "devnet",
+                     *             "period_start": 1766275200,
+                     *             "period_end": 1766361600,
+                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *             "token": {
+                     *               "id": 7,
+                     *               "symbol": "USDC",
+                     *               "decimals": 6
+                     *             },
+                     *             "wallet": "9b1f…",
+                     *             "currency": "usd",
+                     *             "amount_unit": "usd_millis",
+                     *             "amount": 49990,
+                     *             "amount_decimal": "49.990",
+                     *             "units": "49990000",
+                     *             "token_amount": "49.990000"
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SettlementList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.settlement": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneSettlement */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": 171938402113705,
+                     *         "object": "settlement",
+                     *         "environment": "devnet",
+                     *         "period_start": 1766275200,
+                     *         "period_end": 1766361600,
+                     *         "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                     *         "token": {
+                     *           "id": 7,
+                     *           "symbol": "USDC",
+                     *           "decimals": 6
+                     *         },
+                     *         "wallet": "9b1f…",
+                     *         "currency": "usd",
+                     *         "amount_unit": "usd_millis",
+                     *         "amount": 49990,
+                     *         "amount_decimal": "49.990",
+                     *         "units": "49990000",
+                     *         "token_amount": "49.990000"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneSettlement"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.preference": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SettlementPreference */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "settlement_preference": "tokens",
+                     *         "settlement_token_id": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SettlementPreference"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.changePreference": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "settlement_preference": "stables_preferred"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SettlementPreferenceChange"];
+            };
+        };
+        responses: {
+            /** @description SettlementPreference */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "settlement_preference": "tokens",
+                     *         "settlement_token_id": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SettlementPreference"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "ledger.changeToken": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "settlement_token_id": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["SettlementTokenChange"];
+            };
+        };
+        responses: {
+            /** @description SettlementPreference */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "settlement_preference": "tokens",
+                     *         "settlement_token_id": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SettlementPreference"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "reconciliation.report": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
                 /** @description A month of UTC, like 2026-11 */
                 period?: string;
                 /** @description Of this moment or later, in place of `period`: epoch seconds, or ISO 8601 with a zone */
@@ -17332,7 +17966,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description SettlementList */
             /** @description Success */
             200: {
                 headers: {
@@ -17885,24 +18518,6 @@ export interface operations {
                      *         "object": "list",
                      *         "data": [
                      *           {
-                     *             "id": 171938402113705,
-                     *             "object": "settlement",
-                     *             "environment": "devnet",
-                     *             "period_start": 1766275200,
-                     *             "period_end": 1766361600,
-                     *             "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-                     *             "token": {
-                     *               "id": 7,
-                     *               "symbol": "USDC",
-                     *               "decimals": 6
-                     *             },
-                     *             "wallet": "9b1f…",
-                     *             "currency": "usd",
-                     *             "amount_unit": "usd_millis",
-                     *             "amount": 49990,
-                     *             "amount_decimal": "49.990",
-                     *             "units": "49990000",
-                     *             "token_amount": "49.990000"
                      *             "object": "closed_period",
                      *             "period": "2026-11",
                      *             "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
@@ -17915,7 +18530,6 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["SettlementList"];
                     "application/json": {
                         /** @constant */
                         success: true;
@@ -17992,7 +18606,6 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
-    "ledger.settlement": {
     "reconciliation.closedPeriod": {
         parameters: {
             query?: {
@@ -18008,8 +18621,6 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of the object. */
-                id: string;
                 /** @description A month of UTC, like 2026-11 */
                 period: string;
             };
@@ -18017,7 +18628,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OneSettlement */
             /** @description Success */
             200: {
                 headers: {
@@ -18037,34 +18647,6 @@ export interface operations {
                      * @example {
                      *       "success": true,
                      *       "data": {
-                     *         "id": 171938402113705,
-                     *         "object": "settlement",
-                     *         "environment": "devnet",
-                     *         "period_start": 1766275200,
-                     *         "period_end": 1766361600,
-                     *         "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-                     *         "token": {
-                     *           "id": 7,
-                     *           "symbol": "USDC",
-                     *           "decimals": 6
-                     *         },
-                     *         "wallet": "9b1f…",
-                     *         "currency": "usd",
-                     *         "amount_unit": "usd_millis",
-                     *         "amount": 49990,
-                     *         "amount_decimal": "49.990",
-                     *         "units": "49990000",
-                     *         "token_amount": "49.990000"
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OneSettlement"];
-                };
-            };
-            /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
                      *         "object": "closed_period",
                      *         "period": "2026-11",
                      *         "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
@@ -18277,111 +18859,6 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
-    "ledger.preference": {
-        parameters: {
-            query?: {
-                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
-                environment?: "devnet" | "mainnet";
-            };
-            header?: {
-                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
-                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
-                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description SettlementPreference */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SettlementPreference"];
-                };
-            };
-            /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
-        };
-    };
-    "ledger.changePreference": {
     "reconciliation.adjust": {
         parameters: {
             query?: {
@@ -18403,14 +18880,6 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "settlement_preference": "stables_preferred"
-                 *     }
-                 */
-                "application/json": components["schemas"]["SettlementPreferenceChange"];
-            };
-        };
-        responses: {
-            /** @description SettlementPreference */
                  *       "asset": "base:native",
                  *       "token_amount": "-0.25",
                  *       "note": "Spent on gas in November",
@@ -18441,12 +18910,6 @@ export interface operations {
                      * @example {
                      *       "success": true,
                      *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SettlementPreference"];
                      *         "id": "adj_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
                      *         "object": "adjustment",
                      *         "account": "chain:9b1f3c60a2d4",
@@ -18504,129 +18967,6 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            409: components["responses"]["Wrapped409"];
-            413: components["responses"]["Wrapped413"];
-            415: components["responses"]["Wrapped415"];
-            422: components["responses"]["Wrapped422"];
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
-        };
-    };
-    "ledger.changeToken": {
-        parameters: {
-            query?: {
-                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
-                environment?: components["parameters"]["Environment"];
-            };
-            header?: {
-                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
-                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
-                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "settlement_token_id": null
-                 *     }
-                 */
-                "application/json": components["schemas"]["SettlementTokenChange"];
-            };
-        };
-        responses: {
-            /** @description SettlementPreference */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SettlementPreference"];
-                };
-            };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.

@@ -1,8 +1,7 @@
 /** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { noCause } from "../../runtime/Commit.ts"
-import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { type BalanceDelta, noCause, type Write } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -98,7 +97,7 @@ export class Ledger extends Context.Service<Ledger, {
         adjust: (owner, adjustment) => {
           const transactionId = nameTransaction("adjustment", adjustment.id, 1)
           return Effect.map(
-            additions(owner, bookAdjustment({ ...adjustment, transactionId })),
+            additions(books, owner, bookAdjustment({ ...adjustment, transactionId })),
             (added) => ({ transactionId, ...added })
           )
         },

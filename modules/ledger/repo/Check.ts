@@ -42,8 +42,7 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       WHERE ${ofMerchant("b")}
     ), entries AS (
       SELECT e.merchant_id, e.environment, e.asset, e.units, e.usd_millis, e.debit, e.credit,
-        t.type IN ('refund', 'refund_reversal', 'fee', 'settlement') AS is_own
-        t.type IN ('refund', 'refund_reversal', 'fee') OR t.source_object = 'adjustment' AS is_of_entries
+        t.type IN ('refund', 'refund_reversal', 'fee', 'settlement') OR t.source_object = 'adjustment' AS is_own
       FROM ledger_entries e JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
       WHERE ${ofMerchant("e")}
     ), payments AS (
@@ -90,10 +89,6 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       UNION ALL
       SELECT 'objects', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
         WHERE is_own
-        WHERE is_of_entries
-      UNION ALL
-      SELECT 'objects', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
-        WHERE is_of_entries
       UNION ALL
       SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis
         FROM (TABLE payments UNION ALL TABLE unmatched) o
