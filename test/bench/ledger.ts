@@ -21,13 +21,16 @@ interface Config {
   readonly modules: ReadonlyArray<{ readonly use: string }>
 }
 
-const without = (deployment: Tillwire.Deployment): Tillwire.Deployment => ({
+const without = (deployment: Tillwire.Deployment, names: ReadonlyArray<string>): Tillwire.Deployment => ({
   ...deployment,
   config: {
     ...deployment.config,
-    modules: (deployment.config as Config).modules.filter(({ use }) => use !== "ledger")
+    modules: (deployment.config as Config).modules.filter(({ use }) => !names.includes(use))
   }
 })
+
+/** Modules that read the books, and so need them: left out on both sides. */
+const readers = ["reconciliation"]
 
 /** Pays so many new invoices, seen first and deep enough by a second call; answers how many of them there were. */
 const pay = Effect.fnUntraced(function*(service: Service, keys: ReadonlyArray<string>, count: number) {
@@ -103,8 +106,8 @@ export const ledger = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
     const shared = { receivers: [sink.host] }
-    const keeping = yield* Tillwire.deploy(bench.server, "ledger_with", shared)
-    const plain = without(yield* Tillwire.deploy(bench.server, "ledger_without", shared))
+    const keeping = without(yield* Tillwire.deploy(bench.server, "ledger_with", shared), readers)
+    const plain = without(yield* Tillwire.deploy(bench.server, "ledger_without", shared), ["ledger", ...readers])
     const keysOf = (deployment: Tillwire.Deployment) =>
       Tillwire.prepare(deployment, (service) =>
         Effect.map(
