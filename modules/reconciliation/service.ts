@@ -10,14 +10,7 @@ import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type BookOwner, isChainAccount, Ledger } from "../ledger/plugin.ts"
-import {
-  adjustmentWrite,
-  closedPeriodWrite,
-  makeRepo,
-  maximumComparisons,
-  periodChainWrite,
-  type Repo
-} from "./repo.ts"
+import { adjustmentWrite, closedPeriodWrite, makeRepo, periodChainWrite } from "./repo.ts"
 import {
   adjustmentAct,
   type AdjustmentRequest,
@@ -25,15 +18,13 @@ import {
   closePeriod,
   closingAct,
   closingRefusal,
-  isCountedSpan,
   type Period,
   readAdjustment,
   readMonth,
   type Report,
-  reportObject,
-  type StoredAdjustment,
-  suspenseAges
+  type StoredAdjustment
 } from "./rules.ts"
+import { makeReport, nowOf } from "./service/PeriodReports.ts"
 import { readWallets } from "./service/WalletReadings.ts"
 
 /** A report as it stands now, or as it was closed. */
@@ -72,54 +63,12 @@ export class Reconciliation extends Context.Service<Reconciliation, {
   static readonly layer = Layer.effect(Reconciliation, Effect.suspend(() => make))
 }
 
-interface Services {
-  readonly clock: MerchantClock["Service"]
-  readonly ledger: Ledger["Service"]
-  readonly repo: Repo
-}
-
-const nowOf = ({ clock }: Services, { environment, merchantId }: BookOwner) => clock.nowSeconds(merchantId, environment)
-
-/** The report of a period as it stands now. */
-const makeReport = (services: Services) =>
-  Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
-    const { ledger, repo } = services
-    const now = yield* nowOf(services, owner)
-    const [movements, comparisons, chain, ledgerSums, events, readings, adjustments, suspense, trialBalance] =
-      yield* Effect.all([
-        repo.movements(owner, period),
-        repo.comparisons(owner, period),
-        repo.chainSums(owner, period),
-        repo.ledgerSums(owner, period),
-        isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
-        period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
-        period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
-        repo.suspense(owner, now, suspenseAges),
-        repo.trialBalance(owner)
-      ])
-    return reportObject({
-      environment: owner.environment,
-      period,
-      movements,
-      comparisons: comparisons.slice(0, maximumComparisons),
-      hasMoreComparisons: comparisons.length > maximumComparisons,
-      chain,
-      ledger: ledgerSums,
-      events,
-      readings,
-      adjustments,
-      suspense,
-      trialBalance,
-      now
-    }, (asset) => ledger.tokenOf(owner.environment, asset))
-  })
-
 const make = Effect.gen(function*() {
   const auditLog = yield* AuditLog
   const chains = yield* Chains
   const commit = yield* Commit
   const repo = yield* makeRepo
-  const services: Services = { clock: yield* MerchantClock, ledger: yield* Ledger, repo }
+  const services = { clock: yield* MerchantClock, ledger: yield* Ledger, repo }
   const { ledger } = services
   const reportOf = makeReport(services)
 

@@ -37,6 +37,7 @@ import { page } from "./page.ts"
 import { signin } from "./signin.ts"
 import { processes } from "./processes.ts"
 import { quotes } from "./quotes.ts"
+import { reconciliation } from "./reconciliation.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
@@ -51,6 +52,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   ledger,
   list,
   looks,
+  reconciliation,
   calls,
   webhook,
   deliveries,

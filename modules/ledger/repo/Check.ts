@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import { maximumCredit } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 
@@ -111,6 +112,7 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       expected_units::numeric(78, 0)::text AS expected_units, expected_usd_millis::numeric(38, 0)::text AS expected_usd_millis
     FROM compared WHERE units <> expected_units OR usd_millis <> expected_usd_millis
     ORDER BY merchant_id, environment, asset, account, against LIMIT 1000`.pipe(
+    readInFull(sql),
     Effect.orDie,
     Effect.map((rows) =>
       rows.map((row): BookDifference => ({

@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import type { Comparison } from "../rules/Differences.ts"
 import type { Span } from "../rules/Periods.ts"
@@ -114,6 +115,10 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           OR (m.block_time >= ${from} AND m.block_time < ${to}) <> (m.at >= ${from} AND m.at < ${to})
           OR (p.status = 'rejected' AND p.metadata ->> 'exception' = 'below_dust'))
       ORDER BY (m.id IS NULL OR m.key IS NULL OR m.units <> m.amount) DESC, coalesce(m.block_time, m.at), source_id
-      LIMIT ${maximumComparisons + 1}`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readComparison)))
+      LIMIT ${maximumComparisons + 1}`.pipe(
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows) => rows.map(readComparison))
+    )
   }
 }

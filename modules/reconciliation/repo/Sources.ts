@@ -1,6 +1,7 @@
 /** What chain, books and events each say of a period. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import { confirmedPayments } from "../rules/Events.ts"
 import type { Movement } from "../rules/Flows.ts"
@@ -42,6 +43,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at < ${to}
         AND (${isIntoWallet} OR ${isOutOfWallet})
       GROUP BY 1, 2, 3, 4`.pipe(
+      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): Movement => ({
@@ -63,6 +65,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
         AND t.block_time >= ${from} AND t.block_time < ${to}
       GROUP BY 1 ORDER BY 1`.pipe(
+      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) =>
         rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))
@@ -82,6 +85,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
           AND b.source_object IN ('invoice_payment', 'exception')
         GROUP BY 1, 2
       ) money WHERE units > 0 GROUP BY asset ORDER BY asset`.pipe(
+      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) =>
         rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))

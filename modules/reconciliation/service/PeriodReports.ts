@@ -1,0 +1,52 @@
+/** The report of a period as it stands now, read from all sources. */
+import { Effect } from "effect"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { BookOwner, Ledger } from "../../ledger/plugin.ts"
+import { maximumComparisons, type Repo } from "../repo.ts"
+import { isCountedSpan, type Period, type Report, reportObject, suspenseAges } from "../rules.ts"
+
+/** Statements of a report that run at once: each reads much, and holds a connection meanwhile. */
+const concurrency = 2
+
+export interface ReportServices {
+  readonly clock: Pick<MerchantClock["Service"], "nowSeconds">
+  readonly ledger: Pick<Ledger["Service"], "tokenOf">
+  readonly repo: Repo
+}
+
+export const nowOf = ({ clock }: ReportServices, { environment, merchantId }: BookOwner) =>
+  clock.nowSeconds(merchantId, environment)
+
+/** The report of a period as it stands now. */
+export const makeReport = (services: ReportServices) =>
+  Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
+    const { ledger, repo } = services
+    const now = yield* nowOf(services, owner)
+    const [movements, comparisons, chain, ledgerSums, events, readings, adjustments, suspense, trialBalance] =
+      yield* Effect.all([
+        repo.movements(owner, period),
+        repo.comparisons(owner, period),
+        repo.chainSums(owner, period),
+        repo.ledgerSums(owner, period),
+        isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
+        period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
+        period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
+        repo.suspense(owner, now, suspenseAges),
+        repo.trialBalance(owner)
+      ], { concurrency })
+    return reportObject({
+      environment: owner.environment,
+      period,
+      movements,
+      comparisons: comparisons.slice(0, maximumComparisons),
+      hasMoreComparisons: comparisons.length > maximumComparisons,
+      chain,
+      ledger: ledgerSums,
+      events,
+      readings,
+      adjustments,
+      suspense,
+      trialBalance,
+      now
+    }, (asset) => ledger.tokenOf(owner.environment, asset))
+  })
