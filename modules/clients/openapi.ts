@@ -967,12 +967,12 @@ export interface paths {
          * Retrieve the settlement preference
          * @description What you would rather be settled in. Money that comes straight from payors is settled as it was paid.
          */
-        get: operations["ledger.preference"];
+        get: operations["settlementPreference.preference"];
         /**
          * Change the settlement preference
          * @description Kept for the day when money is converted for you: today it is settled as it was paid.
          */
-        put: operations["ledger.changePreference"];
+        put: operations["settlementPreference.changePreference"];
         post?: never;
         delete?: never;
         options?: never;
@@ -992,7 +992,7 @@ export interface paths {
          * Change the settlement token
          * @description Only null is accepted: money is settled in the token that was paid.
          */
-        put: operations["ledger.changeToken"];
+        put: operations["settlementPreference.changeToken"];
         post?: never;
         delete?: never;
         options?: never;
@@ -8994,21 +8994,14 @@ export interface components {
         };
         /**
          * @example {
-         *       "success": true,
-         *       "data": {
-         *         "settlement_preference": "tokens",
-         *         "settlement_token_id": null
-         *       }
+         *       "settlement_preference": "tokens",
+         *       "settlement_token_id": null
          *     }
          */
         SettlementPreference: {
-            /** @constant */
-            success: true;
-            data: {
-                /** @enum {string} */
-                settlement_preference: "stables_only" | "stables_preferred" | "tokens";
-                settlement_token_id: null;
-            };
+            /** @enum {string} */
+            settlement_preference: "stables_only" | "stables_preferred" | "tokens";
+            settlement_token_id: null;
         };
         /**
          * @example {
@@ -9768,11 +9761,11 @@ export interface components {
          *
          *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
          *
-         *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-         *
          *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
          *
          *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+         *
+         *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          */
         Flat403: {
             headers: {
@@ -12651,34 +12644,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -12798,34 +12764,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -12902,34 +12841,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -13022,34 +12934,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
@@ -13146,34 +13031,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             /** @description `TOKEN_NOT_FOUND`: No such token. */
             404: {
                 headers: {
@@ -13289,34 +13147,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             /** @description `TOKEN_NOT_FOUND`: No such token. */
             404: {
                 headers: {
@@ -13511,34 +13342,7 @@ export interface operations {
             };
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -13648,34 +13452,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
@@ -13765,34 +13542,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            403: components["responses"]["Flat403"];
             /** @description `NOT_FOUND`: No such resource. */
             404: {
                 headers: {
@@ -13952,7 +13702,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -14089,7 +13866,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
@@ -14241,7 +14045,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -14380,7 +14211,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -14486,7 +14344,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             404: components["responses"]["Flat404"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
@@ -14607,7 +14492,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             404: components["responses"]["Flat404"];
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
@@ -14730,7 +14642,34 @@ export interface operations {
             };
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             404: components["responses"]["Flat404"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
@@ -14860,7 +14799,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             404: components["responses"]["Flat404"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
@@ -14949,7 +14915,34 @@ export interface operations {
             };
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             /** @description `NOT_FOUND`: No such resource. */
             404: {
                 headers: {
@@ -15074,7 +15067,34 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             404: components["responses"]["Flat404"];
             /**
              * @description `INVOICE_NOT_CANCELABLE`: Only an unpaid or expired invoice without a payment under way can be canceled.
@@ -17591,7 +17611,7 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
-    "ledger.preference": {
+    "settlementPreference.preference": {
         parameters: {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
@@ -17625,77 +17645,22 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
+                     *       "settlement_preference": "tokens",
+                     *       "settlement_token_id": null
                      *     }
                      */
                     "application/json": components["schemas"]["SettlementPreference"];
                 };
             };
-            /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
-             *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            400: components["responses"]["Flat400"];
+            401: components["responses"]["Flat401"];
+            403: components["responses"]["Flat403"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
         };
     };
-    "ledger.changePreference": {
+    "settlementPreference.changePreference": {
         parameters: {
             query?: {
                 /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
@@ -17741,11 +17706,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
+                     *       "settlement_preference": "tokens",
+                     *       "settlement_token_id": null
                      *     }
                      */
                     "application/json": components["schemas"]["SettlementPreference"];
@@ -17778,48 +17740,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WrappedError"];
+                    "application/json": components["schemas"]["FlatError"];
                 };
             };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            409: components["responses"]["Wrapped409"];
-            413: components["responses"]["Wrapped413"];
-            415: components["responses"]["Wrapped415"];
-            422: components["responses"]["Wrapped422"];
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            401: components["responses"]["Flat401"];
+            403: components["responses"]["Flat403"];
+            409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
         };
     };
-    "ledger.changeToken": {
+    "settlementPreference.changeToken": {
         parameters: {
             query?: {
                 /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
@@ -17865,11 +17800,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "success": true,
-                     *       "data": {
-                     *         "settlement_preference": "tokens",
-                     *         "settlement_token_id": null
-                     *       }
+                     *       "settlement_preference": "tokens",
+                     *       "settlement_token_id": null
                      *     }
                      */
                     "application/json": components["schemas"]["SettlementPreference"];
@@ -17902,45 +17834,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WrappedError"];
+                    "application/json": components["schemas"]["FlatError"];
                 };
             };
-            401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
-            409: components["responses"]["Wrapped409"];
-            413: components["responses"]["Wrapped413"];
-            415: components["responses"]["Wrapped415"];
-            422: components["responses"]["Wrapped422"];
-            429: components["responses"]["Wrapped429"];
-            500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            401: components["responses"]["Flat401"];
+            403: components["responses"]["Flat403"];
+            409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
         };
     };
     "reconciliation.report": {

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
   errors,
+  FlatErrors,
   Idempotent,
   listParameterCodes,
   MerchantAuth,
@@ -109,11 +110,12 @@ const Balance = success(
 
 export const SettlementPreference = Schema.Literals(["stables_only", "stables_preferred", "tokens"])
 
-const Preference = success(
-  Schema.Struct({ settlement_preference: SettlementPreference, settlement_token_id: Schema.Null })
-).annotate({
+const Preference = Schema.Struct({
+  settlement_preference: SettlementPreference,
+  settlement_token_id: Schema.Null
+}).annotate({
   identifier: "SettlementPreference",
-  examples: [{ success: true, data: { settlement_preference: "tokens", settlement_token_id: null } }]
+  examples: [{ settlement_preference: "tokens", settlement_token_id: null }]
 })
 
 const exampleSettlement = {
@@ -239,36 +241,6 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Retrieve a settlement",
     description: "The `settlement.merchant_settlement_id` of a payment names the one that it is in."
-  })),
-  HttpApiEndpoint.get("preference", "/merchant/settlement-preference", {
-    query: { environment: Schema.optionalKey(Environment) },
-    success: Preference,
-    error: errors("wrapped", "SCOPE_MISMATCH", ...environmentErrors)
-  }).annotateMerge(OpenApi.annotations({
-    summary: "Retrieve the settlement preference",
-    description: "What you would rather be settled in. Money that comes straight from payors is settled as it was paid."
-  })),
-  HttpApiEndpoint.put("changePreference", "/merchant/settlement-preference", {
-    payload: Schema.Struct({ settlement_preference: SettlementPreference }).annotate({
-      identifier: "SettlementPreferenceChange",
-      examples: [{ settlement_preference: "stables_preferred" }]
-    }),
-    success: Preference,
-    error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
-  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
-    summary: "Change the settlement preference",
-    description: "Kept for the day when money is converted for you: today it is settled as it was paid."
-  })),
-  HttpApiEndpoint.put("changeToken", "/merchant/settlement-token", {
-    payload: Schema.Struct({ settlement_token_id: Schema.NullOr(Schema.Int) }).annotate({
-      identifier: "SettlementTokenChange",
-      examples: [{ settlement_token_id: null }]
-    }),
-    success: Preference,
-    error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
-  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
-    summary: "Change the settlement token",
-    description: "Only null is accepted: money is settled in the token that was paid."
   }))
 )
   .prefix("/api/v1")
@@ -281,4 +253,47 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   }))
 {}
 
-export class LedgerApi extends HttpApi.make("ledger").add(LedgerGroup) {}
+/** Flat family, as all that a merchant sets. */
+export class SettlementPreferenceGroup extends HttpApiGroup.make("settlementPreference").add(
+  HttpApiEndpoint.get("preference", "/merchant/settlement-preference", {
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Preference,
+    error: errors("flat", "SCOPE_MISMATCH", ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve the settlement preference",
+    description: "What you would rather be settled in. Money that comes straight from payors is settled as it was paid."
+  })),
+  HttpApiEndpoint.put("changePreference", "/merchant/settlement-preference", {
+    payload: Schema.Struct({ settlement_preference: SettlementPreference }).annotate({
+      identifier: "SettlementPreferenceChange",
+      examples: [{ settlement_preference: "stables_preferred" }]
+    }),
+    success: Preference,
+    error: errors("flat", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change the settlement preference",
+    description: "Kept for the day when money is converted for you: today it is settled as it was paid."
+  })),
+  HttpApiEndpoint.put("changeToken", "/merchant/settlement-token", {
+    payload: Schema.Struct({ settlement_token_id: Schema.NullOr(Schema.Int) }).annotate({
+      identifier: "SettlementTokenChange",
+      examples: [{ settlement_token_id: null }]
+    }),
+    success: Preference,
+    error: errors("flat", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change the settlement token",
+    description: "Only null is accepted: money is settled in the token that was paid."
+  }))
+)
+  .prefix("/api/v1")
+  .middleware(MerchantAuth)
+  .middleware(FlatErrors)
+  .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
+  .annotateMerge(OpenApi.annotations({
+    title: "Settlement preference",
+    description: "What a merchant would rather be settled in."
+  }))
+{}
+
+export class LedgerApi extends HttpApi.make("ledger").add(LedgerGroup).add(SettlementPreferenceGroup) {}

@@ -20,6 +20,8 @@ import {
 import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
 
+const flatJson = (data: object) => jsonText(JSON.stringify(data))
+
 const wrappedJson = (data: object) => jsonText(JSON.stringify({ success: true, data }))
 
 /** A network and the address of a token, or `native`. */
@@ -30,17 +32,17 @@ const sourcePattern = /^[\w-]{1,128}$/u
 
 const preferenceObject = (preference: string) => ({ settlement_preference: preference, settlement_token_id: null })
 
+/** Whose books the caller reads. */
+const readOwner = Effect.fnUntraced(function*(requested: Environment | undefined) {
+  const principal = yield* requireMerchantScope
+  return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, requested) }
+})
+
 export const handlers = Operations.group(
   LedgerApi,
   "ledger",
   Effect.fn(function*(group) {
     const ledger = yield* Ledger
-
-    /** Whose books the caller reads. */
-    const owner = Effect.fnUntraced(function*(requested: Environment | undefined) {
-      const principal = yield* requireMerchantScope
-      return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, requested) }
-    })
 
     const wireOf = (environment: Environment) => (transaction: StoredTransaction) =>
       transactionObject(transaction, (asset) => ledger.tokenOf(environment, asset))
@@ -52,7 +54,7 @@ export const handlers = Operations.group(
       .handle(
         "balance",
         Effect.fnUntraced(function*({ query }) {
-          const books = yield* owner(query.environment)
+          const books = yield* readOwner(query.environment)
           const balances = yield* ledger.balances(books)
           const { environment } = books
           return wrappedJson(balanceObject(environment, balances, (asset) => ledger.tokenOf(environment, asset)))
@@ -61,7 +63,7 @@ export const handlers = Operations.group(
       .handle(
         "list",
         Effect.fnUntraced(function*({ query }) {
-          const books = yield* owner(query.environment)
+          const books = yield* readOwner(query.environment)
           if (query.asset !== undefined && !assetPattern.test(query.asset)) {
             return yield* invalidParameter("asset", "a network and the address of a token, like `base:native`")
           }
@@ -86,7 +88,7 @@ export const handlers = Operations.group(
       .handle(
         "retrieve",
         Effect.fnUntraced(function*({ params, query }) {
-          const books = yield* owner(query.environment)
+          const books = yield* readOwner(query.environment)
           const found = yield* ledger.find(books, params.id.toLowerCase())
           return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(wireOf(books.environment)(found))
         })
@@ -94,7 +96,7 @@ export const handlers = Operations.group(
       .handle(
         "settlements",
         Effect.fnUntraced(function*({ query }) {
-          const books = yield* owner(query.environment)
+          const books = yield* readOwner(query.environment)
           const cursor = readPageCursor(query)
           if (isPublicError(cursor)) return yield* cursor
           const page = yield* ledger.listSettlements(books, { cursor, limit: query.limit ?? pageLimits.default })
@@ -106,15 +108,24 @@ export const handlers = Operations.group(
       .handle(
         "settlement",
         Effect.fnUntraced(function*({ params, query }) {
-          const books = yield* owner(query.environment)
+          const books = yield* readOwner(query.environment)
           const found = yield* ledger.findSettlement(books, params.id)
           return found === null ? yield* publicError("NOT_FOUND") : wrappedJson(settlementOf(books.environment)(found))
         })
       )
+  })
+)
+
+export const preferenceHandlers = Operations.group(
+  LedgerApi,
+  "settlementPreference",
+  Effect.fn(function*(group) {
+    const ledger = yield* Ledger
+    return group
       .handle(
         "preference",
         Effect.fnUntraced(function*({ query }) {
-          return wrappedJson(preferenceObject(yield* ledger.preferences.read(yield* owner(query.environment))))
+          return flatJson(preferenceObject(yield* ledger.preferences.read(yield* readOwner(query.environment))))
         })
       )
       .handle(
@@ -127,9 +138,9 @@ export const handlers = Operations.group(
           yield* ledger.preferences.change(principal, payload.settlement_preference, {
             actor: principal.credential,
             cause: { requestId, idempotencyKey: idempotency.key },
-            reply: idempotency.reply(200, JSON.stringify({ success: true, data }))
+            reply: idempotency.reply(200, JSON.stringify(data))
           }).pipe(dieOnReplay)
-          return wrappedJson(data)
+          return flatJson(data)
         })
       )
       .handle(
@@ -143,7 +154,7 @@ export const handlers = Operations.group(
               param: "settlement_token_id"
             })
           }
-          return wrappedJson(preferenceObject(yield* ledger.preferences.read(principal)))
+          return flatJson(preferenceObject(yield* ledger.preferences.read(principal)))
         })
       )
   })

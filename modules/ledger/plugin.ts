@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { LedgerApi } from "./api.ts"
-import { handlers, rpcHandlers } from "./handlers.ts"
+import { handlers, preferenceHandlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
@@ -21,7 +21,10 @@ export const plugin = Plugin.make({
   migrations,
   tables,
   layer: () =>
-    Layer.merge(HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
+    Layer.merge(
+      HttpApiBuilder.layer(LedgerApi).pipe(Layer.provide(Layer.mergeAll(handlers, preferenceHandlers))),
+      rpcHandlers
+    ).pipe(
       Layer.provideMerge(Ledger.layer)
     )
 })
