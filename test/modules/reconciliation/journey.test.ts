@@ -193,7 +193,8 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       yield* assertBalanced(player.id)
       assert.strictEqual((yield* send(player, `/api/v1/reconciliation/closed/${period}`)).text, before.text)
       assert.deepStrictEqual(yield* report(player, `period=${period}`), closed.report)
-      const [wallet] = (yield* report(player)).wallets
+      const { differences: [reorg, ...others], wallets: [wallet] } = yield* report(player)
+      assert.deepStrictEqual([reorg.cause, reorg.payment_id, others], ["reorg", payment.id, []])
       assert.strictEqual(wallet.opening.amount, 50_000)
       assert.strictEqual(wallet.closing.amount, 0)
 
