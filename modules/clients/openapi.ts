@@ -1665,7 +1665,7 @@ export interface paths {
         };
         /**
          * Export rows as a file
-         * @description Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
+         * @description Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final, balance transactions and lines of the journal by when they were booked. The trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.
          */
         get: operations["exports.read"];
         put?: never;
@@ -24066,7 +24066,7 @@ export interface operations {
                 to: string;
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
-                /** @description Keys of the invoices' metadata that become columns, separated by commas: at most 20. */
+                /** @description Keys of the invoices' metadata that become columns, separated by commas: at most 20; none of the books. */
                 metadata_keys?: string;
             };
             header?: {
@@ -24077,7 +24077,7 @@ export interface operations {
             };
             path: {
                 /** @description What the rows of the file are. */
-                kind: "invoices" | "payments" | "refunds" | "lots" | "koinly";
+                kind: "invoices" | "payments" | "refunds" | "lots" | "koinly" | "balance-transactions" | "journal";
             };
             cookie?: never;
         };

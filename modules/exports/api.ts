@@ -5,7 +5,15 @@ import { authenticationErrors, errors, MerchantAuth, ParameterCodes, WrappedErro
 import { Environment } from "../../schemas/Network.ts"
 
 /** What can be exported. */
-export const ExportKind = Schema.Literals(["invoices", "payments", "refunds", "lots", "koinly"])
+export const ExportKind = Schema.Literals([
+  "invoices",
+  "payments",
+  "refunds",
+  "lots",
+  "koinly",
+  "balance-transactions",
+  "journal"
+])
 export type ExportKind = typeof ExportKind.Type
 
 const time = Schema.String.check(Schema.isMaxLength(40))
@@ -43,7 +51,8 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
       to: time.annotate({ description: "Rows before this moment, at most 366 days after `from`." }),
       environment: Schema.optionalKey(Environment),
       metadata_keys: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2000))).annotate({
-        description: "Keys of the invoices' metadata that become columns, separated by commas: at most 20."
+        description:
+          "Keys of the invoices' metadata that become columns, separated by commas: at most 20; none of the books."
       })
     },
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" })),
@@ -61,7 +70,8 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
     summary: "Export rows as a file",
     description:
       "Streams the rows from `from` up to, and without, `to`, as `text/csv` or `application/json`, in the order of the "
-      + "ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final. The "
+      + "ids: invoices, payments and refunds by their creation, lots and Koinly's rows by when their money was final, "
+      + "balance transactions and lines of the journal by when they were booked. The "
       + "trailer `x-row-count` tells the rows of a complete file; without it the file is incomplete. One export of a merchant runs at a time, else 429.",
     transform: documentFile
   }))

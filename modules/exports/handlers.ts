@@ -10,16 +10,19 @@ import * as Operations from "../../runtime/Operations.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { type Cell, csvLine, text } from "../../schemas/Csv.ts"
 import { PublicError } from "../../schemas/Errors.ts"
+import { InvoiceHooks } from "../invoices/plugin.ts"
 import { type ExportKind, ExportsApi } from "./api.ts"
 import * as Repo from "./repo.ts"
 import {
   exportUnderWay,
   jsonRow,
+  keepsBooks,
   maximumExportMillis,
   metadataCell,
   pageRows,
   readMetadataKeys,
-  readRange
+  readRange,
+  refuseBooks
 } from "./rules.ts"
 import * as Kinds from "./rules/Kinds.ts"
 
@@ -40,11 +43,61 @@ interface ExportRow {
 }
 
 interface Kind<Row extends ExportRow> {
+  /** Whether it needs that the books are kept. */
+  readonly isOfBooks?: true
   readonly columns: ReadonlyArray<string>
   readonly page: (query: Repo.PageQuery) => Effect.Effect<ReadonlyArray<Row>>
   readonly moment: Kinds.Moment<Row>
   readonly cells: (row: Row) => ReadonlyArray<Cell>
 }
+
+const kindsOf = (repo: Effect.Success<typeof Repo.make>): Readonly<Record<ExportKind, Kind<ExportRow>>> =>
+  ({
+    invoices: {
+      columns: Kinds.invoiceColumns,
+      page: repo.invoices,
+      moment: Kinds.createdAt,
+      cells: Kinds.invoiceCells
+    } satisfies Kind<Repo.InvoiceRow>,
+    payments: {
+      columns: Kinds.paymentColumns,
+      page: repo.payments,
+      moment: Kinds.createdAt,
+      cells: Kinds.paymentCells
+    } satisfies Kind<Repo.PaymentRow>,
+    refunds: {
+      columns: Kinds.refundColumns,
+      page: repo.refunds,
+      moment: Kinds.createdAt,
+      cells: Kinds.refundCells
+    } satisfies Kind<Repo.RefundRow>,
+    lots: {
+      columns: Kinds.lotColumns,
+      page: repo.payments,
+      moment: Kinds.receiptMoment,
+      cells: Kinds.lotCells
+    } satisfies Kind<Repo.PaymentRow>,
+    koinly: {
+      columns: Kinds.koinlyColumns,
+      page: repo.movements,
+      moment: Kinds.movementMoment,
+      cells: Kinds.koinlyCells
+    } satisfies Kind<Repo.MovementRow>,
+    "balance-transactions": {
+      isOfBooks: true,
+      columns: Kinds.bookingColumns,
+      page: repo.bookings,
+      moment: Kinds.bookedAt,
+      cells: Kinds.bookingCells
+    } satisfies Kind<Repo.BookingRow>,
+    journal: {
+      isOfBooks: true,
+      columns: Kinds.journalColumns,
+      page: repo.journal,
+      moment: Kinds.bookedAt,
+      cells: Kinds.journalCells
+    } satisfies Kind<Repo.JournalRow>
+  }) as unknown as Readonly<Record<ExportKind, Kind<ExportRow>>>
 
 /** How a file begins, divides its rows and ends. */
 interface FileFormat {
@@ -94,38 +147,8 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const keepInAuditLog = yield* makeKeepInAuditLog
     const repo = yield* Repo.make
-    const kinds = {
-      invoices: {
-        columns: Kinds.invoiceColumns,
-        page: repo.invoices,
-        moment: Kinds.createdAt,
-        cells: Kinds.invoiceCells
-      } satisfies Kind<Repo.InvoiceRow>,
-      payments: {
-        columns: Kinds.paymentColumns,
-        page: repo.payments,
-        moment: Kinds.createdAt,
-        cells: Kinds.paymentCells
-      } satisfies Kind<Repo.PaymentRow>,
-      refunds: {
-        columns: Kinds.refundColumns,
-        page: repo.refunds,
-        moment: Kinds.createdAt,
-        cells: Kinds.refundCells
-      } satisfies Kind<Repo.RefundRow>,
-      lots: {
-        columns: Kinds.lotColumns,
-        page: repo.payments,
-        moment: Kinds.receiptMoment,
-        cells: Kinds.lotCells
-      } satisfies Kind<Repo.PaymentRow>,
-      koinly: {
-        columns: Kinds.koinlyColumns,
-        page: repo.movements,
-        moment: Kinds.movementMoment,
-        cells: Kinds.koinlyCells
-      } satisfies Kind<Repo.MovementRow>
-    } as unknown as Readonly<Record<ExportKind, Kind<ExportRow>>>
+    const kinds = kindsOf(repo)
+    const hooks = yield* InvoiceHooks
 
     /** The merchant's only place for an export, until the answer has ended. */
     const takePlace = Effect.fnUntraced(function*(merchantId: number) {
@@ -152,6 +175,8 @@ export const handlers = Operations.group(
         if (keys instanceof PublicError) return yield* keys
         const { merchantId } = principal
         const kind = kinds[params.kind]
+        const refusal = kind.isOfBooks ? refuseBooks(params.kind, keepsBooks(hooks.current()), keys) : undefined
+        if (refusal !== undefined) return yield* refusal
         const format = formats[query.format ?? "csv"]
         const columns = [...kind.columns, ...keys.map((key) => `metadata.${key}`)]
         const headers = {

@@ -83,6 +83,57 @@ export type MovementRow =
   | (PaymentRow & { readonly kind: "payment" })
   | (RefundRow & { readonly kind: "refund" })
 
+/** A balance transaction. */
+export interface BookingRow {
+  readonly id: string
+  readonly environment: string
+  /** Whether it is of the environment that is asked for. */
+  readonly is_asked_for: boolean
+  readonly type: string
+  readonly is_pending: boolean
+  /** How a pending one ended; null: it has not. */
+  readonly end: "posted" | "voided" | null
+  readonly amount: bigint
+  readonly net: bigint
+  readonly asset: string | null
+  /** Base units. */
+  readonly units: string
+  readonly source_object: string
+  readonly source_id: string
+  readonly reverses: string | null
+  readonly created_at: bigint
+  /** Nothing of it is an invoice's. */
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+interface EntryRow {
+  readonly transaction_id: string
+  readonly step: number
+  readonly line: number
+  readonly environment: string
+  /** As {@link BookingRow}'s. */
+  readonly is_asked_for: boolean
+  readonly kind: string
+  readonly debit: string
+  readonly credit: string
+  readonly asset: string
+  /** Base units. */
+  readonly units: string
+  readonly usd_millis: bigint
+  readonly created_at: bigint
+  readonly type: string
+  readonly source_object: string
+  readonly source_id: string
+}
+
+/** One of the two sides of an entry. */
+export interface JournalRow extends EntryRow {
+  /** Its entry's place. */
+  readonly id: string
+  readonly side: "debit" | "credit"
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
 /** Statements over one SqlClient; a failing one is a defect. */
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -141,7 +192,33 @@ export const make = Effect.gen(function*() {
       return rows.toSorted((a, b) => (uuidPartOf(a.id) < uuidPartOf(b.id) ? -1 : 1)).slice(0, pageRows)
     })
 
-  return { acquire, renew, release, invoices, payments, refunds, movements }
+  /**
+   * Rows of both environments: the key knows none, and an index more would be one more to write for each payment. So
+   * the cost of a statement has a limit here as well.
+   */
+  const bookings = ({ after, environment, merchantId }: PageQuery) =>
+    sql<BookingRow>`SELECT t.id, t.environment, t.environment = ${environment} AS is_asked_for, t.type, t.is_pending,
+        (SELECT e.kind FROM ledger_entries e
+          WHERE e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.step = 2 LIMIT 1) AS end,
+        t.amount, t.net, t.asset, t.units::text AS units, t.source_object, t.source_id, t.reverses,
+        t.booked_micros / 1000000 AS created_at, '{}'::json AS metadata
+      FROM balance_transactions t WHERE t.merchant_id = ${merchantId} AND t.id > ${after}
+      ORDER BY t.id LIMIT ${pageRows}`.pipe(Effect.orDie)
+
+  /** As {@link bookings}, in the order of the entries' key; each is two rows. */
+  const journal = ({ after, environment, merchantId }: PageQuery) => {
+    const [transactionId, step, line] = entryPlaceOf(after)
+    return sql<EntryRow>`SELECT e.transaction_id, e.step, e.line, e.environment,
+        e.environment = ${environment} AS is_asked_for, e.kind, e.debit, e.credit, e.asset, e.units::text AS units,
+        e.usd_millis, e.created_at, t.type, t.source_object, t.source_id
+      FROM (SELECT * FROM ledger_entries WHERE merchant_id = ${merchantId}
+          AND (transaction_id, step, line) > (${transactionId}, ${step}::smallint, ${line}::smallint)
+        ORDER BY transaction_id, step, line LIMIT ${pageRows / 2}) e
+      JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+      ORDER BY e.transaction_id, e.step, e.line`.pipe(Effect.orDie, Effect.map((rows) => rows.flatMap(sidesOf)))
+  }
+
+  return { acquire, renew, release, invoices, payments, refunds, movements, bookings, journal }
 })
 
 const refundPrefix = "re_"
@@ -149,3 +226,14 @@ const refundPrefix = "re_"
 const uuidPartOf = (id: string): string => (id.startsWith(refundPrefix) ? id.slice(refundPrefix.length) : id)
 
 const refundIdOf = (id: string): string => refundPrefix + uuidPartOf(id)
+
+const sidesOf = (entry: EntryRow): ReadonlyArray<JournalRow> => {
+  const id = `${entry.transaction_id}/${entry.step}/${entry.line}`
+  return (["debit", "credit"] as const).map((side) => ({ ...entry, id, side, metadata: {} }))
+}
+
+/** The key of an entry, without the merchant. {@link firstId} is before every other. */
+const entryPlaceOf = (id: string): readonly [transactionId: string, step: number, line: number] => {
+  const [transactionId, step = 0, line = 0] = id.split("/")
+  return [transactionId!, Number(step), Number(line)]
+}

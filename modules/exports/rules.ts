@@ -69,6 +69,31 @@ export const readMetadataKeys = (sent: string | undefined): ReadonlyArray<string
     : invalidParameter("metadata_keys", "1 to 20 different names of 1 to 64 characters, separated by commas")
 }
 
+/** The module that keeps the books, and the name of its hook of invoices. */
+const booksModule = "ledger"
+
+/** Whether somebody books what happens: the books that a module left behind when it was taken out lack the rest. */
+export const keepsBooks = (hooks: ReadonlyArray<{ readonly name: string }>): boolean =>
+  hooks.some(({ name }) => name === booksModule)
+
+/** What is wrong with an export of the books; undefined: nothing. */
+export const refuseBooks = (
+  kind: string,
+  hasBooks: boolean,
+  keys: ReadonlyArray<string>
+): PublicError | undefined => {
+  if (!hasBooks) {
+    return publicError("VALIDATION_ERROR", {
+      message: `kind: ${kind} is made from the books, which this service does not keep: its operator has left the `
+        + `module ${booksModule} out of the config file`,
+      param: "kind"
+    })
+  }
+  return keys.length === 0
+    ? undefined
+    : invalidParameter("metadata_keys", `left out: no row of ${kind} is an invoice's`)
+}
+
 /** Nothing is wrong with the request: another export of the same merchant has not ended yet. */
 export const exportUnderWay = publicError("RATE_LIMIT_EXCEEDED", {
   message: "An export of this merchant is under way, and one runs at a time: wait until it has ended, or close its "

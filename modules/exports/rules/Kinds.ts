@@ -1,7 +1,14 @@
 /** The columns of each kind of export. A new column goes to the end, before those of metadata. Pure. */
-import { baseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import {
+  baseUnits,
+  formatUnits,
+  signedUsdDecimal,
+  usdDecimal,
+  type UsdMillis,
+  usdMillis
+} from "../../../schemas/Money.ts"
 import { acceptedAmount } from "../../invoices/plugin.ts"
-import type { InvoiceRow, MovementRow, PaymentRow, RefundRow } from "../repo.ts"
+import type { BookingRow, InvoiceRow, JournalRow, MovementRow, PaymentRow, RefundRow } from "../repo.ts"
 import { type Cell, decimal, text } from "../../../schemas/Csv.ts"
 import { koinlyTime, time } from "../rules.ts"
 
@@ -227,3 +234,73 @@ export const koinlyCells = (row: MovementRow): ReadonlyArray<Cell> => {
     text(row.tx_hash)
   ]
 }
+
+/** Of what the books hold; those of the other environment are read with them, as both are under one key. */
+export const bookedAt: Moment<{ readonly created_at: bigint; readonly is_asked_for: boolean }> = (row) =>
+  row.is_asked_for ? row.created_at : null
+
+const signedUsd = (amount: bigint): Cell => decimal(signedUsdDecimal(amount))
+
+export const bookingColumns = [
+  "id",
+  "environment",
+  "created_at",
+  "type",
+  "status",
+  "amount_usd",
+  "net_usd",
+  "asset",
+  "units",
+  "source_object",
+  "source_id",
+  "reverses"
+] as const
+
+const bookingStatuses = { posted: "available", voided: "voided" } as const
+
+/** As the list of balance transactions tells it. */
+const bookingStatus = ({ end, is_pending: isPending }: BookingRow): string => {
+  if (!isPending) return "available"
+  return end === null ? "pending" : bookingStatuses[end]
+}
+
+/** Units are base units: the books know assets that are in no list of tokens. */
+export const bookingCells = (row: BookingRow): ReadonlyArray<Cell> => [
+  text(row.id),
+  text(row.environment),
+  time(row.created_at),
+  text(row.type),
+  text(bookingStatus(row)),
+  signedUsd(row.amount),
+  signedUsd(row.net),
+  text(row.asset),
+  decimal(row.units),
+  text(row.source_object),
+  text(row.source_id),
+  text(row.reverses)
+]
+
+export const journalColumns = [
+  "date",
+  "environment",
+  "transaction_id",
+  "account",
+  "debit_usd",
+  "credit_usd",
+  "asset",
+  "units",
+  "description"
+] as const
+
+/** One side of an entry: the amount stands under it, and the other one is empty. */
+export const journalCells = (row: JournalRow): ReadonlyArray<Cell> => [
+  time(row.created_at),
+  text(row.environment),
+  text(row.transaction_id),
+  text(row.side === "debit" ? row.debit : row.credit),
+  row.side === "debit" ? signedUsd(row.usd_millis) : decimal(null),
+  row.side === "credit" ? signedUsd(row.usd_millis) : decimal(null),
+  text(row.asset),
+  decimal(row.units),
+  text(`${row.type} ${row.kind}: ${row.source_object} ${row.source_id}`)
+]
