@@ -4,10 +4,11 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "
 import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { maximumNote, readMonth, reportObject } from "./rules.ts"
 import { causes } from "./rules/Differences.ts"
 import { flowNames } from "./rules/Flows.ts"
-import { readingGaps } from "./rules/Report.ts"
+// Not of `rules.ts`, which reaches the ledger's service: a client is made of the definitions, also in a browser.
+import { readMonth } from "./rules/Periods.ts"
+import { maximumNote, readingGaps, reportObject } from "./rules/Report.ts"
 
 /** Closed months on one page: the default and the bounds. */
 export const closedLimits = { minimum: 1, maximum: 120, default: 12 } as const

@@ -6,9 +6,6 @@ import { bookValue } from "../../ledger/plugin.ts"
 import { readMonth } from "./Periods.ts"
 import type { AssetToken, StoredAdjustment } from "./Report.ts"
 
-/** Characters of a note, at most. */
-export const maximumNote = 500
-
 export interface AdjustmentRequest {
   readonly asset: string
   readonly token_amount: string

@@ -13,6 +13,9 @@ import {
 import { type AssetAmount, type FlowName, flowNames, type Movement, type WalletFlows, walletFlows } from "./Flows.ts"
 import type { Period } from "./Periods.ts"
 
+/** Characters of an adjustment's note, at most. */
+export const maximumNote = 500
+
 /** What is known of an asset's token; null: it is in no list. */
 export interface AssetToken {
   readonly symbol: string
