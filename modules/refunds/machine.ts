@@ -50,7 +50,8 @@ export {
   type PaymentPortion,
   portionLeft,
   portionsOf,
-  type RequestedAmount
+  type RequestedAmount,
+  undecidedException
 } from "./machine/Portions.ts"
 export { type ChainTransfer, proofOf, type ReportedTransaction } from "./machine/Proofs.ts"
 export {

@@ -3,7 +3,7 @@
  * takes no memory here.
  */
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import type { Comparison } from "../rules/Differences.ts"
@@ -68,6 +68,28 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
 
   return ({ environment, merchantId }: BookOwner, { from, to }: Span) => {
     const [first, past] = [from - marginSeconds, to + marginSeconds]
+    const isWithin = (moment: Statement.Fragment) => sql`(${moment} >= ${from} AND ${moment} < ${to})`
+    const isInPeriod = (blockTime: Statement.Fragment, at: Statement.Fragment) =>
+      sql`(${isWithin(blockTime)} OR ${isWithin(at)})`
+    const sideOf = {
+      amount: sql`m.amount`,
+      at: sql`m.at`,
+      blockTime: sql`m.block_time`,
+      units: sql`m.units`,
+      unlisted: sql`m.unlisted`
+    }
+    const completedSide = {
+      amount: sql`amount`,
+      at: sql`at`,
+      blockTime: sql`block_time`,
+      units: sql`units`,
+      unlisted: sql`unlisted`
+    }
+    const isDifferent = (
+      { amount, at, blockTime, units, unlisted }: Readonly<
+        Record<"amount" | "at" | "blockTime" | "units" | "unlisted", Statement.Fragment>
+      >
+    ) => sql`(${units} <> ${amount} OR ${unlisted} OR ${isWithin(blockTime)} <> ${isWithin(at)})`
     return sql<ComparisonRow>`WITH t AS MATERIALIZED (
         SELECT t.id, t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.block_time, t.tx_hash,
           t.unlisted, t.status = t.handled AS is_handled, ${paymentId} AS payment_id
@@ -86,7 +108,8 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END) AS units,
           sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END) AS usd_millis,
           min(e.created_at) AS at,
-          bool_or(r.booked_micros < ${BigInt(first) * 1_000_000n}) IS TRUE AS reverses_earlier
+          bool_or(CASE WHEN e.kind = 'voided' THEN b.booked_micros ELSE r.booked_micros END
+            < ${BigInt(first) * 1_000_000n}) IS TRUE AS reverses_earlier
         FROM ledger_entries e
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
         LEFT JOIN balance_transactions r ON r.merchant_id = b.merchant_id AND r.id = b.reverses
@@ -100,21 +123,51 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           k.reverses_earlier, k.key,
           coalesce(t.payment_id, CASE WHEN k.source_object = 'invoice_payment' THEN k.source_id::uuid END) AS money_id
         FROM t FULL JOIN k ON k.key = t.id AND k.asset = t.asset
-      )
-      SELECT coalesce(m.source_object, CASE WHEN p.id IS NULL THEN 'exception' ELSE 'invoice_payment' END)
-          AS source_object,
-        coalesce(m.source_id, p.id::text, m.id) AS source_id, coalesce(m.asset, m.ledger_asset) AS asset,
-        m.amount::text AS chain_units, m.block_time AS chain_at, m.tx_hash, m.unlisted AS is_unlisted, m.is_handled,
-        m.units::text AS ledger_units, m.usd_millis::text AS ledger_usd_millis, m.at AS ledger_at, m.reverses_earlier,
-        CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
-        CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
-      FROM both_sides m LEFT JOIN invoice_payments p ON p.id = m.money_id AND p.merchant_id = ${merchantId}
-      WHERE (m.block_time >= ${from} AND m.block_time < ${to} OR m.at >= ${from} AND m.at < ${to})
-        AND (m.id IS NULL AND m.units <> 0 OR m.key IS NULL OR m.units <> m.amount OR m.reverses_earlier OR m.unlisted
+      ), odd AS (
+        SELECT m.*, p.id AS known_id,
+          CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
+          CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
+        FROM both_sides m LEFT JOIN invoice_payments p ON p.id = m.money_id AND p.merchant_id = ${merchantId}
+        WHERE ${isInPeriod(sql`m.block_time`, sql`m.at`)} AND (m.id IS NULL OR m.key IS NULL
+          OR ${isDifferent(sideOf)}
           OR (p.status IN ('underpaid', 'confirmed') AND p.amount <> m.usd_millis)
-          OR (m.block_time >= ${from} AND m.block_time < ${to}) <> (m.at >= ${from} AND m.at < ${to})
-          OR (p.status = 'rejected' AND p.metadata ->> 'exception' = 'below_dust'))
-      ORDER BY (m.id IS NULL OR m.key IS NULL OR m.units <> m.amount) DESC, coalesce(m.block_time, m.at), source_id
+          OR m.reverses_earlier OR (p.status = 'rejected' AND p.metadata ->> 'exception' = 'below_dust'))
+      ), completed AS (
+        -- The other side may lie far away in time: money that was assigned weeks later, or booked when the books began.
+        SELECT coalesce(m.source_object, CASE WHEN m.known_id IS NULL THEN 'exception' ELSE 'invoice_payment' END)
+            AS source_object,
+          coalesce(m.source_id, m.known_id::text, m.id) AS source_id, coalesce(m.asset, m.ledger_asset) AS asset,
+          coalesce(m.amount, c.amount) AS amount, coalesce(m.block_time, c.block_time) AS block_time,
+          coalesce(m.tx_hash, c.tx_hash) AS tx_hash, coalesce(m.unlisted, c.unlisted) AS unlisted,
+          coalesce(m.is_handled, c.is_handled) AS is_handled, coalesce(m.units, o.units) AS units,
+          coalesce(m.usd_millis, o.usd_millis) AS usd_millis, coalesce(m.at, o.at) AS at,
+          coalesce(m.reverses_earlier, false) AS reverses_earlier, m.counted, m.rejection
+        FROM odd m LEFT JOIN LATERAL (
+          SELECT sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END) AS units,
+            sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END) AS usd_millis,
+            min(e.created_at) AS at
+          FROM balance_transactions b
+          JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id AND e.asset = m.asset
+          WHERE m.key IS NULL AND b.merchant_id = ${merchantId} AND (${isIntoWallet} OR ${isOutOfWallet})
+            AND b.source_id = ANY (ARRAY(SELECT m.payment_id::text UNION ALL SELECT x.id FROM exceptions x
+              WHERE x.merchant_id = ${merchantId} AND x.invoice_id IS NULL AND x.evidence ->> 'transfer_id' = m.id))
+        ) o ON true LEFT JOIN LATERAL (
+          SELECT t.amount, t.block_time, t.tx_hash, t.unlisted, t.status = t.handled AS is_handled FROM transfers t
+          WHERE m.id IS NULL AND NOT m.reverses_earlier AND t.merchant_id = ${merchantId} AND t.status <> 'reverted'
+            AND t.id = coalesce((
+              SELECT t.id FROM invoice_payments p JOIN transfers t ON t.invoice_id = p.invoice_id::text
+              WHERE p.id = m.money_id AND p.merchant_id = ${merchantId} AND ${paymentId} = p.id LIMIT 1), m.key)
+        ) c ON true
+      )
+      SELECT source_object, source_id, asset, amount::text AS chain_units, block_time AS chain_at, tx_hash,
+        unlisted AS is_unlisted, is_handled, units::text AS ledger_units, usd_millis::text AS ledger_usd_millis,
+        at AS ledger_at, reverses_earlier, counted, rejection
+      FROM completed
+      WHERE (amount IS NULL AND units <> 0) OR units IS NULL OR reverses_earlier
+        OR ${isDifferent(completedSide)}
+        OR counted <> usd_millis OR rejection = 'below_dust'
+      ORDER BY (amount IS NULL OR units IS NULL OR units <> amount OR counted <> usd_millis) IS TRUE DESC,
+        coalesce(block_time, at), source_id
       LIMIT ${maximumComparisons + 1}`.pipe(
       readInFull(sql),
       Effect.orDie,

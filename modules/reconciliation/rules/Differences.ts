@@ -138,17 +138,23 @@ const explainedPart = (gap: bigint, known: bigint): bigint => {
  */
 export const chainDifferences = (
   holdings: ReadonlyArray<BookedBalance & { readonly reading: ChainReading | null }>,
-  known: ReadonlyArray<Pick<Difference, "asset" | "units">>
+  known: ReadonlyArray<Pick<Difference, "account" | "asset" | "units">>
 ): ReadonlyArray<Difference> => {
+  const keyOf = (asset: string, account: string | null) => `${asset} ${account ?? ""}`
   const knownUnits = new Map<string, bigint>()
-  for (const { asset, units } of known) knownUnits.set(asset, (knownUnits.get(asset) ?? 0n) + units)
+  for (const { account, asset, units } of known) {
+    knownUnits.set(keyOf(asset, account), (knownUnits.get(keyOf(asset, account)) ?? 0n) + units)
+  }
+  const explain = (gap: bigint, key: string): bigint => {
+    const left = knownUnits.get(key) ?? 0n
+    const explained = explainedPart(gap, left)
+    knownUnits.set(key, left - explained)
+    return gap - explained
+  }
   return holdings.flatMap(({ account, asset, closing, reading }): ReadonlyArray<Difference> => {
     if (reading === null) return []
-    const gap = reading.units - closing.units
-    const left = knownUnits.get(asset) ?? 0n
-    const explained = explainedPart(gap, left)
-    knownUnits.set(asset, left - explained)
-    const units = gap - explained
+    // What names its wallet explains that one only; what does not, whichever wallet of the asset comes first.
+    const units = explain(explain(reading.units - closing.units, keyOf(asset, account)), keyOf(asset, null))
     if (units === 0n) return []
     return [{
       cause: units < 0n && reading.hasSent ? "external_spend" : "amount",

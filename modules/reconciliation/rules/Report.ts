@@ -198,14 +198,20 @@ const suspenseObject = (groups: ReadonlyArray<Suspense>) =>
     }
   })
 
+/** Whether adjustments that name the difference's payment or exception come to what it is about, in its asset. */
+const isAdjusted = ({ asset, source, units }: Difference, adjustments: ReadonlyArray<StoredAdjustment>): boolean => {
+  const own = adjustments.filter((each) => each.explainsId === source?.id && each.asset === asset)
+  // A difference in dollars alone has no units that could be booked: what was found stands in the note.
+  return own.length > 0 && (units === 0n || own.reduce((sum, each) => sum + each.units, 0n) === units)
+}
+
 /** What is different in a period, what is wrong first. */
 export const differencesIn = (
   { adjustments, comparisons, movements, period, readings }: Omit<ReportInput, "trialBalance">
 ): ReadonlyArray<Difference> => {
-  const explained = new Set(adjustments.map(({ explainsId }) => explainsId))
   const found = comparisons.flatMap((each) => {
     const difference = differenceOf(each, period)
-    return difference === null ? [] : [{ ...difference, isAdjusted: explained.has(each.source.id) }]
+    return difference === null ? [] : [{ ...difference, isAdjusted: isAdjusted(difference, adjustments) }]
   })
   // What is booked after the month's end is not in its closing; an adjustment of one payment stands for its difference.
   const booked = adjustments.filter(({ createdAt, explainsId }) => explainsId === null && createdAt >= period.to)

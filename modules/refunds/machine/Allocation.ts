@@ -52,7 +52,14 @@ export const reduceRefunds = (
       const amount = left > 0n ? left : refund.amount
       return refund.status === "failed" && amount === refund.amount
         ? []
-        : [{ ...next, status: "failed" as const, failureCode: revertedCode, amount }]
+        : [{
+          ...next,
+          status: "failed" as const,
+          failureCode: revertedCode,
+          amount,
+          // What is left may be less than the fee: it is worked out again with the next payout.
+          fee: refund.fee < amount ? refund.fee : usdMillis(0n)
+        }]
     }
     if (left === 0n) return [{ ...next, status: "canceled" as const, dueAt: null }]
     return refund.fee < left

@@ -111,6 +111,21 @@ const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<Refun
   return usdMillis(excess > 0n ? excess : 0n)
 }
 
+/**
+ * The open exception of a payment that does not count, among those that are to be given back; null: there is none. A
+ * person could accept it while its money goes back, so that decision comes first.
+ */
+export const undecidedException = (
+  portions: ReadonlyArray<PaymentPortion>,
+  { exceptions }: Pick<Aggregate, "exceptions">
+): string | null => {
+  const refused = new Set(portions.flatMap(({ payment }) => payment.status === "rejected" ? [payment.id] : []))
+  const open = exceptions.find(({ paymentId, status }) =>
+    status === "open" && paymentId !== null && refused.has(paymentId)
+  )
+  return open?.id ?? null
+}
+
 /** Money that an exception is about. */
 export interface ExceptionMoney {
   readonly type: ExceptionType

@@ -24,7 +24,10 @@ const processDue = (services: RefundServices, { id, invoiceId }: RefundState) =>
       return stepTo(refund, yield* approveIfPossible(services, next, context))
     })
   ).pipe(
-    Effect.catch((error) => Effect.logWarning("a refund that is due could not be moved", { refund: id, error }))
+    Effect.as(1),
+    Effect.catch((error) =>
+      Effect.as(Effect.logWarning("a refund that is due could not be moved", { refund: id, error }), 0)
+    )
   )
 
 /** The timer of due refunds. */
@@ -33,8 +36,9 @@ export const refundTimer = (services: RefundServices) => ({
   batchSize: dueBatch,
   run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
-    yield* Effect.forEach(due, (refund) => processDue(services, refund), { concurrency: "unbounded", discard: true })
-    return due.length
+    const moved = yield* Effect.forEach(due, (refund) => processDue(services, refund), { concurrency: "unbounded" })
+    // Those that could not be moved are still due: the timer pauses before it looks at them again.
+    return moved.reduce((sum, each) => sum + each, 0)
   }),
   nextDueMillis: Effect.map(services.repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
 })

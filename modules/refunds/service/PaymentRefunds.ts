@@ -23,7 +23,8 @@ import {
   type RefundCommand,
   type RefundContext,
   type RefundState,
-  type RequestedAmount
+  type RequestedAmount,
+  undecidedException
 } from "../machine.ts"
 import { auditActOf, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
 import { mintClaim } from "./ClaimTokens.ts"
@@ -149,6 +150,14 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
   const context = yield* loadContext(services, current, now, facts)
   const portions = portionsOf(call.amount, current, context.refunds)
   if (isPublicError(portions)) return yield* portions
+  const undecided = call.exceptionId === null ? undecidedException(portions, current) : null
+  if (undecided !== null) {
+    return yield* publicError("INVALID_TRANSITION", {
+      message: `This payment does not count, and its exception ${undecided} is open: give it back by ` +
+        `POST /api/v1/exceptions/${undecided}/resolve with the action refund, so that nobody accepts it as well`,
+      details: { exception_id: undecided }
+    })
+  }
   const { destination } = call
   const fixed = destination === null || destination === "claim" ? null : destination
   const elsewhere = fixed === null ? undefined : portions.find(({ payment }) => payment.network !== fixed.network)

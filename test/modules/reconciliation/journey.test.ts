@@ -135,6 +135,23 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       }
     }))
 
+  it.effect("knows money by its transfer, however long after it was booked or assigned", () =>
+    Effect.gen(function*() {
+      const sql = yield* sqlOf
+      const player = yield* newDevnetMerchant
+      const payment = yield* paidInvoice(player)
+      yield* sql`UPDATE transfers SET block_time = block_time - 3456000 WHERE merchant_id = ${player.id}`
+      const { differences: [found, ...others] } = yield* report(player)
+      assert.deepStrictEqual([found.cause, found.payment_id, others], ["timing", payment.id, []])
+      const [row] = yield* sql<{ first: bigint }>`SELECT min(block_time) AS first FROM transfers
+        WHERE merchant_id = ${player.id}`
+      const from = Number(row!.first)
+      const earlier = yield* report(player, `from=${from}&to=${from + 86_400}`)
+      assert.deepStrictEqual(earlier.differences.map((each: any) => [each.cause, each.payment_id]), [
+        ["timing", payment.id]
+      ])
+    }))
+
   it.effect("takes coins that the owner spent for normal, and a shortfall without any sending for a fault", () =>
     Effect.gen(function*() {
       const sql = yield* sqlOf

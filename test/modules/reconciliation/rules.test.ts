@@ -169,8 +169,15 @@ describe("a difference", () => {
 
   it("of a wallet is a spend only where it has sent something, and never what is known already", () => {
     const holding = { asset: "base:0xa", account: "chain:one", closing: { units: 100n, usdMillis: 1_000n } }
-    const of = (units: bigint, hasSent: boolean, known: ReadonlyArray<{ asset: string; units: bigint }> = []) =>
-      chainDifferences([{ ...holding, reading: { units, hasSent, at } }], known)
+    const of = (
+      units: bigint,
+      hasSent: boolean,
+      known: ReadonlyArray<{ asset: string; account?: string; units: bigint }> = []
+    ) =>
+      chainDifferences(
+        [{ ...holding, reading: { units, hasSent, at } }],
+        known.map((each) => ({ account: null, ...each }))
+      )
         .map(({ cause, units, usdMillis }) => [cause, units, usdMillis])
     assert.deepStrictEqual(of(100n, true), [])
     assert.deepStrictEqual(of(60n, true), [["external_spend", -40n, 400n]])
@@ -179,6 +186,9 @@ describe("a difference", () => {
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", units: 50n }]), [])
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", units: 30n }]), [["amount", 20n, 200n]])
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xb", units: 50n }]), [["amount", 50n, 500n]])
+    assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", account: "chain:one", units: 50n }]), [])
+    const elsewhere = [{ asset: "base:0xa", account: "chain:two", units: 50n }]
+    assert.deepStrictEqual(of(150n, false, elsewhere), [["amount", 50n, 500n]])
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", units: -50n }]), [["amount", 50n, 500n]])
   })
 
