@@ -1006,6 +1006,8 @@ CREATE TABLE reconciliation_adjustments (
   CONSTRAINT reconciliation_adjustments_version_check CHECK ((version = 1))
 );
 
+CREATE INDEX account_balances_of_wallets ON public.account_balances USING btree (account, merchant_id, environment, asset) WHERE ((account >= 'chain:'::text) AND (account < 'chain;'::text));
+
 CREATE INDEX reconciliation_adjustments_by_period ON public.reconciliation_adjustments USING btree (merchant_id, environment, explains_period) WHERE (explains_period IS NOT NULL);
 
 -- modules/refunds

@@ -55,6 +55,9 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, environment, period, account, asset),
       CHECK ((units IS NULL) = (reason IS NOT NULL))
     )`
+    // The wallets of all merchants, in the order in which they are read.
+    yield* sql`CREATE INDEX account_balances_of_wallets ON account_balances (account, merchant_id, environment, asset)
+      WHERE account >= 'chain:' AND account < 'chain;'`
     yield* sql`CREATE TABLE reconciliation_adjustments (
       merchant_id integer NOT NULL,
       environment text NOT NULL,

@@ -9,7 +9,7 @@ import { makeSources } from "./repo/Sources.ts"
 import type { ClosedPeriod, PeriodChain, StoredAdjustment, Suspense } from "./rules/Report.ts"
 
 export { maximumComparisons } from "./repo/Comparisons.ts"
-export { readingWrite, type WalletAsset } from "./repo/Readings.ts"
+export { firstWallet, readingWrite, type WalletAsset, type WalletPlace } from "./repo/Readings.ts"
 
 export const closedPeriodWrite = (
   { environment, merchantId }: BookOwner,

@@ -14,7 +14,6 @@ import { configOf, type Service, startService, temporaryDirectory } from "../sup
 
 /** Codes whose page shows no request. */
 const unprovoked = [
-  "REFUND_NOT_FOUND",
   "TOKEN_EXPIRED",
   "SESSION_EXPIRED",
   "REFRESH_REUSED",
@@ -24,7 +23,6 @@ const unprovoked = [
   "HOST_NOT_ALLOWED",
   "IDEMPOTENCY_REQUEST_IN_PROGRESS",
   "ESTIMATE_CHANGED",
-  "REFUND_EXCEEDS_RECEIVED",
   "REFUND_NOT_CANCELABLE",
   "WALLET_LINKED_ELSEWHERE",
   "WALLET_LIMIT_REACHED",

@@ -54,10 +54,18 @@ const readReading = (row: ReadingRow): WalletReading => ({
   readAt: Number(row.read_at)
 })
 
-/** A wallet's account that has held something of an asset, in the books of a merchant. */
-export interface WalletAsset extends BookOwner {
+/** The place of a wallet's asset among all. */
+export interface WalletPlace extends BookOwner {
   readonly account: string
   readonly asset: string
+}
+
+/** Before every wallet. */
+export const firstWallet: WalletPlace = { merchantId: 0, environment: "devnet", account: "", asset: "" }
+
+/** A wallet's account that has held something of an asset, in the books of a merchant, or of the operator. */
+export interface WalletAsset extends WalletPlace {
+  readonly isRead: boolean
   /** Whether several merchants' money comes to the wallet. */
   readonly isShared: boolean
 }
@@ -73,17 +81,28 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       Effect.map((rows) => rows.map(readReading))
     )
 
-  /** Wallets of which a month's reading is missing, at most `limit` of their assets. */
-  const unread = (period: string, limit: number) =>
-    sql<{ merchant_id: number; environment: Environment; account: string; asset: string; is_shared: boolean }>`
-      SELECT b.merchant_id, b.environment, b.account, b.asset, EXISTS (
-          SELECT FROM account_balances o WHERE o.account = b.account AND o.merchant_id <> b.merchant_id
-        ) AS is_shared
-      FROM account_balances b
-      WHERE starts_with(b.account, 'chain:') AND b.merchant_id <> 0 AND NOT EXISTS (
-        SELECT FROM chain_balance_readings r WHERE r.merchant_id = b.merchant_id AND r.environment = b.environment
-          AND r.period = ${period} AND r.account = b.account AND r.asset = b.asset)
-      ORDER BY b.merchant_id, b.environment, b.account, b.asset LIMIT ${limit}`.pipe(
+  /** Wallets' assets behind one of them, in order, at most `limit`, and whether a month's reading is there. */
+  const walletsAfter = ({ account, asset, environment, merchantId }: WalletPlace, period: string, limit: number) =>
+    sql<{
+      merchant_id: number
+      environment: Environment
+      account: string
+      asset: string
+      is_read: boolean
+      is_shared: boolean
+    }>`SELECT b.*, EXISTS (
+          SELECT FROM account_balances o
+          WHERE o.account = b.account AND o.account >= 'chain:' AND o.account < 'chain;' AND o.merchant_id <> b.merchant_id
+        ) AS is_shared, EXISTS (
+          SELECT FROM chain_balance_readings r WHERE r.merchant_id = b.merchant_id AND r.environment = b.environment
+            AND r.period = ${period} AND r.account = b.account AND r.asset = b.asset
+        ) AS is_read
+      FROM (
+        SELECT merchant_id, environment, account, asset FROM account_balances
+        WHERE account >= 'chain:' AND account < 'chain;'
+          AND (account, merchant_id, environment, asset) > (${account}, ${merchantId}::integer, ${environment}, ${asset})
+        ORDER BY account, merchant_id, environment, asset LIMIT ${limit}
+      ) b ORDER BY b.account, b.merchant_id, b.environment, b.asset`.pipe(
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): WalletAsset => ({
@@ -91,6 +110,7 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
           environment: row.environment,
           account: row.account,
           asset: row.asset,
+          isRead: row.is_read,
           isShared: row.is_shared
         }))
       )
@@ -115,5 +135,5 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       Effect.map(([row]) => BigInt(row!.units))
     )
 
-  return { readings, receivedSince, unread }
+  return { readings, receivedSince, walletsAfter }
 }

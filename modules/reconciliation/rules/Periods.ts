@@ -63,9 +63,10 @@ export const readPeriod = (
     return readMonth(period) ?? invalidParameter("period", "a month of UTC, like 2026-11")
   }
   if (sentFrom === undefined && sentTo === undefined) return monthOf(now)
+  if (sentFrom === undefined) return invalidParameter("to", "sent together with `from`")
   const to = sentTo === undefined ? now : readTime(sentTo)
   if (to === undefined) return invalidParameter("to", momentInWords)
-  const from = sentFrom === undefined ? undefined : readTime(sentFrom)
+  const from = readTime(sentFrom)
   if (from === undefined) return invalidParameter("from", momentInWords)
   if (from >= to) return invalidParameter("from", "a time before `to`")
   if (to - from > maximumSpanSeconds) {

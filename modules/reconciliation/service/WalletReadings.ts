@@ -4,12 +4,12 @@
  */
 import { Clock, Effect, MutableRef } from "effect"
 import type { Chains } from "../../../runtime/Chains.ts"
-import { type Commit, noCause } from "../../../runtime/Commit.ts"
+import { type Commit, noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import type { DueSource } from "../../../runtime/Timers.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
 import { readAsset } from "../../ledger/plugin.ts"
-import { readingWrite, type Repo, type WalletAsset } from "../repo.ts"
-import { monthOf, type Period, previousMonth, type WalletReading } from "../rules.ts"
+import { firstWallet, readingWrite, type Repo, type WalletAsset, type WalletPlace } from "../repo.ts"
+import { monthOf, nextMonth, type Period, previousMonth, type WalletReading } from "../rules.ts"
 
 export interface ReadingServices {
   readonly chains: Chains["Service"]
@@ -34,10 +34,11 @@ const isNetwork = (text: string): text is Network => networks.some((each) => eac
 /** What the chain says; null: it cannot say it yet. */
 const readingOf = Effect.fnUntraced(function*(
   { chains, repo }: ReadingServices,
-  { account, asset, isShared, ...owner }: WalletAsset,
+  { account, asset, environment, isShared, merchantId }: WalletAsset,
   period: Period,
   nowSeconds: number
 ): Effect.fn.Return<WalletReading | null> {
+  const owner = { environment, merchantId }
   const none = { period: period.name!, account, asset, laterUnits: 0n, hasSent: false, readAt: nowSeconds }
   const gap = (reason: WalletReading["reason"]): WalletReading => ({ ...none, units: null, block: null, reason })
   if (account === unknownWallet) return gap("unknown_wallet")
@@ -47,7 +48,7 @@ const readingOf = Effect.fnUntraced(function*(
   const fingerprint = account.slice(chainPrefix.length)
   const found = yield* chains.walletBalances({
     network,
-    environment: owner.environment,
+    environment,
     fingerprint,
     tokens: [address]
   }).pipe(
@@ -63,16 +64,51 @@ const readingOf = Effect.fnUntraced(function*(
   return { ...none, units: found.balances[0]!, laterUnits, hasSent: found.hasSent, block: found.point, reason: null }
 })
 
-/** Keeps the readings of the month that ended last. */
+/** How far the wallets were gone through for a month. */
+interface Round {
+  readonly period: Period
+  readonly after: WalletPlace
+  /** Some of them could not be read yet. */
+  readonly isPartial: boolean
+  /** Epoch milliseconds before which nothing is read. */
+  readonly notBefore: number
+}
+
+const beginRound = (period: Period, notBefore = 0): Round => ({
+  period,
+  after: firstWallet,
+  isPartial: false,
+  notBefore
+})
+
+/** The round after a page of wallets: at its end it begins again where some were not read, else it waits for a month. */
+const nextRound = (round: Round, page: ReadonlyArray<WalletAsset>, isPartial: boolean, nowMillis: number): Round => {
+  const last = page.at(-1)
+  if (last !== undefined) return { ...round, after: last, isPartial: round.isPartial || isPartial }
+  return round.isPartial
+    ? beginRound(round.period, nowMillis + pauseMillis)
+    : { ...round, notBefore: nextMonth(nextMonth(round.period)).from * 1_000 }
+}
+
+/**
+ * Keeps the readings of the month that ended last. The wallets are gone through once, a page at a time, so that neither
+ * a network that does not answer nor the number of wallets holds up the others.
+ */
 export const readWallets = (services: ReadingServices): Effect.Effect<DueSource> =>
   Effect.sync(() => {
     const { commit, repo } = services
-    const notBefore = MutableRef.make(0)
-    const lastMonth = Effect.map(Clock.currentTimeMillis, (millis) => previousMonth(monthOf(Math.floor(millis / 1000))))
+    const stored = MutableRef.make<Round | null>(null)
+    const lastMonth = (nowMillis: number) => previousMonth(monthOf(Math.floor(nowMillis / 1000)))
+    const roundAt = (nowMillis: number): Round => {
+      const period = lastMonth(nowMillis)
+      const round = MutableRef.get(stored)
+      return round?.period.name === period.name ? round : beginRound(period)
+    }
 
     const read = Effect.fnUntraced(function*(wallet: WalletAsset, period: Period, nowMillis: number) {
+      if (wallet.isRead || wallet.merchantId === systemMerchant) return true
       const reading = yield* readingOf(services, wallet, period, Math.floor(nowMillis / 1000))
-      if (reading === null) return 0
+      if (reading === null) return false
       const { environment, merchantId } = wallet
       return yield* commit.append({
         merchantId,
@@ -81,12 +117,12 @@ export const readWallets = (services: ReadingServices): Effect.Effect<DueSource>
         writes: [readingWrite({ environment, merchantId }, reading)],
         events: []
       }).pipe(
-        Effect.as(1),
+        Effect.as(true),
         Effect.catchTags({
           // Another instance was first.
-          Conflict: () => Effect.succeed(1),
+          Conflict: () => Effect.succeed(true),
           IdempotentReplay: (bug) => Effect.die(bug),
-          PublicError: () => Effect.succeed(0)
+          PublicError: () => Effect.succeed(false)
         })
       )
     })
@@ -94,20 +130,14 @@ export const readWallets = (services: ReadingServices): Effect.Effect<DueSource>
     return {
       name: "reconciliation-readings",
       batchSize,
-      nextDueMillis: Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
-        if (now < MutableRef.get(notBefore)) return MutableRef.get(notBefore)
-        const { name } = yield* lastMonth
-        return (yield* repo.unread(name!, 1)).length === 0 ? null : now
-      }),
+      nextDueMillis: Effect.map(Clock.currentTimeMillis, (nowMillis) => roundAt(nowMillis).notBefore),
       run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
-        if (nowMillis < MutableRef.get(notBefore)) return 0
-        const period = yield* lastMonth
-        const wallets = yield* repo.unread(period.name!, limit)
-        const counts = yield* Effect.forEach(wallets, (wallet) => read(wallet, period, nowMillis))
-        const count = counts.reduce((sum, each) => sum + each, 0)
-        if (count < wallets.length) MutableRef.set(notBefore, nowMillis + pauseMillis)
-        return count
+        const round = roundAt(nowMillis)
+        if (nowMillis < round.notBefore) return 0
+        const page = yield* repo.walletsAfter(round.after, round.period.name!, limit)
+        const results = yield* Effect.forEach(page, (wallet) => read(wallet, round.period, nowMillis))
+        MutableRef.set(stored, nextRound(round, page, results.includes(false), nowMillis))
+        return page.length
       })
     }
   })

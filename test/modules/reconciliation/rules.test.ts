@@ -51,7 +51,7 @@ describe("periods", () => {
     }
     assert.strictEqual(refusal({ period: "2026-11", from: "1" }), "period")
     assert.strictEqual(refusal({ from: "x" }), "from")
-    assert.strictEqual(refusal({ to: "5" }), "from")
+    assert.strictEqual(refusal({ to: "5" }), "to")
     assert.strictEqual(refusal({ from: "5", to: "5" }), "from")
     assert.strictEqual(refusal({ from: "0", to: "31622401" }), "to")
     assert.strictEqual(refusal({ from: "0", to: "31622400" }), null)
