@@ -3,11 +3,12 @@ import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Commit, decideAnew, type IdempotentCall, type IdempotentReplay } from "../../runtime/Commit.ts"
 import { type Person, PersonalData } from "../../runtime/PersonalData.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Timers } from "../../runtime/Timers.ts"
-import { uuidV7 } from "../../runtime/Uuid.ts"
+import { uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { erasureWrite, makeRepo } from "./repo.ts"
 import { customerActOf, type ErasureState, request } from "./rules.ts"
@@ -33,6 +34,7 @@ export class Erasures extends Context.Service<Erasures, {
 const make = Effect.gen(function*() {
   const actors = yield* Actors
   const auditLog = yield* AuditLog
+  const clock = yield* MerchantClock
   const commit = yield* Commit
   const personalData = yield* PersonalData
   const secrets = yield* Secrets
@@ -92,7 +94,7 @@ const make = Effect.gen(function*() {
         environment,
         customer: personalData.hashOf(person)(customerId),
         sealedCustomerId: secrets.seal("personal", customerId),
-        until: yield* uuidV7
+        until: yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment))
       },
       before,
       yield* nowSeconds

@@ -69,27 +69,11 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
   return ({ environment, merchantId }: BookOwner, { from, to }: Span) => {
     const [first, past] = [from - marginSeconds, to + marginSeconds]
     const isWithin = (moment: Statement.Fragment) => sql`(${moment} >= ${from} AND ${moment} < ${to})`
-    const isInPeriod = (blockTime: Statement.Fragment, at: Statement.Fragment) =>
-      sql`(${isWithin(blockTime)} OR ${isWithin(at)})`
-    const sideOf = {
-      amount: sql`m.amount`,
-      at: sql`m.at`,
-      blockTime: sql`m.block_time`,
-      units: sql`m.units`,
-      unlisted: sql`m.unlisted`
+    const isDifferent = (prefix: "" | "m.") => {
+      const column = (name: string) => sql.literal(`${prefix}${name}`)
+      return sql`(${column("units")} <> ${column("amount")} OR ${column("unlisted")}
+        OR ${isWithin(column("block_time"))} <> ${isWithin(column("at"))})`
     }
-    const completedSide = {
-      amount: sql`amount`,
-      at: sql`at`,
-      blockTime: sql`block_time`,
-      units: sql`units`,
-      unlisted: sql`unlisted`
-    }
-    const isDifferent = (
-      { amount, at, blockTime, units, unlisted }: Readonly<
-        Record<"amount" | "at" | "blockTime" | "units" | "unlisted", Statement.Fragment>
-      >
-    ) => sql`(${units} <> ${amount} OR ${unlisted} OR ${isWithin(blockTime)} <> ${isWithin(at)})`
     return sql<ComparisonRow>`WITH t AS MATERIALIZED (
         SELECT t.id, t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.block_time, t.tx_hash,
           t.unlisted, t.status = t.handled AS is_handled, ${paymentId} AS payment_id
@@ -128,8 +112,8 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
           CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
         FROM both_sides m LEFT JOIN invoice_payments p ON p.id = m.money_id AND p.merchant_id = ${merchantId}
-        WHERE ${isInPeriod(sql`m.block_time`, sql`m.at`)} AND (m.id IS NULL OR m.key IS NULL
-          OR ${isDifferent(sideOf)}
+        WHERE (${isWithin(sql`m.block_time`)} OR ${isWithin(sql`m.at`)}) AND (m.id IS NULL OR m.key IS NULL
+          OR ${isDifferent("m.")}
           OR (p.status IN ('underpaid', 'confirmed') AND p.amount <> m.usd_millis)
           OR m.reverses_earlier OR (p.status = 'rejected' AND p.metadata ->> 'exception' = 'below_dust'))
       ), completed AS (
@@ -164,7 +148,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
         at AS ledger_at, reverses_earlier, counted, rejection
       FROM completed
       WHERE (amount IS NULL AND units <> 0) OR units IS NULL OR reverses_earlier
-        OR ${isDifferent(completedSide)}
+        OR ${isDifferent("")}
         OR counted <> usd_millis OR rejection = 'below_dust'
       ORDER BY (amount IS NULL OR units IS NULL OR units <> amount OR counted <> usd_millis) IS TRUE DESC,
         coalesce(block_time, at), source_id

@@ -69,6 +69,9 @@ export const readPeriod = (
   const from = readTime(sentFrom)
   if (from === undefined) return invalidParameter("from", momentInWords)
   if (from >= to) return invalidParameter("from", "a time before `to`")
+  if (to - from > maximumSpanSeconds && sentTo === undefined) {
+    return invalidParameter("from", "at most 366 days (31,622,400 seconds) before now, unless `to` is sent as well")
+  }
   if (to - from > maximumSpanSeconds) {
     return invalidParameter("to", "at most 366 days (31,622,400 seconds) after `from`")
   }

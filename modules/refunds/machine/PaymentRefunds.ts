@@ -8,7 +8,7 @@ import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Ref
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
-import { afterWrongToken, canBeClaimed, newClaim } from "./Claims.ts"
+import { afterWrongToken, canBeClaimed, canClaim, newClaim } from "./Claims.ts"
 import { type PaymentPortion, portionLeft } from "./Portions.ts"
 import {
   destinationSeconds,
@@ -236,6 +236,12 @@ const startPayout = (
     })
   }
   if (refund.destination === null) return invalid("It has no destination yet")
+  if (canClaim(refund)) {
+    return invalid(
+      "A claim link of it is open, so its address may not be the right one: wait until your customer has said where it " +
+        "goes, or cancel the refund"
+    )
+  }
   return {
     next: {
       ...refund,

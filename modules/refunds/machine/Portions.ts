@@ -112,16 +112,17 @@ const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<Refun
 }
 
 /**
- * The open exception of a payment that does not count, among those that are to be given back; null: there is none. A
- * person could accept it while its money goes back, so that decision comes first.
+ * The open exception by whose decision money that is to be given back could be accepted: of a payment that does not
+ * count, or of an invoice that ended with a part; null: there is none. So that nothing goes back and counts as well,
+ * that decision comes first.
  */
 export const undecidedException = (
   portions: ReadonlyArray<PaymentPortion>,
   { exceptions }: Pick<Aggregate, "exceptions">
 ): string | null => {
   const refused = new Set(portions.flatMap(({ payment }) => payment.status === "rejected" ? [payment.id] : []))
-  const open = exceptions.find(({ paymentId, status }) =>
-    status === "open" && paymentId !== null && refused.has(paymentId)
+  const open = exceptions.find(({ paymentId, status, type }) =>
+    status === "open" && (type === "underpaid_expired" || paymentId !== null && refused.has(paymentId))
   )
   return open?.id ?? null
 }

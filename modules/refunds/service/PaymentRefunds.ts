@@ -153,8 +153,8 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
   const undecided = call.exceptionId === null ? undecidedException(portions, current) : null
   if (undecided !== null) {
     return yield* publicError("INVALID_TRANSITION", {
-      message: `This payment does not count, and its exception ${undecided} is open: give it back by ` +
-        `POST /api/v1/exceptions/${undecided}/resolve with the action refund, so that nobody accepts it as well`,
+      message: `The exception ${undecided} of this money is open, and somebody may accept it: give the money back by ` +
+        `POST /api/v1/exceptions/${undecided}/resolve with the action refund`,
       details: { exception_id: undecided }
     })
   }

@@ -142,6 +142,12 @@ layer(invoiceService)("claim links", (it) => {
       yield* refunds.change(refund.id, { _tag: "Fail", code: "account_closed" }, noCause, "service:test")
       const { data } = yield* caller.ok(`${path}/${refund.id}/claim-link`, post({}))
       assert.strictEqual(data.status, "failed")
+      const tooEarly = yield* caller.call(`${path}/${refund.id}/retry`, post({}))
+      assert.strictEqual(
+        tooEarly.json.error.code,
+        "INVALID_TRANSITION",
+        "the open link says that the address was wrong"
+      )
       yield* refunds.claim(refund.id, tokenOf(data.claim_url), { ...wallet, address: otherAddress })
       const redirected = (yield* caller.ok(`${path}/${refund.id}`)).data
       assert.deepInclude(redirected, { status: "pending_approval", destination_address: otherAddress })
