@@ -63,7 +63,7 @@ export const readPeriod = (
     return readMonth(period) ?? invalidParameter("period", "a month of UTC, like 2026-11")
   }
   if (sentFrom === undefined && sentTo === undefined) return monthOf(now)
-  if (sentFrom === undefined) return invalidParameter("to", "sent together with `from`")
+  if (sentFrom === undefined) return invalidParameter("to", "a time that comes with `from`: send both, or `from` alone")
   const to = sentTo === undefined ? now : readTime(sentTo)
   if (to === undefined) return invalidParameter("to", momentInWords)
   const from = readTime(sentFrom)

@@ -130,10 +130,14 @@ export const readWallets = (services: ReadingServices): Effect.Effect<DueSource>
     return {
       name: "reconciliation-readings",
       batchSize,
-      nextDueMillis: Effect.map(Clock.currentTimeMillis, (nowMillis) => roundAt(nowMillis).notBefore),
+      // A round that may go on is due now: an earlier time would be told as work that is overdue.
+      nextDueMillis: Effect.map(Clock.currentTimeMillis, (nowMillis) =>
+        Math.max(nowMillis, roundAt(nowMillis).notBefore)),
       run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
         const round = roundAt(nowMillis)
-        if (nowMillis < round.notBefore) return 0
+        if (nowMillis < round.notBefore) {
+          return 0
+        }
         const page = yield* repo.walletsAfter(round.after, round.period.name!, limit)
         const results = yield* Effect.forEach(page, (wallet) => read(wallet, round.period, nowMillis))
         MutableRef.set(stored, nextRound(round, page, results.includes(false), nowMillis))
