@@ -139,7 +139,8 @@ export const readWallets = (services: ReadingServices): Effect.Effect<DueSource>
           return 0
         }
         const page = yield* repo.walletsAfter(round.after, round.period.name!, limit)
-        const results = yield* Effect.forEach(page, (wallet) => read(wallet, round.period, nowMillis))
+        const results = yield* Effect.forEach(page, (wallet) =>
+          read(wallet, round.period, nowMillis))
         MutableRef.set(stored, nextRound(round, page, results.includes(false), nowMillis))
         return page.length
       })
