@@ -29,10 +29,18 @@ const api = Effect.fnUntraced(function*(key: string, path: string, body?: object
   return assertStatus(200, yield* service().call(path, body === undefined ? { headers } : { headers, body }))
 })
 
+/** A refund with the link that its answer shows. */
+const linked = Effect.fnUntraced(function*(key: string, refund: { readonly id: string; readonly claim_url: string }) {
+  const { service } = yield* PaymentPageService
+  const token = refund.claim_url.split("#t=")[1]!
+  service().guard(token)
+  const { pathname, search } = new URL(refund.claim_url)
+  return { id: refund.id, key, token, url: `${service().url}${pathname}${search}#t=${token}` }
+})
+
 /** A refund of what was paid, and its link. */
 const refundOf = (invoice: PayableInvoice, fields: object = {}) =>
   Effect.gen(function*() {
-    const { service } = yield* PaymentPageService
     const { data } = yield* api(invoice.key, "/api/v1/refunds", {
       invoice_id: invoice.id,
       amount_mode: "full",
@@ -41,11 +49,7 @@ const refundOf = (invoice: PayableInvoice, fields: object = {}) =>
       destination: "claim",
       ...fields
     })
-    const token: string = data.claim_url.split("#t=")[1]
-    service().guard(token)
-    const { pathname, search } = new URL(data.claim_url)
-    const url = `${service().url}${pathname}${search}#t=${token}`
-    return { id: data.id as string, key: invoice.key, token, url }
+    return yield* linked(invoice.key, data)
   })
 
 const waiting = Effect.flatMap(reachScreen.paid, (invoice) => refundOf(invoice))
@@ -216,18 +220,18 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
 
   it.effect("makes true what a late payor is told: the shop can accept the payment, and can return it", () =>
     Effect.gen(function*() {
-      const { sql } = yield* PaymentPageService
       const invoice = yield* reachScreen.late
       const { page } = yield* visit(invoice.url)
       yield* Effect.promise(() => page.getByText("can accept or return it").waitFor())
       const { data: [exception] } = (yield* api(invoice.key, `/api/v1/exceptions?invoice_id=${invoice.id}`)).data
       assert.include(exception.allowed_actions, "accept")
-      const [payment] = yield* Effect.orDie(sql<any>`SELECT id FROM invoice_payments WHERE invoice_id = ${invoice.id}`)
-      const one = yield* refundOf(invoice, {
-        amount_mode: "remaining",
-        invoice_payment_id: payment.id,
-        reason: "late_payment"
+      const { data: decided } = yield* api(invoice.key, `/api/v1/exceptions/${exception.id}/resolve`, {
+        action: "refund",
+        refund: { destination: "claim", fee_bearer: "merchant" }
       })
+      const refundId = decided.resolution.refund_id
+      const { data } = yield* api(invoice.key, `/api/v1/refunds/${refundId}/claim-link`, {})
+      const one = yield* linked(invoice.key, data)
       yield* Effect.promise(async () => {
         await page.goto(one.url)
         await page.getByText(en.claimLate).waitFor()
