@@ -390,6 +390,14 @@ const readError = (code: string, more: Parameters<typeof publicError>[1] & { rea
 
 const codesKey = "tillwire/errorCodes"
 
+/** Codes of calls that name the environment in which they act. */
+export const environmentErrors = [
+  "INVALID_ENVIRONMENT",
+  "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED"
+] as const
+
 /**
  * The errors of an endpoint, one schema per HTTP status, for the types and the reference. A handler fails with
  * `publicError(code)`; the family middleware renders it.

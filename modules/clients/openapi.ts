@@ -4087,7 +4087,7 @@ export interface components {
             /** @enum {string} */
             environment: "devnet" | "mainnet";
             /**
-             * @description `done`: nothing of the customer is left
+             * @description `done`: no module that is loaded keeps anything of the customer
              * @enum {string}
              */
             status: "pending" | "done";

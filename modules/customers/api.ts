@@ -29,7 +29,9 @@ export const CustomerErasure = Schema.Struct({
     description: "What stands in place of the customer's id from now on, in lists and in stored events"
   }),
   environment: Environment,
-  status: Schema.Literals(["pending", "done"]).annotate({ description: "`done`: nothing of the customer is left" }),
+  status: Schema.Literals(["pending", "done"]).annotate({
+    description: "`done`: no module that is loaded keeps anything of the customer"
+  }),
   waiting_for: Schema.NullOr(Schema.String).annotate({
     description: "What came in between, and what to do about it; null: nothing. It is tried again each minute"
   }),

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
+  environmentErrors,
   errors,
   Idempotent,
   listParameterCodes,
@@ -68,13 +69,6 @@ const ExceptionList = success(
   identifier: "ExceptionList",
   examples: [{ success: true, data: { object: "list", data: [exampleException], has_more: false } }]
 })
-
-const environmentErrors = [
-  "INVALID_ENVIRONMENT",
-  "ENVIRONMENT_FORBIDDEN",
-  "MAINNET_NOT_ENABLED",
-  "DEVNET_NOT_ENABLED"
-] as const
 
 export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
   HttpApiEndpoint.get("list", "/", {

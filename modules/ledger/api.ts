@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
+  environmentErrors,
   errors,
   FlatErrors,
   Idempotent,
@@ -167,13 +168,6 @@ const SettlementList = success(
   identifier: "SettlementList",
   examples: [{ success: true, data: { object: "list", data: [exampleSettlement], has_more: false } }]
 })
-
-const environmentErrors = [
-  "INVALID_ENVIRONMENT",
-  "ENVIRONMENT_FORBIDDEN",
-  "MAINNET_NOT_ENABLED",
-  "DEVNET_NOT_ENABLED"
-] as const
 
 const { created_gte: _from, created_lte: _to, ...settlementQuery } = pageQuery
 

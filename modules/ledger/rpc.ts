@@ -18,7 +18,7 @@ export const BookDifference = Schema.Struct({
   environment: Environment,
   account: Schema.String,
   asset: Schema.String,
-  /** What it was compared with: its entries, or the payments, exceptions and refunds. */
+  /** What it was compared with: its entries, or the payments and exceptions, whose refunds count as booked. */
   against: Schema.Literals(["entries", "objects"]),
   held: Amounts,
   expected: Amounts

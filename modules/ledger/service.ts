@@ -196,9 +196,11 @@ const openBooks = Effect.fnUntraced(function*(repo: Repo) {
   yield* (yield* Timers).register({
     name: "ledger-opening",
     batchSize: openingBatch,
-    nextDueMillis: Effect.suspend(() =>
-      Effect.map(repo.unbooked(after, 1), (found) => (found.length === 0 ? null : 0))
-    ),
+    // Due now: an earlier time would be told as work that is overdue.
+    nextDueMillis: Effect.gen(function*() {
+      const found = yield* repo.unbooked(after, 1)
+      return found.length === 0 ? null : yield* Clock.currentTimeMillis
+    }),
     run
   })
 })

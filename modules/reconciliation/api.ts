@@ -1,7 +1,14 @@
 /** Reconciliation (modules/docs/reference/reconciliation.md): definitions only. Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import {
+  environmentErrors,
+  errors,
+  Idempotent,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { causes } from "./rules/Differences.ts"
@@ -191,13 +198,6 @@ const exampleAdjustment = {
   balance_transaction_id: "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
   created_at: 1_796_090_400
 } as const
-
-const environmentErrors = [
-  "INVALID_ENVIRONMENT",
-  "ENVIRONMENT_FORBIDDEN",
-  "MAINNET_NOT_ENABLED",
-  "DEVNET_NOT_ENABLED"
-] as const
 
 const moment = Schema.String
 

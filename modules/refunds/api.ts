@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
+  environmentErrors,
   errors,
   IdempotencyRequired,
   Idempotent,
@@ -12,11 +13,9 @@ import {
 } from "../../runtime/Http.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
+import { pageLimits } from "../../schemas/Page.ts"
 import { exampleRefund, FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
-
-/** Refunds on one page: the default and the bounds. */
-export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
 
 const optional = <S extends Schema.Top>(schema: S, description: string) =>
   Schema.optionalKey(Schema.NullOr(schema)).annotate({ description })
@@ -99,13 +98,6 @@ const RefundList = Schema.Struct({
   identifier: "RefundList",
   examples: [{ success: true, data: { object: "list", data: [exampleRefund], has_more: false } }]
 })
-
-const environmentErrors = [
-  "INVALID_ENVIRONMENT",
-  "ENVIRONMENT_FORBIDDEN",
-  "MAINNET_NOT_ENABLED",
-  "DEVNET_NOT_ENABLED"
-] as const
 
 const act = <const Name extends string>(
   name: Name,

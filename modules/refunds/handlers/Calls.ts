@@ -11,13 +11,14 @@ import {
 } from "../../../runtime/Http.ts"
 import * as Operations from "../../../runtime/Operations.ts"
 import { Settings } from "../../../runtime/Settings.ts"
-import { publicError } from "../../../schemas/Errors.ts"
+import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import { pageLimits, readPageCursor, unknownCursor } from "../../../schemas/Page.ts"
 import { Invoices } from "../../invoices/plugin.ts"
-import { type NewRefundBody, pageLimits, RefundsApi } from "../api.ts"
+import { type NewRefundBody, RefundsApi } from "../api.ts"
 import { linkedRefundObject, refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
 import { Refunds } from "../service.ts"
 import type { LinkedRefund, PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
@@ -65,17 +66,6 @@ export const callOf = Effect.fnUntraced(function*(body: NewRefund, caller: Refun
   } satisfies PaymentRefundCall
 })
 
-const readCursor = (query: { readonly starting_after?: string; readonly ending_before?: string }) => {
-  const { ending_before: before, starting_after: after } = query
-  if (before !== undefined && after !== undefined) {
-    return Effect.fail(publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both" }))
-  }
-  const id = idOf(after ?? before)
-  return Effect.succeed(
-    id === null ? null : { direction: after === undefined ? "newer" as const : "older" as const, id }
-  )
-}
-
 /** Refunds as the API shows them; the orders that they are of are known by their invoices. */
 const makeRender = Effect.map(Invoices, (invoices) =>
   Effect.fnUntraced(function*(refund: RefundState) {
@@ -113,7 +103,8 @@ export const handlers = Operations.group(
           if (query.invoice_id !== undefined && !isUuid(query.invoice_id.toLowerCase())) {
             return yield* invalidParameter("invoice_id", "the id of an invoice")
           }
-          const cursor = yield* readCursor(query)
+          const cursor = readPageCursor(query)
+          if (isPublicError(cursor)) return yield* cursor
           const page = yield* refunds.page({
             merchantId: principal.merchantId,
             environment,
@@ -122,13 +113,7 @@ export const handlers = Operations.group(
             ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
             ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
           }, { cursor, limit: query.limit ?? pageLimits.default })
-          if (page === null) {
-            const param = query.starting_after === undefined ? "ending_before" : "starting_after"
-            return yield* publicError("INVALID_CURSOR", {
-              message: `${param}: not the id of a refund of this environment`,
-              param
-            })
-          }
+          if (page === null) return yield* unknownCursor(query, "the id of a refund of this environment")
           const data = yield* Effect.forEach(page.refunds, render, { concurrency: 4 })
           return jsonText(JSON.stringify({ success: true, data: { object: "list", data, has_more: page.hasMore } }))
         })

@@ -78,7 +78,7 @@ const countWrongToken = (services: RefundServices, { id, invoiceId }: RefundStat
   ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
 
 /**
- * `Refunds.findClaim`. A token that opens nothing costs the same look-up whatever the reason, and says nothing of it.
+ * `Refunds.findClaim`. A token that opens nothing gets the same answer whatever the reason; a wrong one is counted.
  */
 export const findClaim = (services: RefundServices) =>
   Effect.fn("Refunds.findClaim")(function*(

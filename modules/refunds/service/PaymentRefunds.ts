@@ -63,7 +63,10 @@ export interface ExceptionRefundCall extends Pick<PaymentRefundCall, "caller" | 
   readonly part: Pick<RequestedAmount, "usd" | "tokenAmount"> | null
 }
 
-/** A refund, and the token of its claim link where it has just got one: nobody can read it again. */
+/**
+ * A refund, and the token of its claim link where it has just got one: it is kept as a hash, and sealed in the reply to
+ * a repeat of the same call.
+ */
 export interface LinkedRefund {
   readonly refund: RefundState
   readonly claimToken: string | null

@@ -14,7 +14,9 @@ const partSize = 100
 const recordOf = ({ claim: _claim, ...refund }: RefundState) => ({ kind: "refund", data: refund })
 
 const obstacleOf = ({ id, status }: RefundState): string =>
-  `Refund ${id} is not over (${status}): wait until it is paid, or cancel it`
+  status === "failed"
+    ? `Refund ${id} has failed and still stands for money: try it again by /retry until it is paid`
+    : `Refund ${id} is not over (${status}): wait until it is paid, or cancel it`
 
 /** In the commit of the invoice: the address of each refund goes, and none may still need it. */
 const onErasure = (repo: Repo) =>

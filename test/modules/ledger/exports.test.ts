@@ -61,10 +61,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
         const player = yield* newDevnetMerchant
         yield* trade(player)
         const listed = yield* transactionsOf(player, "limit=100")
-        // Each moves an amount there and back, so that the balances stay what they are.
+        // Each moves an amount there and back, so that the balances stay what they are. No UUID has their names.
         const moreCount = 1_010
         const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
-        for (const [environment, name] of [["devnet", "bt_f"], ["mainnet", "bt_m"]] as const) {
+        for (const [environment, name] of [["devnet", "bt_7z"], ["mainnet", "bt_m"]] as const) {
           yield* Effect.orDie(sql`INSERT INTO balance_transactions
           SELECT ${player.id}, ${name} || n, 1, ${environment}, 'adjustment', false, 0, 0, NULL, 0, 'adjustment', n::text,
             NULL, extract(epoch FROM now())::bigint * 1000000 FROM generate_series(1, ${moreCount}::integer) n`)
@@ -86,7 +86,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
           const key = JSON.stringify(row)
           sides.set(key, (sides.get(key) ?? 0) + 1)
         }
-        const added = [...sides.keys()].filter((key) => key.includes("\"bt_f"))
+        const added = [...sides.keys()].filter((key) => key.includes("\"bt_7z"))
         assert.lengthOf(added, 4 * moreCount)
         assert.isTrue(added.every((key) => sides.get(key) === 1))
         const perTransaction = sumsBy(journal, "transaction_id")
