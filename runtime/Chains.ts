@@ -516,7 +516,7 @@ export type WalletBalances =
 /**
  * What a transaction brought to an account, as the network's driver reads it. `isFinal`: no reorganisation takes it
  * back. `not_followed`: the network has no driver here, or read no block yet; `not_reached`: it was not read up to that
- * height yet.
+ * height yet; `not_agreed`: endpoints have different blocks there, or one beside the reader could not be asked.
  */
 export type TransactionReading =
   | {
@@ -532,7 +532,7 @@ export type TransactionReading =
       }
     >
   }
-  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_reached" }
+  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_reached" | "not_agreed" }
 
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
 export type ReportState = "reported" | TransferStatus
@@ -699,7 +699,7 @@ export class Chains extends Context.Service<Chains, {
   /**
    * Reads what a transaction brought to an address that is none of ours, to see that money went where it should.
    * `address` is in the form `readAddress` gives, `txHash` in that of `readTransactionHash`; `height`: of the block it
-   * is said to be in. Asks the chain once.
+   * is said to be in. Asks every endpoint, and counts what more than half of them show.
    */
   readonly readTransaction: (request: {
     readonly network: Network

@@ -2,10 +2,20 @@
 import { Effect } from "effect"
 import { familyOf, familyRecord } from "../../schemas/Network.ts"
 import { tokenAddress as tokenAddressOf } from "../../schemas/Token.ts"
-import type { ChainDriver, Chains, DriverError, ObservedTransfer, TransactionReading, WatchSet } from "../Chains.ts"
+import type {
+  BlockPoint,
+  ChainDriver,
+  Chains,
+  Corroboration,
+  DriverError,
+  ObservedTransfer,
+  TransactionReading,
+  WatchSet
+} from "../Chains.ts"
 import type { RingPoint } from "./ChainsRepo.ts"
 import { anchorOf, finalHeight } from "./Confirmations.ts"
 import { driverOf, type JournalContext } from "./JournalContext.ts"
+import { transferKey } from "./TransferIdentity.ts"
 
 /** One account, and the token that it should have got. */
 const watchOf = (accountKey: string, token: string | null): WatchSet => {
@@ -21,22 +31,50 @@ const watchOf = (accountKey: string, token: string | null): WatchSet => {
   }
 }
 
-type TimedTransfer = ObservedTransfer & { readonly time: number; readonly height: bigint }
+/** A transaction's transfers, and the block they lie in; null: an account's chain that does not have them. */
+interface ShownTransaction {
+  readonly block: BlockPoint | null
+  readonly transfers: ReadonlyArray<ObservedTransfer>
+}
 
-const readTransfers = Effect.fnUntraced(function*(
+const readFirst = Effect.fnUntraced(function*(
   { history }: ChainDriver,
   txHash: string,
   height: bigint,
   anchor: RingPoint,
   watch: WatchSet
-): Effect.fn.Return<ReadonlyArray<TimedTransfer>, DriverError> {
+): Effect.fn.Return<ShownTransaction, DriverError> {
   if (history._tag === "AccountHistory") {
-    const found = yield* history.readTransaction(txHash, watch, height)
-    return found.map((transfer) => ({ ...transfer, time: transfer.at.time, height: transfer.at.height }))
+    const transfers = yield* history.readTransaction(txHash, watch, height)
+    return { block: transfers[0]?.at ?? null, transfers }
   }
-  const { time, transfers } = yield* history.readBlock(height, anchor, watch)
-  return transfers.filter((each) => each.txHash === txHash).map((transfer) => ({ ...transfer, time, height }))
+  const { point, time, transfers } = yield* history.readBlock(height, anchor, watch)
+  return { block: { ...point, time }, transfers: transfers.filter((each) => each.txHash === txHash) }
 })
+
+/** A transfer with all that a reader of it is told: endpoints that name different amounts show different transfers. */
+const shownKey = (transfer: ObservedTransfer): string =>
+  `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}:${JSON.stringify(transfer.memos ?? [])}`
+
+/**
+ * The transfers that more than half of the endpoints show; null where they have different blocks, as many show one as
+ * do not, or none of several could be asked beside the one that was read: one of them alone must not prove that money
+ * went out.
+ */
+const agreedTransfers = (
+  corroboration: Corroboration,
+  txHash: string
+): ReadonlyArray<ObservedTransfer> | null => {
+  if (corroboration._tag === "Disagreed" || corroboration._tag === "Unavailable") return null
+  if (corroboration._tag === "Alone" && !corroboration.hasAllAnswers) return null
+  const shown = corroboration.readings.map((reading) =>
+    new Map(reading.filter((each) => each.txHash === txHash).map((each) => [shownKey(each), each]))
+  )
+  const all = new Map(shown.flatMap((reading) => [...reading]))
+  const timesTwice = (key: string) => shown.filter((reading) => reading.has(key)).length * 2
+  if ([...all.keys()].some((key) => timesTwice(key) === shown.length)) return null
+  return [...all].filter(([key]) => timesTwice(key) > shown.length).map(([, transfer]) => transfer)
+}
 
 /** `Chains.readTransaction`. */
 export const readTransaction = (journal: JournalContext): Chains["Service"]["readTransaction"] =>
@@ -53,16 +91,22 @@ export const readTransaction = (journal: JournalContext): Chains["Service"]["rea
     if (anchor === undefined) return { _tag: "Unreadable", reason: "not_reached" }
     const key = familyRecord(familyOf(network)).accountKey(address)
     const token = tokenAddress === null ? null : tokenAddressOf(network, tokenAddress) ?? tokenAddress
-    const transfers = yield* readTransfers(driver, txHash, height, anchor, watchOf(key, token))
+    const watch = watchOf(key, token)
+    const { block, transfers } = yield* readFirst(driver, txHash, height, anchor, watch)
+    if (block === null) return { _tag: "Transaction", isFinal: false, transfers: [] }
+    const agreed = driver.corroborate === null
+      ? transfers
+      : agreedTransfers(yield* driver.corroborate(block, watch, true, [txHash]), txHash)
+    if (agreed === null) return { _tag: "Unreadable", reason: "not_agreed" }
     const final = finalHeight(network, environment, { head: head.height, finalized: cursor.finalized })
     return {
       _tag: "Transaction",
-      isFinal: transfers.every((each) => each.height <= final),
-      transfers: transfers.map(({ amount, index, memos = [], time, tokenAddress: moved }) => ({
+      isFinal: block.height <= final,
+      transfers: agreed.map(({ amount, index, memos = [], tokenAddress: moved }) => ({
         amount,
         index,
         tokenAddress: moved,
-        time,
+        time: block.time,
         memos
       }))
     }

@@ -60,12 +60,24 @@ const readTransaction = Effect.fnUntraced(function*(
     )
   )
   if (reading._tag === "Transaction") return reading
-  return yield* reading.reason === "not_followed"
-    ? publicError("UNSUPPORTED_NETWORK", { message: `${network} is not followed here, so nothing can be proven` })
-    : publicError("INVALID_TRANSITION", {
-      message: `Block ${height} was not read yet: report it again later`,
-      retryAfterSeconds: 30
-    })
+  switch (reading.reason) {
+    case "not_followed":
+      return yield* publicError("UNSUPPORTED_NETWORK", {
+        message: `${network} is not followed here, so nothing can be proven`
+      })
+    case "not_reached":
+      return yield* publicError("INVALID_TRANSITION", {
+        message: `Block ${height} was not read yet: report it again later`,
+        retryAfterSeconds: 30
+      })
+    case "not_agreed":
+      return yield* publicError("NETWORK_DEGRADED", {
+        message:
+          `The configured nodes of ${network} do not all show block ${height} yet, or show different ones, and ` +
+          "one node alone proves no payout: report it again later, or remove a node that is gone from the configuration",
+        retryAfterSeconds: 30
+      })
+  }
 })
 
 /** The transaction and its block, as the chain's family writes them. */

@@ -141,6 +141,8 @@ layer(invoiceService)("reports of payouts", (it) => {
       assert.include(yield* refusal(report(refund.id, early)), "INVALID_TRANSITION The transaction is not final yet")
       setTransaction(early, { _tag: "Unreadable", reason: "not_reached" })
       assert.include(yield* refusal(report(refund.id, early)), "INVALID_TRANSITION Block 7 was not read yet")
+      setTransaction(early, { _tag: "Unreadable", reason: "not_agreed" })
+      assert.include(yield* refusal(report(refund.id, early)), "NETWORK_DEGRADED The configured nodes of base")
       assert.include(yield* refusal(report(refund.id, "0xnothing")), "VALIDATION_ERROR report.tx_hash: write 0x and")
       assert.include(yield* refusal(report(refund.id, early, { height: null })), "VALIDATION_ERROR report.height")
       assert.strictEqual((yield* (yield* Refunds).find(refund.id))!.status, "processing")

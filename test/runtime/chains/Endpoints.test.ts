@@ -37,7 +37,12 @@ interface Rig {
   /** What the handler was told, as `status:amount`, in order. */
   readonly heard: ReadonlyArray<string>
   readonly status: () => NetworkStatus
+  /** What the newest block's transaction brought to {@link customer}: amounts, or why nobody can say. */
+  readonly readPayout: (txHash: string) => Effect.Effect<string>
 }
+
+/** An address that is none of ours. */
+const customer = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 /** Follows Base with mainnet's rules over `count` endpoints in front of one node. */
 const following = (
@@ -92,6 +97,19 @@ const following = (
         endpoints,
         heard,
         status,
+        readPayout: Effect.fnUntraced(function*(txHash) {
+          const height = yield* heads(node)
+          const where = { network: "base", environment: mainnet, address: customer, tokenAddress: usdc } as const
+          // The cursor is stored every few seconds.
+          const reading = yield* chains.readTransaction({ ...where, txHash, height }).pipe(
+            Effect.repeat({
+              schedule: Schedule.spaced(50),
+              until: (each) => each._tag === "Transaction" || each.reason !== "not_reached"
+            }),
+            Effect.orDie
+          )
+          return reading._tag === "Unreadable" ? reading.reason : reading.transfers.map(({ amount }) => amount).join()
+        }),
         address: (number) =>
           Effect.map(
             Effect.orDie(chains.allocate({
@@ -135,6 +153,38 @@ describe.concurrent("endpoints of a network", () => {
         // Confirming may take longer than a head may stand still where the machine is busy: the next block tells.
         yield* node.mine(1)
         yield* eventually("the network is ok", () => status().condition === "ok")
+      })))
+
+  /** A second log of every transfer that a block has: a node that makes up money. */
+  const doubled = withLogs((logs) => logs.flatMap((log) => [log, { ...log, logIndex: "0xff" }]))
+
+  it.live("a payout is proven by what two endpoints show, and never by one of two", () =>
+    following(2, ({ endpoints: [first, second], node, readPayout }) =>
+      Effect.gen(function*() {
+        const txHash = yield* node.token("mint", [customer, 7n])
+        assert.strictEqual(yield* readPayout(txHash), "7")
+        for (const liar of [first!, second!]) {
+          liar.set(withLogs(() => []))
+          assert.strictEqual(yield* readPayout(txHash), "7", "one that hides it is told by the block's own header")
+          liar.set(doubled)
+          assert.oneOf(yield* readPayout(txHash), ["not_agreed", "7"], "nobody else shows the second transfer")
+          liar.set("through")
+        }
+        second!.set("cut")
+        assert.strictEqual(yield* readPayout(txHash), "not_agreed")
+        second!.set("through")
+        const fork = yield* anvil("base", mainnet, node.url)
+        second!.lead(fork.url)
+        yield* fork.mine(1)
+        const unshared = yield* node.token("mint", [customer, 9n])
+        assert.strictEqual(yield* readPayout(unshared), "not_agreed", "the other one has another block there")
+      })))
+
+  it.live("a payout is proven by the only endpoint where no other is configured", () =>
+    following(1, ({ node, readPayout }) =>
+      Effect.gen(function*() {
+        const txHash = yield* node.token("mint", [customer, 7n])
+        assert.strictEqual(yield* readPayout(txHash), "7")
       })))
 
   it.live("a network whose only endpoint stands still is frozen, and comes back by itself", () =>
