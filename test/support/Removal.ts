@@ -23,6 +23,34 @@ export const optionalModules: ReadonlyArray<string> = [
 /** Made by tools, or linked. */
 const left: ReadonlySet<string> = new Set(["node_modules", "dist"])
 
+/** What is about the money that has come in, and the record of who did what. */
+const moneyModules: ReadonlyArray<string> = [
+  "audit",
+  "customers",
+  "exceptions",
+  "exports",
+  "ledger",
+  "reconciliation",
+  "screening"
+]
+
+/** Modules that the service starts without. */
+export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules]
+
+/**
+ * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes what
+ * the pages say of it too. The last one bundles the service, and needs node_modules itself beside it, not a link.
+ */
+const wholeServiceTests: ReadonlyArray<string> = [
+  "test/modules/docs/reference.test.ts",
+  "test/journeys/errorPages.test.ts",
+  "test/journeys/errors.test.ts",
+  "test/journeys/health.test.ts",
+  "test/journeys/attacks/credentials.test.ts",
+  "test/runtime/http/declared.test.ts",
+  "test/runtime/build.test.ts"
+]
+
 /** Calls that only {@link optionalModules} modules answer and that no path names in full. */
 const calls = /\bdevnet\/invoices\/|\/api\/commerce\/|action: "simulate"/
 
@@ -86,7 +114,8 @@ const withoutTests = (copy: string, gone: ReadonlyArray<string>): ReadonlyArray<
   for (const file of tests().filter((file) => file.endsWith(".test.ts"))) {
     const text = readFileSync(file, "utf8")
     const isOfOptional = through.has(relative(copy, file)) || calls.test(text)
-    if ((isOptionalGone && isOfOptional) || isCalling(text, paths)) remove(file)
+    const isOfWhole = wholeServiceTests.includes(relative(copy, file))
+    if (isOfWhole || (isOptionalGone && isOfOptional) || isCalling(text, paths)) remove(file)
   }
   const lost = (file: string) =>
     [...readFileSync(file, "utf8").matchAll(reached)].some(([, to]) => !existsSync(join(dirname(file), to!)))
