@@ -38,8 +38,8 @@ const moneyModules: ReadonlyArray<string> = [
 export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules]
 
 /**
- * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes what
- * the pages say of it too. The last one bundles the service, and needs node_modules itself beside it, not a link.
+ * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes
+ * what the pages say of it too. The last one bundles the service, and needs node_modules itself beside it, not a link.
  */
 const wholeServiceTests: ReadonlyArray<string> = [
   "test/modules/docs/reference.test.ts",
