@@ -5,6 +5,7 @@
  * The schema of every object stays here for good, whatever modules are loaded: stored events must still decode.
  */
 import { Schema } from "effect"
+import { BalanceTransaction } from "./BalanceTransaction.ts"
 import { Exception } from "./Exception.ts"
 import { EpochSeconds, EventId } from "./Ids.ts"
 import { Invoice } from "./Invoice.ts"
@@ -36,6 +37,7 @@ export const eventObjects = {
   "payment_quote.updated": "payment_quote",
   "exception.opened": "exception",
   "exception.resolved": "exception",
+  "balance_transaction.created": "balance_transaction",
   "test.ping": "test_ping"
 } as const
 
@@ -73,6 +75,7 @@ const objectSchemas = {
   commerce_order: Order,
   payment_quote: Quote,
   exception: Exception,
+  balance_transaction: BalanceTransaction,
   test_ping: Ping
 }
 
@@ -335,8 +338,8 @@ export interface EventIndex {
 export const isCommerceType = (type: EventType): boolean | undefined => {
   const object = eventObjects[type]
   if (object === "commerce_order") return true
-  // No commerce key reads exceptions, so their events are none of commerce, also where the invoice is.
-  return object === "test_ping" || object === "exception" ? false : undefined
+  // No commerce key reads exceptions or the books, so their events are none of commerce, also where the invoice is.
+  return object === "test_ping" || object === "exception" || object === "balance_transaction" ? false : undefined
 }
 
 export const eventIndex = (object: WireObject): EventIndex => {

@@ -2310,6 +2310,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "balance_transaction.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive balance_transaction.created
+         * @description Sent to the endpoints that listen to `balance_transaction.created`: an event with the `balance_transaction` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.balanceTransactionCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -3039,6 +3059,110 @@ export interface components {
                 /** @example 1766320496 */
                 created_at: number;
             }[];
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "balance_transaction.created",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+         *           "object": "balance_transaction",
+         *           "type": "payment",
+         *           "status": "available",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "fee": 0,
+         *           "fee_decimal": "0.000",
+         *           "net": 49990,
+         *           "net_decimal": "49.990",
+         *           "currency": "usd",
+         *           "amount_unit": "usd_millis",
+         *           "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *           "units": "49990000",
+         *           "token_amount": "49.990000",
+         *           "source": {
+         *             "object": "invoice_payment",
+         *             "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+         *           },
+         *           "reverses": null,
+         *           "environment": "devnet",
+         *           "created_at": 1766320400,
+         *           "available_at": 1766320496,
+         *           "entries": [
+         *             {
+         *               "kind": "booked",
+         *               "debit": "chain:9b1f…",
+         *               "credit": "merchant_pending",
+         *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *               "units": "49990000",
+         *               "usd_millis": 49990,
+         *               "created_at": 1766320400
+         *             },
+         *             {
+         *               "kind": "posted",
+         *               "debit": "merchant_pending",
+         *               "credit": "merchant_available",
+         *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+         *               "units": "49990000",
+         *               "usd_millis": 49990,
+         *               "created_at": 1766320496
+         *             }
+         *           ]
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        BalanceTransactionCreatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "balance_transaction.created";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["BalanceTransaction"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
         };
         /**
          * @example {
@@ -4232,7 +4356,7 @@ export interface components {
             expires_at: number;
         };
         /** @description One state change, told the same way everywhere. `type` says which object it carries. */
-        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["ExceptionOpenedEvent"] | components["schemas"]["ExceptionResolvedEvent"] | components["schemas"]["TestPingEvent"];
+        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["ExceptionOpenedEvent"] | components["schemas"]["ExceptionResolvedEvent"] | components["schemas"]["BalanceTransactionCreatedEvent"] | components["schemas"]["TestPingEvent"];
         /**
          * @description Something about money that needs a person's decision.
          * @example {
@@ -6851,7 +6975,7 @@ export interface components {
             /** @description `https`, on a public address, without credentials */
             url: string;
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. `*` does not include `exception.*`
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*`, `balance_transaction.*` or `*`. `*` does not include `exception.*` and `balance_transaction.*`
              * @example [
              *       "invoice.*"
              *     ]
@@ -9598,7 +9722,7 @@ export interface components {
             /** @description `https`, on a public address, without credentials */
             url?: string;
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. `*` does not include `exception.*`
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*`, `balance_transaction.*` or `*`. `*` does not include `exception.*` and `balance_transaction.*`
              * @example [
              *       "invoice.*"
              *     ]
@@ -12212,7 +12336,7 @@ export interface operations {
     "events.list": {
         parameters: {
             query?: {
-                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the opt-in types, which come only where they are named (`exception.*`). */
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`). */
                 type?: string;
                 /** @description Created at this time or after it, in epoch seconds. */
                 "created[gte]"?: string;
@@ -28564,6 +28688,130 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["ExceptionResolvedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.balanceTransactionCreated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "balance_transaction.created",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "bt_3f9c2b10-6c3b-8e9d-8f51-2b0c9e7a6d34",
+                 *           "object": "balance_transaction",
+                 *           "type": "payment",
+                 *           "status": "available",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "fee": 0,
+                 *           "fee_decimal": "0.000",
+                 *           "net": 49990,
+                 *           "net_decimal": "49.990",
+                 *           "currency": "usd",
+                 *           "amount_unit": "usd_millis",
+                 *           "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                 *           "units": "49990000",
+                 *           "token_amount": "49.990000",
+                 *           "source": {
+                 *             "object": "invoice_payment",
+                 *             "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"
+                 *           },
+                 *           "reverses": null,
+                 *           "environment": "devnet",
+                 *           "created_at": 1766320400,
+                 *           "available_at": 1766320496,
+                 *           "entries": [
+                 *             {
+                 *               "kind": "booked",
+                 *               "debit": "chain:9b1f…",
+                 *               "credit": "merchant_pending",
+                 *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                 *               "units": "49990000",
+                 *               "usd_millis": 49990,
+                 *               "created_at": 1766320400
+                 *             },
+                 *             {
+                 *               "kind": "posted",
+                 *               "debit": "merchant_pending",
+                 *               "credit": "merchant_available",
+                 *               "asset": "base:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                 *               "units": "49990000",
+                 *               "usd_millis": 49990,
+                 *               "created_at": 1766320496
+                 *             }
+                 *           ]
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BalanceTransactionCreatedEvent"];
             };
         };
         responses: {

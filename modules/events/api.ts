@@ -29,7 +29,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
         type: Filter.annotate({
           description:
             "At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the "
-            + "opt-in types, which come only where they are named (`exception.*`)."
+            + "opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`)."
         }),
         "created[gte]": Filter,
         "created[lte]": Filter,

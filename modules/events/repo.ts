@@ -61,7 +61,7 @@ const rangeOf = ({ cursor, direction, fromMillis, limit, toMillis }: EventsPage)
 }
 
 /**
- * A page of few events: those of an invoice or an order; or of all events but the opt-in ones, few among them.
+ * A page of few events: those of an invoice or an order; or of all events but the opt-in ones, fewer than the others.
  */
 const walkedPage = (page: EventsPage, { after, before, limit, order }: PositionRange, put: AddParameter): string => {
   const conditions = [`e.merchant_id = ${put(page.merchantId)}`]

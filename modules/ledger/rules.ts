@@ -1,6 +1,7 @@
 /** The rules of the books: accounts, where money is, what a move of it books, and how that is shown. Pure. */
 export { assetOf, type BookOwner, isChainAccount, readAsset } from "./rules/Accounts.ts"
 export { type Adjustment, bookAdjustment, bookValue } from "./rules/Adjustments.ts"
+export { createdEvents } from "./rules/Events.ts"
 export { assignedIn, bookChange, bookUnmatched, openingFact, transactionOfException } from "./rules/InvoiceBookings.ts"
 export {
   combine,
@@ -19,5 +20,6 @@ export {
   balanceObject,
   type StoredEntry,
   type StoredTransaction,
+  type TokenOfAsset,
   transactionObject
 } from "./rules/Wire.ts"

@@ -1,10 +1,11 @@
 /** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type BalanceDelta, noCause, type Write } from "../../runtime/Commit.ts"
+import { type BalanceDelta, noCause, systemMerchant, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
+import type { EventDraft } from "../../schemas/Event.ts"
 import { type Environment, type Network, networks } from "../../schemas/Network.ts"
 import { type HookInput, type HookResult, InvoiceHooks, Invoices, type UnmatchedChange } from "../invoices/plugin.ts"
 import { bookingWrites, makeRepo, type Repo } from "./repo.ts"
@@ -19,6 +20,7 @@ import {
   bookRefund,
   bookUnmatched,
   combine,
+  createdEvents,
   deltasOf,
   type NameTransaction,
   nothingBooked,
@@ -35,17 +37,32 @@ import { makePreferences, type Preferences } from "./service/Preferences.ts"
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
-/** What a booking adds to a commit. */
-const additions = Effect.fnUntraced(function*({ clock }: Books, owner: BookOwner, booking: Postings) {
+/** What a booking adds to a commit. `opening`: what the books should have had before, which is told to nobody. */
+const additions = Effect.fnUntraced(function*(
+  { clock, tokenOf }: Books,
+  owner: BookOwner,
+  booking: Postings,
+  opening = nothingBooked
+) {
   const { environment, merchantId } = owner
-  const nowMillis = (yield* Clock.currentTimeMillis) + clock.aheadSeconds(merchantId, environment) * 1_000
-  return { writes: bookingWrites(owner, booking, nowMillis), balances: deltasOf(owner, booking) }
+  const nowMillis = yield* clock.nowMillis(merchantId, environment)
+  const all = combine([opening, booking])
+  return {
+    writes: bookingWrites(owner, all, nowMillis),
+    balances: deltasOf(owner, all),
+    // The operator's books have no merchant who could hear of them.
+    events: merchantId === systemMerchant
+      ? []
+      : createdEvents(environment, booking, Math.floor(nowMillis / 1_000), (asset) => tokenOf(environment, asset))
+  }
 })
 
 /** What the hooks take. */
 interface Books {
   readonly repo: Repo
   readonly clock: MerchantClock["Service"]
+  /** What is known of an asset's token now; null: it is in no list. */
+  readonly tokenOf: (environment: Environment, asset: string) => AssetToken | null
   /** The asset of a token of the catalogue; null: it is not in it. */
   readonly assetOfToken: (network: Network, tokenId: number) => string | null
 }
@@ -59,6 +76,7 @@ export class Ledger extends Context.Service<Ledger, {
     readonly transactionId: string
     readonly writes: ReadonlyArray<Write>
     readonly balances: ReadonlyArray<BalanceDelta>
+    readonly events: ReadonlyArray<EventDraft>
   }>
   readonly balances: Repo["balances"]
   /** Balances that are not what their entries and the objects come to; of one merchant, or of all: null. */
@@ -68,8 +86,7 @@ export class Ledger extends Context.Service<Ledger, {
   readonly findSettlement: Repo["findSettlement"]
   readonly listSettlements: Repo["listSettlements"]
   readonly preferences: Preferences
-  /** What is known of an asset's token now; null: it is in no list. */
-  readonly tokenOf: (environment: Environment, asset: string) => AssetToken | null
+  readonly tokenOf: Books["tokenOf"]
 }>()("tillwire/modules/ledger/Ledger") {
   static readonly layer = Layer.effect(
     Ledger,
@@ -79,6 +96,11 @@ export class Ledger extends Context.Service<Ledger, {
       const books: Books = {
         repo,
         clock: yield* MerchantClock,
+        tokenOf: (environment, asset) => {
+          const { address, network } = readAsset(asset)
+          const isNetwork = (text: string): text is Network => networks.some((each) => each === text)
+          return isNetwork(network) ? catalog.find(network, environment, address) ?? null : null
+        },
         assetOfToken: (network, tokenId) => {
           const token = catalog.get(tokenId)
           return token === undefined ? null : assetOf(network, token, tokenId)
@@ -108,11 +130,7 @@ export class Ledger extends Context.Service<Ledger, {
         findSettlement: repo.findSettlement,
         listSettlements: repo.listSettlements,
         preferences: yield* makePreferences(repo),
-        tokenOf: (environment, asset) => {
-          const { address, network } = readAsset(asset)
-          const isNetwork = (text: string): text is Network => networks.some((each) => each === text)
-          return isNetwork(network) ? catalog.find(network, environment, address) ?? null : null
-        }
+        tokenOf: books.tokenOf
       })
     })
   )
@@ -141,14 +159,20 @@ const onInvoiceChange = (books: Books) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
     const isAssignedBooked = assigned !== null && (yield* isBooked(books.repo, assigned))
-    const { assignedAway, booking, commands } = bookChange(input, nameTransaction, isAssignedBooked)
+    const { assignedAway, booking, commands, opening } = bookChange(input, nameTransaction, isAssignedBooked)
     const refunds = yield* refundPostings(books, input)
-    const { writes, balances } = yield* additions(books, input.before.invoice, combine([booking, refunds]))
+    const { balances, events, writes } = yield* additions(
+      books,
+      input.before.invoice,
+      combine([booking, refunds]),
+      opening
+    )
     const away = assigned === null ? null : yield* additions(books, assigned, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
-      balances: [...balances, ...away?.balances ?? []]
+      balances: [...balances, ...away?.balances ?? []],
+      events
     }
   })
 
@@ -156,7 +180,8 @@ const onInvoiceChange = (books: Books) =>
 const onUnmatchedChange = (books: Books) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
     const known = change.before !== null && (yield* isBooked(books.repo, change.before))
-    return yield* additions(books, change.after, bookUnmatched(change, known, nameTransaction))
+    const { booking, opening } = bookUnmatched(change, known, nameTransaction)
+    return yield* additions(books, change.after, booking, opening)
   })
 
 /** The id before every other. */

@@ -146,7 +146,7 @@ const make = Effect.gen(function*() {
           ...yield* auditLog.writesOf(adjustmentAct(owner, adjustment, cause.requestId))
         ],
         balances: booked.balances,
-        events: [],
+        events: booked.events,
         reply: reply(adjustment)
       })
       return adjustment

@@ -30,9 +30,8 @@ const Url = Schema.String.annotate({ description: "`https`, on a public address,
 const EnabledEvents = Schema.Array(Schema.String)
   .check(Schema.isMinLength(1), Schema.isMaxLength(maximumFilters))
   .annotate({
-    description:
-      "Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*` or `*`. "
-      + "`*` does not include `exception.*`",
+    description: "Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*`, `exception.*`, "
+      + "`balance_transaction.*` or `*`. `*` does not include `exception.*` and `balance_transaction.*`",
     examples: [["invoice.*"]]
   })
 

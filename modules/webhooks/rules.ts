@@ -63,6 +63,7 @@ export const endpointFilters: ReadonlySet<string> = new Set([
   "commerce.order.*",
   "commerce.*",
   "exception.*",
+  "balance_transaction.*",
   ...deliveredTypes
 ])
 

@@ -165,7 +165,7 @@ const resolveUnmatched = Effect.fnUntraced(
       cause,
       writes: [unmatchedWrite(record, resolved.exception), ...yield* writes(record), ...added.writes],
       balances: added.balances,
-      events: unmatchedEvents(record, resolved),
+      events: [...unmatchedEvents(record, resolved), ...added.events],
       reply: reply(resolved)
     })
     return resolved

@@ -62,8 +62,11 @@ export interface InvoiceHook {
    */
   readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
   /** The same for money that pays no invoice, but where it is assigned to one: then {@link AssignmentFact} tells. */
-  readonly onUnmatched?: (change: UnmatchedChange) => Effect.Effect<Pick<HookResult, "writes" | "balances">>
+  readonly onUnmatched?: (change: UnmatchedChange) => Effect.Effect<UnmatchedHookResult>
 }
+
+/** What a hook adds to the commit of an exception without an invoice. */
+export type UnmatchedHookResult = Pick<HookResult, "writes" | "balances" | "events">
 
 /**
  * Hooks of invoices, by late binding: run in the order they registered, which is that of the config file, those that
@@ -99,10 +102,11 @@ export const runUnmatchedHooks = Effect.fnUntraced(function*(
   change: UnmatchedChange
 ) {
   const results = yield* Effect.forEach(hooks, ({ onUnmatched }) => onUnmatched?.(change) ?? Effect.succeed({}))
-  const added: ReadonlyArray<Pick<HookResult, "writes" | "balances">> = results
+  const added: ReadonlyArray<UnmatchedHookResult> = results
   return {
     writes: added.flatMap(({ writes = [] }) => writes),
-    balances: added.flatMap(({ balances = [] }) => balances)
+    balances: added.flatMap(({ balances = [] }) => balances),
+    events: added.flatMap(({ events = [] }) => events)
   }
 })
 

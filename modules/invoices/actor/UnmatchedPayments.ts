@@ -50,7 +50,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
     cause: noCause,
     writes: [...writes, ...exception === null ? [] : [unmatchedWrite(payment, exception)], ...added?.writes ?? []],
     balances: added?.balances ?? [],
-    events: after === null ? [] : unmatchedEvents(before, after)
+    events: after === null ? [] : [...unmatchedEvents(before, after), ...added?.events ?? []]
   }).pipe(
     Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
     Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))

@@ -9,7 +9,15 @@ import type {
   PaymentState,
   UnmatchedChange
 } from "../../invoices/plugin.ts"
-import { type BookedPosition, combine, move, type NameTransaction, noteWaiver, type Postings } from "./Moves.ts"
+import {
+  type BookedPosition,
+  combine,
+  move,
+  type NameTransaction,
+  noteWaiver,
+  nothingBooked,
+  type Postings
+} from "./Moves.ts"
 import { bookEarlierRefund } from "./RefundBookings.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
 import { bookSettlement, groupedSettlement } from "./Settlements.ts"
@@ -45,12 +53,15 @@ export const bookUnmatched = (
   { after, before, now }: UnmatchedChange,
   isBooked: boolean,
   nameTransaction: NameTransaction
-): Postings =>
-  move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
+): { readonly booking: Postings; readonly opening: Postings } => {
+  const { booking } = move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
     source: { object: "exception", id: after.exception.id },
     now,
     idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
-  }).booking
+  })
+  const isOpening = before !== null && !isBooked && unmatchedPosition(before.exception) !== null
+  return isOpening ? { booking: nothingBooked, opening: booking } : { booking, opening: nothingBooked }
+}
 
 const unmatchedStanding = (
   record: ExceptionRecord | null,
@@ -74,6 +85,8 @@ const standingOf = (state: Aggregate, payment: PaymentState | undefined): Booked
 /** What is booked of a change of an invoice. */
 export interface InvoicePostings {
   readonly booking: Postings
+  /** What the books should have had before, so that nobody is told of it. */
+  readonly opening: Postings
   /** Which transaction each of its payments is in. */
   readonly commands: ReadonlyArray<Command>
   /** In the books of the exception whose money was assigned, where those are the operator's. */
@@ -95,6 +108,7 @@ export const bookChange = (
   const opens = isOpening(facts)
   const commands: Array<Command> = []
   const bookings: Array<Postings> = []
+  const openings: Array<Postings> = []
   for (const payment of next.payments) {
     const previous = previousById.get(payment.id)
     if (payment === previous && !decidedIds.has(payment.id) && !opens) continue
@@ -105,13 +119,14 @@ export const bookChange = (
       now,
       idOf: (type) => nameTransaction(type, payment.id, version)
     })
-    bookings.push(booking)
-    const isNew = previous !== undefined && previous.status !== "reverted" && previous.balanceTransactionId == null
-    if (isNew) bookings.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
+    const isEarlier = previous !== undefined && previous.status !== "reverted" && previous.balanceTransactionId == null
+    const into = isEarlier ? openings : bookings
+    into.push(booking)
+    if (isEarlier) into.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
     const grouped = groupedSettlement(next.invoice, payment)
     if (grouped !== null && !opens) commands.push({ _tag: "Settle", paymentId: payment.id, settlement: grouped })
     const isKnown = previous?.balanceTransactionId != null || previous?.status === "reverted"
-    bookings.push(bookSettlement(next.invoice, isKnown ? previous : undefined, payment, {
+    into.push(bookSettlement(next.invoice, isKnown ? previous : undefined, payment, {
       source: { object: "invoice_payment", id: payment.id },
       now,
       idOf: (type) => nameTransaction(type, payment.id, version)
@@ -130,5 +145,5 @@ export const bookChange = (
     now,
     idOf: (type) => nameTransaction(type, assigned.exception.id, assigned.exception.version + 1)
   }).booking
-  return { booking: combine(bookings), commands, assignedAway }
+  return { booking: combine(bookings), opening: combine(openings), commands, assignedAway }
 }

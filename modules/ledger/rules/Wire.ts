@@ -10,12 +10,16 @@ export interface StoredEntry extends Entry {
   readonly createdAt: number
 }
 
-/** A balance transaction with the entries of its groups. */
-export interface StoredTransaction extends Transaction {
+/** A balance transaction with the entries of its groups, as a merchant is shown it. */
+export interface TransactionWithEntries extends Transaction {
   readonly environment: Environment
+  readonly entries: ReadonlyArray<StoredEntry>
+}
+
+/** The same as the database has it. */
+export interface StoredTransaction extends TransactionWithEntries {
   /** The order of the list. */
   readonly bookedMicros: bigint
-  readonly entries: ReadonlyArray<StoredEntry>
 }
 
 /** What one account holds of one asset: debited less credited. */
@@ -38,17 +42,17 @@ export type TokenOfAsset = (asset: string) => AssetToken | null
 export const tokenText = (units: bigint, token: AssetToken | null): string | null =>
   token === null ? null : formatUnits(units, token.decimals)
 
-const statusOf = ({ entries, isPending }: StoredTransaction): "pending" | "available" | "voided" => {
+const statusOf = ({ entries, isPending }: TransactionWithEntries): "pending" | "available" | "voided" => {
   if (!isPending) return "available"
   const end = entries.find(({ kind }) => kind !== "booked")
   return end === undefined ? "pending" : end.kind === "posted" ? "available" : "voided"
 }
 
-const availableAt = ({ createdAt, entries, isPending }: StoredTransaction): number | null =>
+const availableAt = ({ createdAt, entries, isPending }: TransactionWithEntries): number | null =>
   isPending ? entries.find(({ kind }) => kind === "posted")?.createdAt ?? null : createdAt
 
 /** The balance transaction: exactly the fields of modules/docs/reference/ledger.md#balance-transactions. */
-export const transactionObject = (transaction: StoredTransaction, tokenOf: TokenOfAsset) => {
+export const transactionObject = (transaction: TransactionWithEntries, tokenOf: TokenOfAsset) => {
   const { amount, asset, net, units } = transaction
   return {
     id: transaction.id,

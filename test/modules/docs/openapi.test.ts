@@ -156,6 +156,7 @@ describe("modules/docs/openapi.json", () => {
       commerce_order: "CommerceOrder",
       payment_quote: "PaymentQuote",
       exception: "Exception",
+      balance_transaction: "BalanceTransaction",
       test_ping: "TestPing"
     }
     for (const [type, $ref] of Object.entries<string>(discriminator.mapping)) {

@@ -12,10 +12,10 @@ describe("an events query", () => {
   it("reads exact types, prefixes and everything, and refuses the rest in linear time", () => {
     assert.isUndefined(readTypes(undefined))
     assert.isUndefined(readTypes("invoice.paid,*"))
-    assert.deepStrictEqual(readTypes("*,exception.*"), deliveredTypes)
+    assert.deepStrictEqual(readTypes("*,exception.*,balance_transaction.*"), deliveredTypes)
     assert.deepStrictEqual(
       readTypes("exception.resolved,*"),
-      deliveredTypes.filter((type) => type !== "exception.opened")
+      deliveredTypes.filter((type) => type === "exception.resolved" || !isOptIn(type))
     )
     assert.deepStrictEqual(readTypes("commerce.order.*,invoice.paid,invoice.gone,nothing.*,invoice.paid"), [
       "invoice.paid",

@@ -20,7 +20,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       yield* simulate(player, yield* newInvoice(player, 30), "wrong_token")
       yield* simulate(player, seen, "pay", { confirmations: 0 })
       const before = yield* balanceOf(player)
-      const eventCount = Effect.map(call(player, "/api/v1/events?limit=100"), ({ data }) => data.length)
+      const eventCount = Effect.map(
+        call(player, "/api/v1/events?limit=100&type=*,balance_transaction.*"),
+        ({ data }) => data.length
+      )
       const events = yield* eventCount
       yield* Effect.orDie(sql.withTransaction(Effect.gen(function*() {
         for (const table of ["ledger_entries", "balance_transactions", "account_balances"]) {

@@ -239,14 +239,28 @@ describe("the books of an invoice", () => {
       return bookChange({ before, decision, facts: [openingFact], now: startSeconds }, nameTransaction)
     }
     const first = open(old.next)
-    assert.strictEqual(first.booking.transactions.length, 1)
+    assert.strictEqual(first.opening.transactions.length, 1)
+    assert.deepStrictEqual(first.booking.transactions, [], "told to nobody")
     const after = decide(old.next, first.commands, startSeconds)
     assert(typeof after !== "string")
     assert.deepStrictEqual(open(after.next), {
       booking: { transactions: [], groups: [] },
+      opening: { transactions: [], groups: [] },
       commands: [],
       assignedAway: null
     })
+    const observed = decide(aggregate, [
+      { _tag: "Observe", transfer: transferOf(roll, "payment 0", startSeconds) }
+    ], startSeconds)
+    assert(typeof observed !== "string")
+    const confirmed = decide(observed.next, [{ _tag: "Confirm", paymentId: "payment 0", confirmations: 1 }], 1)
+    assert(typeof confirmed !== "string")
+    const late = bookChange(
+      { before: observed.next, decision: confirmed, facts: [], now: startSeconds },
+      nameTransaction
+    )
+    assert.strictEqual(late.opening.transactions.length, 1, "also where it moves before its turn")
+    assert.deepStrictEqual(late.booking.transactions, [])
   })
 })
 

@@ -156,7 +156,7 @@ layer(served)("receiving wallets", (it) => {
         const answer = yield* put(key, "xpub", ` ${xpub} `, { start_index: 0 })
         refused(answer, 400, "WALLET_INVALID")
         assert.include(answer.json.error, "already in use in this deployment")
-        assert.notMatch(answer.text, /\b21\b/, "an address may hold these figures; a word may not be them")
+        assert.notInclude(answer.text, "21")
       }
       assert.strictEqual((yield* call("21", "DELETE", "/evm")).status, 200)
       refused(yield* put("22", "xpub", xpub), 400, "WALLET_INVALID")

@@ -9,7 +9,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeRepo } from "../../../modules/webhooks/repo.ts"
 import { endpointFilters, readReplay } from "../../../modules/webhooks/rules.ts"
-import { eventTypes } from "../../../schemas/Event.ts"
+import { eventTypes, isOptIn } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
 import {
   ask,
@@ -536,7 +536,7 @@ describe("filters", () => {
     [Type],
     ([type]: any) => {
       for (const filter of endpointFilters) {
-        const expected = (filter === "*" && !type.startsWith("exception.")) || filter === type ||
+        const expected = (filter === "*" && !isOptIn(type)) || filter === type ||
           (filter.endsWith(".*") && type.startsWith(filter.slice(0, -1)))
         assert.strictEqual(selects([filter], type), expected, `${filter} ${type}`)
       }

@@ -10,7 +10,7 @@ import {
   type StreamFilters
 } from "../../../runtime/sockets/Filters.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import { eventTypes } from "../../../schemas/Event.ts"
+import { eventTypes, isOptIn } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
 
 const read = (stream: EventStreamName, query: string) => {
@@ -92,7 +92,7 @@ describe("a stream's filters", () => {
         ? filters.walletAddress.toLowerCase()
         : filters.walletAddress
       const met = event.environment === environment &&
-        (filters.types === null ? !event.type.startsWith("exception.") : selects(filters.types, event.type)) &&
+        (filters.types === null ? !isOptIn(event.type) : selects(filters.types, event.type)) &&
         same(filters.invoiceId, event.invoiceId) && same(filters.customerId, event.customerId) &&
         same(filters.orderId, event.orderId) && same(filters.walletNetwork, event.network) &&
         same(wanted, wallet) && same(filters.invoiceType, object["invoice_type"])
