@@ -18,7 +18,7 @@ export const BookDifference = Schema.Struct({
   environment: Environment,
   account: Schema.String,
   asset: Schema.String,
-  /** What it was compared with: its entries, or the payments and exceptions, whose refunds count as booked. */
+  /** What it was compared with: its entries, or the objects that they are about: payments, exceptions, refunds, adjustments. */
   against: Schema.Literals(["entries", "objects"]),
   held: Amounts,
   expected: Amounts
@@ -26,8 +26,8 @@ export const BookDifference = Schema.Struct({
 
 export class LedgerRpc extends RpcGroup.make(
   /**
-   * Adds up every entry and every payment, as of one moment and beside running commits, and compares: the balances that
-   * differ, 1,000 at most. It reads all of them, so it takes seconds per million.
+   * Adds up every entry and every object that is booked, as of one moment and beside running commits, and compares: the
+   * balances that differ, 1,000 at most. It reads all of them, so it takes seconds per million.
    */
   Rpc.make("ledger.check", {
     payload: { merchant_id: Schema.optionalKey(MerchantId) },

@@ -1,10 +1,11 @@
 /**
  * The check of the books, as of one moment and beside running commits: every balance against its entries, and against
- * the payments and exceptions themselves, whose rules are written here a second time. It reads every entry once, so it
- * is an operator's call and none of the service's own.
+ * the payments, exceptions, refunds, adjustments and settlements themselves, whose rules are written here a second
+ * time. It reads every entry once, so it is an operator's call and none of the service's own.
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { bookedRefunds, readSources } from "./CheckSources.ts"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import { maximumCredit } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -36,18 +37,35 @@ interface Row {
 }
 
 /** Of one merchant, or of all and the operator. */
-export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | null) => {
-  const ofMerchant = (table: string) => merchantId === null ? sql`true` : sql`${sql(table)}.merchant_id = ${merchantId}`
-  return sql<Row>`WITH held AS (
+export const checkBooks = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function*(merchantId: number | null) {
+    const ofMerchant = (table: string) =>
+      merchantId === null ? sql`true` : sql`${sql(table)}.merchant_id = ${merchantId}`
+    const sources = yield* Effect.orDie(readSources(sql, ofMerchant))
+    return yield* sql<Row>`WITH held AS (
       SELECT merchant_id, environment, account, asset, units, usd_millis FROM account_balances b
       WHERE ${ofMerchant("b")}
     ), entries AS (
-      SELECT e.merchant_id, e.environment, e.asset, e.units, e.usd_millis, e.debit, e.credit,
-        t.type IN ('refund', 'refund_reversal', 'fee', 'settlement') OR t.source_object = 'adjustment' AS is_own
+      SELECT e.merchant_id, e.environment, e.asset, e.units, e.usd_millis, e.debit, e.credit, t.type, t.source_object,
+        t.source_id
       FROM ledger_entries e JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
       WHERE ${ofMerchant("e")}
-    ), payments AS (
-      SELECT p.merchant_id, p.environment, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
+    ), bookings AS (
+      SELECT merchant_id, environment, type, source_object, source_id, account, asset, sum(units) AS units,
+        sum(usd_millis) AS usd_millis
+      FROM (
+        SELECT *, debit AS account FROM entries
+        UNION ALL
+        SELECT merchant_id, environment, asset, -units, -usd_millis, debit, credit, type, source_object, source_id,
+          credit FROM entries
+      ) sides
+      WHERE source_object IN ('refund', 'adjustment') OR source_object = 'invoice_payment' AND type = 'refund'
+      GROUP BY merchant_id, environment, type, source_object, source_id, account, asset
+    ), booked_refunds AS (
+      ${bookedRefunds(sql)}
+    ), all_payments AS (
+      SELECT p.merchant_id, p.id, p.environment, p.balance_transaction_id IS NOT NULL AND p.status <> 'reverted'
+          AS is_booked, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
           THEN coalesce(p.metadata -> 'token' ->> 'address', 'native')
           ELSE 'token-' || coalesce(p.token_id::text, 'unknown') END AS asset,
         coalesce(p.wallet, 'unknown') AS wallet, p.units,
@@ -60,14 +78,20 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
           WHEN p.status <> 'rejected' THEN 'merchant_pending'
           WHEN x.action = 'credit' THEN
             CASE WHEN p.confirmed_at IS NULL THEN 'merchant_pending' ELSE 'merchant_available' END
-          WHEN x.action = 'ignore' THEN 'suspense:ignored' ELSE 'suspense' END AS account
+          WHEN x.action = 'ignore' THEN 'suspense:ignored' ELSE 'suspense' END AS account,
+        CASE WHEN p.status IN ('underpaid', 'confirmed') AND p.settlement ->> 'progress' = 'settled'
+            AND p.settlement ->> 'txHash' IS NULL AND p.settlement ->> 'settledAt' IS NOT NULL
+          THEN 'settled:' || lpad(div((p.settlement ->> 'settledAt')::numeric, 86400)::text, 6, '0') || ':'
+            || (p.settlement ->> 'id') || ':' || coalesce(p.wallet, 'unknown') END AS settled_account
       FROM invoice_payments p LEFT JOIN LATERAL (
         SELECT x.resolution ->> 'action' AS action FROM exceptions x
         WHERE x.merchant_id = p.merchant_id AND x.invoice_id = p.invoice_id AND x.invoice_payment_id = p.id
           AND x.type = p.metadata ->> 'exception'
         ORDER BY x.created_at DESC, x.resolved_at DESC NULLS FIRST, x.id DESC LIMIT 1
       ) x ON p.status = 'rejected'
-      WHERE ${ofMerchant("p")} AND p.balance_transaction_id IS NOT NULL AND p.status <> 'reverted'
+      WHERE ${ofMerchant("p")}
+    ), payments AS (
+      SELECT * FROM all_payments WHERE is_booked
     ), unmatched AS (
       SELECT x.merchant_id, x.environment,
         (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native') AS asset,
@@ -80,22 +104,20 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
         AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore'))
         AND EXISTS (SELECT FROM balance_transactions t WHERE t.merchant_id = x.merchant_id AND t.source_id = x.id OFFSET 0)
+    ), received AS (
+      SELECT merchant_id, environment, asset, wallet, units, usd_millis, account FROM payments
+      UNION ALL
+      TABLE unmatched
     ), expected AS (
       SELECT 'entries' AS against, merchant_id, environment, debit AS account, asset, units, usd_millis FROM entries
       UNION ALL
       SELECT 'entries', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
       UNION ALL
-      SELECT 'objects', merchant_id, environment, debit, asset, units, usd_millis FROM entries
-        WHERE is_own
+      SELECT 'objects', s.* FROM (${sources}) s
       UNION ALL
-      SELECT 'objects', merchant_id, environment, credit, asset, -units, -usd_millis FROM entries
-        WHERE is_own
+      SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis FROM received
       UNION ALL
-      SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis
-        FROM (TABLE payments UNION ALL TABLE unmatched) o
-      UNION ALL
-      SELECT 'objects', merchant_id, environment, account, asset, -units, -usd_millis
-        FROM (TABLE payments UNION ALL TABLE unmatched) o
+      SELECT 'objects', merchant_id, environment, account, asset, -units, -usd_millis FROM received
     ), compared AS (
       SELECT against, merchant_id, environment, account, asset, sum(units) AS units, sum(usd_millis) AS usd_millis,
         sum(expected_units) AS expected_units, sum(expected_usd_millis) AS expected_usd_millis
@@ -112,20 +134,20 @@ export const checkBooks = (sql: SqlClient.SqlClient) => (merchantId: number | nu
       expected_units::numeric(78, 0)::text AS expected_units, expected_usd_millis::numeric(38, 0)::text AS expected_usd_millis
     FROM compared WHERE units <> expected_units OR usd_millis <> expected_usd_millis
     ORDER BY merchant_id, environment, asset, account, against LIMIT 1000`.pipe(
-    readInFull(sql),
-    Effect.orDie,
-    Effect.map((rows) =>
-      rows.map((row): BookDifference => ({
-        merchantId: row.merchant_id,
-        environment: row.environment,
-        account: row.account,
-        asset: row.asset,
-        against: row.against,
-        units: BigInt(row.units),
-        usdMillis: BigInt(row.usd_millis),
-        expectedUnits: BigInt(row.expected_units),
-        expectedUsdMillis: BigInt(row.expected_usd_millis)
-      }))
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): BookDifference => ({
+          merchantId: row.merchant_id,
+          environment: row.environment,
+          account: row.account,
+          asset: row.asset,
+          against: row.against,
+          units: BigInt(row.units),
+          usdMillis: BigInt(row.usd_millis),
+          expectedUnits: BigInt(row.expected_units),
+          expectedUsdMillis: BigInt(row.expected_usd_millis)
+        }))
+      )
     )
-  )
-}
+  })

@@ -1,0 +1,88 @@
+/**
+ * What refunds, adjustments and settlements should have brought to the accounts, by their own tables: parts of the
+ * statement of the check. A module that is left out has no table; then its part is as it was booked.
+ *
+ * Each part reads what that statement has by the names `bookings`, `booked_refunds` and `payments`, and answers rows of
+ * (merchant_id, environment, account, asset, units, usd_millis).
+ */
+import { Effect } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
+
+type Fragment = Statement.Fragment
+
+/** As it was booked of such an object. */
+const asBooked = (sql: SqlClient.SqlClient, sourceObject: string) =>
+  sql`SELECT merchant_id, environment, account, asset, units, usd_millis FROM bookings
+    WHERE source_object = ${sourceObject}`
+
+/**
+ * Refunds. One of a payment is fixed in its units: what is held for it and what has left its wallet follow from it and
+ * its payment. One of an order is fixed in dollars: its sums must be right, however it was divided among payments. From
+ * where its money was taken was decided when it was opened, so that account is as it was booked.
+ */
+const refunds = (sql: SqlClient.SqlClient) =>
+  sql`SELECT merchant_id, environment, account, asset, units, usd_millis FROM (
+      SELECT b.merchant_id, b.environment, b.source_id, b.account, b.asset, b.units, b.usd_millis
+      FROM bookings b JOIN refunds r ON r.merchant_id = b.merchant_id AND r.id = b.source_id
+      WHERE b.source_object = 'refund' AND b.account <> 'refund_payable' AND b.account NOT LIKE 'chain:%'
+      UNION ALL
+      SELECT k.merchant_id, k.environment, k.source_id,
+        CASE r.status WHEN 'succeeded' THEN 'chain:' || p.wallet ELSE 'refund_payable' END, p.asset,
+        -((r.terms ->> 'units')::numeric
+          - CASE r.status WHEN 'succeeded' THEN (r.terms ->> 'feeUnits')::numeric ELSE 0 END),
+        -(r.amount - CASE r.status WHEN 'succeeded' THEN r.fee ELSE 0 END)
+      FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
+        JOIN all_payments p ON p.merchant_id = r.merchant_id AND p.id = r.payment_id
+      WHERE r.terms IS NOT NULL AND r.status NOT IN ('canceled', 'expired')
+      UNION ALL
+      SELECT k.merchant_id, k.environment, k.source_id, b.account, b.asset, b.units, b.usd_millis
+      FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
+        JOIN bookings b ON b.merchant_id = k.merchant_id AND b.source_object = 'refund' AND b.source_id = k.source_id
+      WHERE r.terms IS NULL AND CASE r.status WHEN 'succeeded' THEN b.account LIKE 'chain:%'
+        WHEN 'canceled' THEN false WHEN 'expired' THEN false ELSE b.account = 'refund_payable' END
+      UNION ALL
+      SELECT k.merchant_id, k.environment, k.source_id,
+        CASE r.status WHEN 'succeeded' THEN coalesce(k.wallet, 'chain:unknown') ELSE 'refund_payable' END,
+        coalesce(CASE r.status WHEN 'succeeded' THEN k.sent_asset END, k.asset),
+        CASE r.status WHEN 'succeeded' THEN -r.token_amount - k.sent_units ELSE 0 END,
+        CASE r.status WHEN 'succeeded' THEN -(r.amount - r.fee) - k.sent ELSE -r.amount - k.held END
+      FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
+      WHERE r.terms IS NULL AND r.status NOT IN ('canceled', 'expired')
+    ) of_refunds`
+
+const adjustments = (sql: SqlClient.SqlClient, ofMerchant: Fragment) =>
+  sql`SELECT a.merchant_id, a.environment, s.account, a.asset, s.sign * a.units, s.sign * a.usd_millis
+    FROM reconciliation_adjustments a, LATERAL (VALUES (a.account, 1), ('merchant_available', -1)) s (account, sign)
+    WHERE ${ofMerchant}`
+
+/** The final payments of a day, asset and wallet, as each names its settlement. */
+const settlements = (sql: SqlClient.SqlClient) =>
+  sql`SELECT p.merchant_id, p.environment, s.account, p.asset, s.sign * p.units, s.sign * p.usd_millis
+    FROM payments p, LATERAL (VALUES (p.settled_account, 1), ('settled', -1)) s (account, sign)
+    WHERE p.settled_account IS NOT NULL`
+
+/** What the check knows of each refund that is booked: what is held for it, and what was sent. */
+export const bookedRefunds = (sql: SqlClient.SqlClient) =>
+  sql`SELECT merchant_id, environment, source_id, min(asset) AS asset,
+      coalesce(sum(usd_millis) FILTER (WHERE account = 'refund_payable'), 0) AS held,
+      coalesce(sum(usd_millis) FILTER (WHERE account LIKE 'chain:%'), 0) AS sent,
+      coalesce(sum(units) FILTER (WHERE account LIKE 'chain:%'), 0) AS sent_units,
+      min(account) FILTER (WHERE account LIKE 'chain:%') AS wallet,
+      min(asset) FILTER (WHERE account LIKE 'chain:%') AS sent_asset
+    FROM bookings WHERE source_object = 'refund' GROUP BY merchant_id, environment, source_id`
+
+/** The parts that this database has tables for. */
+export const readSources = Effect.fnUntraced(function*(
+  sql: SqlClient.SqlClient,
+  ofMerchant: (table: string) => Fragment
+) {
+  const [tables] = yield* sql<{ refunds: boolean; adjustments: boolean }>`
+    SELECT to_regclass('refunds') IS NOT NULL AS refunds,
+      to_regclass('reconciliation_adjustments') IS NOT NULL AS adjustments`
+  return sql`${tables!.refunds ? refunds(sql) : asBooked(sql, "refund")}
+    UNION ALL ${tables!.adjustments ? adjustments(sql, ofMerchant("a")) : asBooked(sql, "adjustment")}
+    UNION ALL ${settlements(sql)}
+    -- Money that was refunded before the books were kept has no refund of its own.
+    UNION ALL SELECT merchant_id, environment, account, asset, units, usd_millis FROM bookings
+      WHERE source_object = 'invoice_payment' AND type = 'refund'`
+})
