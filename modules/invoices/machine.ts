@@ -136,7 +136,7 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "Resolve":
       return resolve(state, command, now)
     case "Reopen":
-      return reopen(state, command.exceptionId, now)
+      return reopen(state, command, now)
     case "Refund":
       return refund(state, command)
     case "Cancel":

@@ -12,6 +12,7 @@ import type { Token } from "../../schemas/Token.ts"
 import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
 import type { RefundAddressFact } from "../payments/plugin.ts"
 import {
+  type CoveredException,
   decide,
   type Destination,
   isConfirmed,
@@ -148,6 +149,23 @@ export const auditActOfNew = (refund: RefundState, actor: string, { requestId }:
   subject: { object: "refund", id: refund.id },
   before: {},
   after: { ...auditFieldsOf(refund), invoice_id: refund.invoiceId, reason: refund.reason },
+  requestId
+})
+
+/** An exception that a refund decides, or the part of it, as the audit log keeps it: as any decision. */
+export const auditActOfCovered = (
+  { amount, id, open }: CoveredException,
+  { invoice: { environment, merchantId } }: Aggregate,
+  actor: string,
+  { requestId }: CommitCause
+): AuditAct => ({
+  merchantId,
+  environment,
+  actor,
+  action: "exception.resolve",
+  subject: { object: "exception", id },
+  before: { status: "open", type: open.type, amount: usdWire(amount) },
+  after: { status: "resolved", action: "refund", note: "", invoice_id: null },
   requestId
 })
 

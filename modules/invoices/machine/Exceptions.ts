@@ -102,12 +102,14 @@ const updateExcess = (
     rest -= taken
     return usdMillis(taken)
   }
-  const isExcess = ({ type }: ExceptionState) => type === "duplicate_payment" || type === "overpaid"
   for (const each of after.exceptions) if (isExcess(each) && each.resolution !== null) take(each.amount)
   const exceptions = after.exceptions.map((each) => {
     if (each.type !== "duplicate_payment" || each.status === "resolved") return each
     const payment = after.payments.find(({ id }) => id === each.paymentId)
-    return withAmount(each, take(payment !== undefined && isCounted(payment.status) ? payment.amount : 0n), now)
+    const undecided = payment === undefined || !isCounted(payment.status)
+      ? 0n
+      : payment.amount - decidedOf(after, payment)
+    return withAmount(each, take(undecided > 0n ? undecided : 0n), now)
   })
   const duplicates = before.invoice.status === "paid"
     ? changedPayments.filter((payment) => isNewDuplicate(after, payment))
@@ -127,6 +129,18 @@ const updateExcess = (
   if (open === undefined) return draft.amount === 0n ? state : openException(state, draft, now)
   return replaceException(state, open, { ...withAmount(open, draft.amount, now), evidence: draft.evidence })
 }
+
+/** Whether it is about money beyond the amount of the invoice. */
+export const isExcess = ({ type }: Pick<ExceptionState, "type">): boolean =>
+  type === "duplicate_payment" || type === "overpaid"
+
+/** usd_millis of a further payment that was decided on, part by part. */
+const decidedOf = ({ exceptions }: Aggregate, { id }: PaymentState): bigint =>
+  exceptions.reduce(
+    (sum, { amount, paymentId, resolution, type }) =>
+      type === "duplicate_payment" && paymentId === id && resolution !== null ? sum + amount : sum,
+    0n
+  )
 
 /** Whether a payment would have paid its invoice alone; one that was reported before keeps the decision made then. */
 const isNewDuplicate = ({ exceptions, invoice, payments }: Aggregate, { id }: PaymentState): boolean => {

@@ -1,7 +1,7 @@
 /** Decisions on exceptions: what a person decides changes the exception and, where money is accepted, the invoice. */
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
-import { acceptedAmount, allowedActions, openExceptionOf, updateExceptions } from "./Exceptions.ts"
+import { acceptedAmount, allowedActions, isExcess, openExceptionOf, updateExceptions } from "./Exceptions.ts"
 import { paymentUpdated } from "./Events.ts"
 import {
   type Aggregate,
@@ -19,7 +19,7 @@ import { recompute } from "./Status.ts"
 /** Nothing changes where the exception is resolved already or does not allow the action: callers look first. */
 export const resolve = (
   state: Aggregate,
-  { exceptionId, resolution }: Extract<Command, { _tag: "Resolve" }>,
+  { exceptionId, part, resolution }: Extract<Command, { _tag: "Resolve" }>,
   now: number
 ): Step => {
   const exception = state.exceptions.find(({ id }) => id === exceptionId)
@@ -28,9 +28,32 @@ export const resolve = (
   if (!allowedActions(exception, { invoice: state.invoice, payment }).includes(resolution.action)) {
     return noChange(state)
   }
+  if (part !== undefined) return resolvePart(state, exception, part, resolution, now)
   const next = withResolution(state, exception, resolution, now)
   if (resolution.action !== "accept") return { next, events: [] }
   return payment === null ? acceptShortfall(next, now) : acceptPayment(next, payment, now)
+}
+
+/** What was decided on is no longer part of what waits. */
+const resolvePart = (
+  state: Aggregate,
+  open: ExceptionState,
+  { amount, id }: NonNullable<Extract<Command, { _tag: "Resolve" }>["part"]>,
+  resolution: ExceptionResolution,
+  now: number
+): Step => {
+  if (!isExcess(open) || amount <= 0n || amount >= open.amount) return noChange(state)
+  const part: ExceptionState = {
+    ...open,
+    id,
+    version: 0,
+    amount,
+    status: "resolved",
+    createdAt: now,
+    resolvedAt: now,
+    resolution
+  }
+  return { next: updateExceptions(state, { ...state, exceptions: [...state.exceptions, part] }, [], now), events: [] }
 }
 
 const withResolution = (
@@ -47,11 +70,21 @@ const withResolution = (
 
 /**
  * Nothing changes where it was decided otherwise since. Where another exception about the same is open by now, that one
- * takes the money over, as it does of everything that nobody decided on.
+ * takes the money over, as it does of everything that nobody decided on. What is too much may go back by several
+ * refunds: while others stand, the decision holds for what they give.
  */
-export const reopen = (state: Aggregate, exceptionId: string, now: number): Step => {
+export const reopen = (
+  state: Aggregate,
+  { exceptionId, standing = usdMillis(0n) }: Extract<Command, { _tag: "Reopen" }>,
+  now: number
+): Step => {
   const exception = state.exceptions.find(({ id }) => id === exceptionId)
   if (exception?.status !== "resolved" || exception.resolution?.action !== "refund") return noChange(state)
+  if (standing > 0n && isExcess(exception)) {
+    if (standing >= exception.amount) return noChange(state)
+    const exceptions = state.exceptions.map((each) => each === exception ? { ...each, amount: standing } : each)
+    return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
+  }
   const isTakenOver = openExceptionOf(state, exception.type, exception.paymentId) !== undefined
   const undecided: ExceptionState = isTakenOver
     ? { ...exception, resolution: null }

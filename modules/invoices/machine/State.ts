@@ -240,10 +240,21 @@ export type Command =
     readonly balanceTransactionId: string | null
     readonly isSilent?: boolean
   }
-  /** A person's decision on one of its exceptions. */
-  | { readonly _tag: "Resolve"; readonly exceptionId: string; readonly resolution: ExceptionResolution }
-  /** The refund that one of its exceptions was decided by is given up: the exception waits for a decision again. */
-  | { readonly _tag: "Reopen"; readonly exceptionId: string }
+  /**
+   * A person's decision on one of its exceptions. `part`: on so much of what is too much, less than all of it; that is
+   * an exception of its own then, with this id, and the rest waits on.
+   */
+  | {
+    readonly _tag: "Resolve"
+    readonly exceptionId: string
+    readonly resolution: ExceptionResolution
+    readonly part?: { readonly id: string; readonly amount: UsdMillis }
+  }
+  /**
+   * A refund that one of its exceptions was decided by is given up: the exception waits for a decision again.
+   * `standing`: usd_millis that other refunds of the same decision still give back; only the rest waits then.
+   */
+  | { readonly _tag: "Reopen"; readonly exceptionId: string; readonly standing?: UsdMillis }
   /**
    * A refund of so many usd_millis of the payment has reached the payor. `isWhole`, where its units are known: whether
    * all of them have now; absent: the dollars tell, and without any nothing happened.

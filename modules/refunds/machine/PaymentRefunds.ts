@@ -3,7 +3,7 @@
  * the payment's own network (modules/docs/reference/refunds.md#refunds-of-invoices).
  */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { baseUnits, usdDecimal, usdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { revertedCode } from "./Allocation.ts"
@@ -13,6 +13,7 @@ import { type PaymentPortion, portionLeft } from "./Portions.ts"
 import {
   destinationSeconds,
   type Fees,
+  isActive,
   isOpen,
   type RefundCommand,
   type RefundContext,
@@ -115,7 +116,9 @@ export const decidePaymentRefund = (
   })
   const { exceptionId } = refund.terms
   const givenUp = (decision: RefundDecision): RefundDecision =>
-    exceptionId === null ? decision : { ...decision, commands: [{ _tag: "Reopen", exceptionId }] }
+    exceptionId === null
+      ? decision
+      : { ...decision, commands: [{ _tag: "Reopen", exceptionId, standing: standingOf(refund, context.refunds) }] }
   switch (command._tag) {
     case "SetDestination":
       return setDestination(refund, command, context)
@@ -154,6 +157,14 @@ export const decidePaymentRefund = (
         : transition(status, { dueAt: refund.dueAt, claim: afterWrongToken(refund.claim) })
   }
 }
+
+/** usd_millis that other refunds of the same decision give back. */
+const standingOf = ({ id, terms: { exceptionId } }: PaymentRefund, refunds: ReadonlyArray<RefundState>): UsdMillis =>
+  usdMillis(refunds.reduce(
+    (sum, each) =>
+      each.id !== id && each.terms?.exceptionId === exceptionId && isActive(each) ? sum + each.amount : sum,
+    0n
+  ))
 
 /** Before it is approved. What failed with its payment is never paid, so it need not hold a payment that came back. */
 const isCancelable = ({ failureCode, status, txHash }: RefundState): boolean =>

@@ -100,7 +100,7 @@ const exceedsPayment = ({ tokenDecimals }: PaymentState, left: Portion) =>
   exceeds(left.usd, tokenDecimals === null ? null : { amount: left.units, decimals: tokenDecimals })
 
 /** Dollars that all payments which count brought beyond the amount of the invoice, less what of them goes back. */
-const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<RefundState>): UsdMillis => {
+export const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<RefundState>): UsdMillis => {
   const counted = new Set(payments.filter(({ status }) => isCounted(status)).map(({ id }) => id))
   const given = refunds.reduce(
     (sum, refund) =>

@@ -8,11 +8,13 @@ import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { ExceptionType } from "../../../schemas/Payment.ts"
 import type { FeeBearer, RefundReason } from "../../../schemas/Refund.ts"
-import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
+import type { Aggregate, Command, InvoiceFact } from "../../invoices/plugin.ts"
 import {
   amountOfException,
   approvalBy,
   approvalsRequired,
+  type CoveredException,
+  coveredExceptions,
   decide,
   type Destination,
   type ExceptionMoney,
@@ -26,7 +28,7 @@ import {
   type RequestedAmount,
   undecidedException
 } from "../machine.ts"
-import { auditActOf, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
+import { auditActOf, auditActOfCovered, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
 import { mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
@@ -77,6 +79,8 @@ export interface PaymentRefundPlan {
   readonly opened: ReadonlyArray<LinkedRefund>
   readonly writes: ReadonlyArray<Write>
   readonly facts: ReadonlyArray<InvoiceFact>
+  /** What it decides: the exceptions about the money that it gives back. */
+  readonly commands: ReadonlyArray<Command>
 }
 
 /** The parameter of a refused destination, as the body of a call names it. */
@@ -179,16 +183,15 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     ? payorDestinations.map(({ address, memo, network }): Destination => ({ network, address, memo }))
     : [fixed]
   const ahead = services.clock.aheadSeconds(merchantId, environment)
-  const shared = {
-    reason: call.reason,
-    feeBearer: call.feeBearer,
-    isClaimOnly: destination === "claim",
-    exceptionId: call.exceptionId
-  }
+  const covered = call.exceptionId === null ? coveredExceptions(portions, current, context.refunds) : []
+  const exceptionOf = (paymentId: string) =>
+    call.exceptionId ?? covered.find(({ paymentIds }) => paymentIds.has(paymentId))?.id ?? null
+  const shared = { reason: call.reason, feeBearer: call.feeBearer, isClaimOnly: destination === "claim" }
   const opened = yield* Effect.forEach(
     portions,
     Effect.fnUntraced(function*(portion) {
-      const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, shared, context)
+      const request = { ...shared, exceptionId: exceptionOf(portion.payment.id) }
+      const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, request, context)
       if (isPublicError(refund)) return yield* refund
       return yield* linked(yield* advance(services, refund, call, destinations, context))
     })
@@ -198,10 +201,33 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     opened,
     ({ refund }) => services.auditLog.writesOf(auditActOfNew(refund, call.caller.credential, cause))
   )
+  const decided = yield* Effect.forEach(
+    covered,
+    (each) => services.auditLog.writesOf(auditActOfCovered(each, current, call.caller.credential, cause))
+  )
   return {
     opened,
-    writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat()],
-    facts: steps.flatMap((step) => step.facts)
+    writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat(), ...decided.flat()],
+    facts: steps.flatMap((step) => step.facts),
+    commands: covered.map((each) => resolutionBy(opened, each, call.caller.credential))
+  }
+})
+
+/** The decision on an exception that a refund of its money is; it names the first of the refunds. */
+const resolutionBy = (
+  opened: ReadonlyArray<LinkedRefund>,
+  { id, open, part }: CoveredException,
+  actor: string
+): Command => ({
+  _tag: "Resolve",
+  exceptionId: open.id,
+  ...(part === null ? {} : { part }),
+  resolution: {
+    action: "refund",
+    note: "",
+    actor,
+    invoiceId: null,
+    refundId: opened.find(({ refund }) => refund.terms?.exceptionId === id)!.refund.id
   }
 })
 
@@ -278,9 +304,9 @@ export const openPaymentRefunds = (services: RefundServices) =>
       invoiceId,
       cause,
       Effect.fnUntraced(function*(current, now) {
-        const { facts, opened, writes } = yield* planPaymentRefunds(services, call, current, now, cause)
+        const { commands, facts, opened, writes } = yield* planPaymentRefunds(services, call, current, now, cause)
         MutableRef.set(made, opened)
-        return { commands: [], writes, facts, reply: () => reply(opened) }
+        return { commands, writes, facts, reply: () => reply(opened) }
       })
     )
     return MutableRef.get(made)

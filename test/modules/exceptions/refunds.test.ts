@@ -131,7 +131,7 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
 
   it.effect("are refused as a whole where the refund is: nothing is decided then", () =>
     Effect.gen(function*() {
-      const { caller, invoice } = yield* invoiceWith(15n)
+      const { caller } = yield* invoiceWith(15n)
       const [exception] = yield* openOf(caller)
       const bad = { network: "base", address: `${address.slice(0, -1)}e` }
       for (
@@ -149,11 +149,7 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
       ) {
         assert.strictEqual(refused(yield* resolve(caller, exception, body), status, code).param, param)
       }
-      const body = { invoice_id: invoice.id, amount_mode: "full", reason: "other", fee_bearer: "merchant" }
-      const { data } = yield* caller.ok("/api/v1/refunds", post(body))
-      refused(yield* resolve(caller, exception, { action: "refund" }), 409, "REFUND_EXCEEDS_RECEIVED")
       assert.deepInclude((yield* openOf(caller))[0], { id: exception.id, status: "open" })
-      yield* caller.ok(`/api/v1/refunds/${data.id}/cancel`, post({}))
       yield* Effect.map(resolve(caller, exception, { action: "refund" }), amounts)
     }))
 
@@ -209,6 +205,108 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
       assert.deepStrictEqual(amounts(yield* resolve(caller, whole, { action: "refund" })), [
         [2_000, "overpayment"],
         [5_000, "overpayment"]
+      ])
+    }))
+  /** A refund as `POST /api/v1/refunds` takes it. */
+  const refundBy = (caller: Caller, { id }: { readonly id: string }, body: object) =>
+    Effect.map(
+      caller.ok("/api/v1/refunds", post({ invoice_id: id, reason: "other", fee_bearer: "merchant", ...body })),
+      ({ refunds }) => refunds as ReadonlyArray<any>
+    )
+
+  const amountsOf = (refunds: ReadonlyArray<any>) => refunds.map(({ amount }) => amount)
+
+  it.effect("are decided by any refund of their money, and asked again where that is given up", () =>
+    Effect.gen(function*() {
+      for (
+        const mode of [{ amount_mode: "overpaid" }, { amount_mode: "full" }, { amount_mode: "custom", amount: 5_000 }]
+      ) {
+        const { caller, invoice } = yield* invoiceWith(15n)
+        const [exception] = yield* openOf(caller)
+        const [refund] = yield* refundBy(caller, invoice, mode)
+        const { data } = yield* caller.ok(`${list}/${exception.id}`)
+        assert.deepInclude(data, { status: "resolved", allowed_actions: [], amount: 5_000 })
+        assert.deepInclude(data.resolution, { action: "refund", refund_id: refund.id, invoice_id: null })
+        assert.isAbove(data.resolution.actor.length, 0)
+        assert.strictEqual((yield* eventsOf(invoice.id)).at(-1)!.type, "exception.resolved")
+        refused(yield* resolve(caller, exception, { action: "credit" }), 409, "EXCEPTION_ALREADY_RESOLVED")
+        yield* caller.ok(`/api/v1/refunds/${refund.id}/cancel`, post({}))
+        assert.deepInclude((yield* openOf(caller))[0], { id: exception.id, amount: 5_000, resolution: null })
+      }
+      const { caller, invoice } = yield* invoiceWith(10n, 12n)
+      const [exception] = yield* openOf(caller)
+      const [refund] = yield* refundBy(caller, invoice, {
+        amount_mode: "remaining",
+        invoice_payment_id: exception.invoice_payment_id
+      })
+      assert.deepStrictEqual([refund.amount, yield* openOf(caller)], [12_000, []])
+      yield* TestClock.adjust("31 days")
+      yield* runDue
+      assert.deepInclude((yield* openOf(caller))[0], { id: exception.id, type: "duplicate_payment", amount: 12_000 })
+    }))
+
+  it.effect("are about the rest where only a part goes back", () =>
+    Effect.gen(function*() {
+      const { caller, invoice } = yield* invoiceWith(15n)
+      const [exception] = yield* openOf(caller)
+      const [part] = yield* refundBy(caller, invoice, { amount_mode: "custom", amount: 2_000 })
+      assert.deepStrictEqual((yield* openOf(caller)).map(({ amount, id }) => [id, amount]), [[exception.id, 3_000]])
+      const all = (yield* caller.ok(`${list}?invoice_id=${invoice.id}`)).data.data as ReadonlyArray<any>
+      const [decided] = all.filter(({ status }) => status === "resolved")
+      assert.deepInclude(decided, { type: "overpaid", amount: 2_000 })
+      assert.deepInclude(decided.resolution, { action: "refund", refund_id: part.id })
+      assert.deepStrictEqual(amounts(yield* resolve(caller, exception, { action: "refund" })), [[3_000, "overpayment"]])
+      yield* caller.ok(`/api/v1/refunds/${part.id}/cancel`, post({}))
+      assert.deepStrictEqual((yield* openOf(caller)).map(({ amount }) => amount), [2_000])
+
+      const other = yield* invoiceWith(15n)
+      const [open] = yield* openOf(other.caller)
+      const [one] = yield* refundBy(other.caller, other.invoice, { amount_mode: "custom", amount: 2_000 })
+      yield* other.caller.ok(`/api/v1/refunds/${one.id}/cancel`, post({}))
+      assert.deepStrictEqual((yield* openOf(other.caller)).map(({ amount, id }) => [id, amount]), [[open.id, 5_000]])
+      yield* refundBy(other.caller, other.invoice, { amount_mode: "custom", amount: 2_000 })
+      const kept = yield* resolve(other.caller, open, { action: "credit" })
+      assert.deepInclude(kept.json.data, { status: "resolved", amount: 3_000 })
+    }))
+
+  it.effect("hold for what still goes back where one of several refunds is given up", () =>
+    Effect.gen(function*() {
+      const { caller, invoice } = yield* invoiceWith(15n, 2n)
+      const [exception] = yield* openOf(caller)
+      const refunds = yield* refundBy(caller, invoice, { amount_mode: "overpaid" })
+      assert.deepStrictEqual([amountsOf(refunds), yield* openOf(caller)], [[2_000, 5_000], []])
+      yield* caller.ok(`/api/v1/refunds/${refunds[1].id}/cancel`, post({}))
+      const [rest, ...others] = yield* openOf(caller)
+      assert.deepStrictEqual([rest.amount, others], [5_000, []])
+      assert.deepInclude((yield* caller.ok(`${list}/${exception.id}`)).data, { status: "resolved", amount: 2_000 })
+      yield* caller.ok(`/api/v1/refunds/${refunds[0].id}/cancel`, post({}))
+      assert.deepStrictEqual((yield* openOf(caller)).map(({ amount }) => amount), [7_000])
+    }))
+
+  it.effect("of a second payment are decided before those of the rest, each by the refund of its money", () =>
+    Effect.gen(function*() {
+      const { caller, invoice } = yield* invoiceWith(10n, 12n, 3n)
+      const refunds = yield* refundBy(caller, invoice, { amount_mode: "overpaid" })
+      assert.deepStrictEqual([amountsOf(refunds), yield* openOf(caller)], [[3_000, 12_000], []])
+      for (const { id } of refunds) yield* caller.ok(`/api/v1/refunds/${id}/cancel`, post({}))
+      assert.sameDeepMembers((yield* openOf(caller)).map(({ amount, type }) => [type, amount]), [
+        ["duplicate_payment", 12_000],
+        ["overpaid", 3_000]
+      ])
+      const first = (yield* caller.ok(`/api/v1/invoices/${invoice.id}?expand=payments`)).payments.data
+        .find(({ amount }: any) => amount === 10_000)
+      yield* refundBy(caller, invoice, {
+        amount_mode: "custom",
+        amount: 2_000,
+        invoice_payment_id: (yield* openOf(caller)).find(({ type }) => type === "duplicate_payment").invoice_payment_id
+      })
+      assert.sameDeepMembers((yield* openOf(caller)).map(({ amount, type }) => [type, amount]), [
+        ["duplicate_payment", 10_000],
+        ["overpaid", 3_000]
+      ])
+      yield* refundBy(caller, invoice, { amount_mode: "custom", amount: 3_000, invoice_payment_id: first.id })
+      assert.deepStrictEqual((yield* openOf(caller)).map(({ amount, type }) => [type, amount]), [
+        ["duplicate_payment", 10_000]
       ])
     }))
 })

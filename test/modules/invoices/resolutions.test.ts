@@ -318,13 +318,28 @@ describe("money beyond the amount", () => {
   ): ReadonlyArray<Command> => {
     if (kind === "come") return come(one)
     if (kind === "revert") return [revert(one)]
+    if (kind === "refundPart") {
+      const part = { id: `exc_part_${exceptions.length}`, amount: usdMillis(one.amount) }
+      return open === undefined ? [] : [{ ...resolve(open, "refund"), part } as Command]
+    }
     if (kind !== "reopen") return open === undefined ? [] : [resolve(open, kind)]
     const refunded = exceptions.find(({ resolution }) => resolution?.action === "refund")
-    return refunded === undefined ? [] : [{ _tag: "Reopen", exceptionId: refunded.id! }]
+    const standing = one.amount % 2n === 0n ? {} : { standing: usdMillis(one.amount) }
+    return refunded === undefined ? [] : [{ _tag: "Reopen", exceptionId: refunded.id!, ...standing }]
   }
 
   const Moves = Schema.Array(Schema.Struct({
-    kind: Schema.Literals(["come", "come", "revert", "credit", "ignore", "refund", "reopen", "reopen"]),
+    kind: Schema.Literals([
+      "come",
+      "come",
+      "revert",
+      "credit",
+      "ignore",
+      "refund",
+      "refundPart",
+      "reopen",
+      "reopen"
+    ]),
     payment: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
     amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90_000 }))
   })).check(Schema.isMaxLength(16))
