@@ -524,7 +524,7 @@ export type TransactionReading =
     readonly isFinal: boolean
     /** In no order; none: the transaction brought it nothing, has failed, or is not in that block. */
     readonly transfers: ReadonlyArray<
-      Pick<ObservedTransfer, "amount" | "index" | "tokenAddress"> & {
+      Pick<ObservedTransfer, "amount" | "from" | "index" | "tokenAddress"> & {
         /** Epoch seconds of its block. */
         readonly time: number
         /** Texts that it carries; empty where the network's transfers carry none. */

@@ -1020,6 +1020,7 @@ CREATE TABLE refund_proofs (
   version bigint NOT NULL,
   merchant_id integer NOT NULL,
   refund_id text NOT NULL,
+  wallet text,
   CONSTRAINT refund_proofs_pkey PRIMARY KEY (network, environment, tx_hash, transfer_index)
 );
 

@@ -146,11 +146,11 @@ const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
 const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Books, input: HookInput) {
   const { decision: { next: invoice }, facts, now } = input
   const postings: Array<Postings> = []
-  for (const refund of refundsIn(facts)) {
+  for (const { refund, sender } of refundsIn(facts)) {
     const { destination, merchantId, token } = refund
     const payoutAsset = destination === null || token?.id == null ? null : assetOfToken(destination.network, token.id)
     const stored = yield* repo.ofSource(merchantId, refund.id)
-    postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, payoutAsset }))
+    postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, payoutAsset, sender }))
   }
   return combine(postings)
 })

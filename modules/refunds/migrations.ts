@@ -52,6 +52,8 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       merchant_id integer NOT NULL,
       refund_id text NOT NULL,
+      -- Fingerprint of the receiving wallet that sent it; unknown: none of them did. Null: the network does not say.
+      wallet text,
       PRIMARY KEY (network, environment, tx_hash, transfer_index)
     )`
     // A merchant's lists, of one status and of all.

@@ -9,6 +9,7 @@ import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { FeeBearer, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import type { RefundState } from "./machine.ts"
+import type { PayoutSender } from "./rules.ts"
 
 const Row = Schema.Struct({
   merchant_id: Schema.Int,
@@ -122,10 +123,18 @@ export interface RefundProof {
   readonly environment: Environment
   readonly txHash: string
   readonly index: number
+  /** The wallet that sent it; null: the network does not say who did. */
+  readonly sender: PayoutSender | null
 }
 
+/** In place of the fingerprint of a wallet that is none of ours. */
+const unknownWallet = "unknown"
+
 /** Keeps it for the refund; where it is another's by then, the commit is a conflict. */
-export const proofWrite = ({ environment, index, network, txHash }: RefundProof, refund: RefundState): Write => ({
+export const proofWrite = (
+  { environment, index, network, sender, txHash }: RefundProof,
+  refund: RefundState
+): Write => ({
   table: "refund_proofs",
   row: {
     network,
@@ -134,7 +143,8 @@ export const proofWrite = ({ environment, index, network, txHash }: RefundProof,
     transfer_index: index,
     version: 1,
     merchant_id: refund.merchantId,
-    refund_id: refund.id
+    refund_id: refund.id,
+    wallet: sender === null ? null : sender.wallet ?? unknownWallet
   }
 })
 
@@ -198,7 +208,7 @@ export const makeRepo = Effect.gen(function*() {
         ])
       } ORDER BY id DESC LIMIT ${limit}`),
     /** Indexes of the transfers of a transaction that prove refunds. */
-    provenIndexes: ({ environment, network, txHash }: Omit<RefundProof, "index">) =>
+    provenIndexes: ({ environment, network, txHash }: Omit<RefundProof, "index" | "sender">) =>
       sql<{ index: bigint }>`SELECT transfer_index AS index FROM refund_proofs
         WHERE network = ${network} AND environment = ${environment} AND tx_hash = ${txHash}`.pipe(
         Effect.orDie,

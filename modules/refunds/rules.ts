@@ -32,6 +32,14 @@ export interface RefundFact extends InvoiceFact {
   readonly change: RefundChange
   readonly refund: RefundState
   readonly figures: RefundFigures
+  /** Who paid it out; absent: nobody knows, or it is not paid. */
+  readonly sender?: PayoutSender
+}
+
+/** The wallet that paid a refund out. */
+export interface PayoutSender {
+  /** Fingerprint of the receiving wallet of the merchant, or of the deployment; null: it was sent from none of them. */
+  readonly wallet: string | null
 }
 
 /** What the books need to know of a refund. */

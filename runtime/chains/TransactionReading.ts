@@ -54,7 +54,8 @@ const readFirst = Effect.fnUntraced(function*(
 
 /** A transfer with all that a reader of it is told: endpoints that name different amounts show different transfers. */
 const shownKey = (transfer: ObservedTransfer): string =>
-  `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}:${JSON.stringify(transfer.memos ?? [])}`
+  [transferKey(transfer), transfer.tokenAddress, transfer.amount, transfer.from, JSON.stringify(transfer.memos ?? [])]
+    .join(":")
 
 /**
  * The transfers that more than half of the endpoints show; null where they have different blocks, as many show one as
@@ -102,8 +103,9 @@ export const readTransaction = (journal: JournalContext): Chains["Service"]["rea
     return {
       _tag: "Transaction",
       isFinal: block.height <= final,
-      transfers: agreed.map(({ amount, index, memos = [], tokenAddress: moved }) => ({
+      transfers: agreed.map(({ amount, from, index, memos = [], tokenAddress: moved }) => ({
         amount,
+        from,
         index,
         tokenAddress: moved,
         time: block.time,

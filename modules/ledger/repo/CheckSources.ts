@@ -27,12 +27,13 @@ const refunds = (sql: SqlClient.SqlClient) =>
       WHERE b.source_object = 'refund' AND b.account <> 'refund_payable' AND b.account NOT LIKE 'chain:%'
       UNION ALL
       SELECT k.merchant_id, k.environment, k.source_id,
-        CASE r.status WHEN 'succeeded' THEN 'chain:' || p.wallet ELSE 'refund_payable' END, p.asset,
+        CASE r.status WHEN 'succeeded' THEN 'chain:' || coalesce(s.wallet, p.wallet) ELSE 'refund_payable' END, p.asset,
         -((r.terms ->> 'units')::numeric
           - CASE r.status WHEN 'succeeded' THEN (r.terms ->> 'feeUnits')::numeric ELSE 0 END),
         -(r.amount - CASE r.status WHEN 'succeeded' THEN r.fee ELSE 0 END)
       FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
         JOIN all_payments p ON p.merchant_id = r.merchant_id AND p.id = r.payment_id
+        LEFT JOIN refund_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.id
       WHERE r.terms IS NOT NULL AND r.status NOT IN ('canceled', 'expired')
       UNION ALL
       SELECT k.merchant_id, k.environment, k.source_id, b.account, b.asset, b.units, b.usd_millis

@@ -1,6 +1,6 @@
 /** What a refund means for the books (modules/docs/reference/ledger.md#refunds). Pure. */
 import { type Aggregate, bySeenAt, type InvoiceFact, type PaymentState } from "../../invoices/plugin.ts"
-import type { RefundFact, RefundState } from "../../refunds/plugin.ts"
+import type { PayoutSender, RefundFact, RefundState } from "../../refunds/plugin.ts"
 import { accounts, assetOf, chainAccount, type Entry } from "./Accounts.ts"
 import { combine, type Group, type NameTransaction, nothingBooked, type Postings, type Transaction } from "./Moves.ts"
 import { paymentPosition } from "./Positions.ts"
@@ -8,8 +8,8 @@ import { paymentPosition } from "./Positions.ts"
 const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"
 
 /** Refunds that a change tells of, each as it will be. */
-export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> => [
-  ...new Map(facts.filter(isRefundFact).map(({ refund }) => [refund.id, refund])).values()
+export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<Pick<RefundFact, "refund" | "sender">> => [
+  ...new Map(facts.filter(isRefundFact).map((fact) => [fact.refund.id, fact])).values()
 ]
 
 /** A balance transaction of a refund, as it is stored. */
@@ -26,6 +26,8 @@ export interface RefundBooks {
   readonly nameTransaction: NameTransaction
   /** Of the token that an order's refund is paid out in; null: it is not known. */
   readonly payoutAsset: string | null
+  /** Who paid it out; absent: nobody knows, or it is not paid. */
+  readonly sender?: PayoutSender | undefined
 }
 
 /** Money of one payment that a refund takes, and the account that it is taken from. */
@@ -153,7 +155,10 @@ const pay = (
     units: entry.units - fees[place]!.units,
     usdMillis: entry.usdMillis - fees[place]!.usdMillis
   }))
-  const wallet = books.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
+  // Where nobody knows who sent it, the wallet that received it did.
+  const wallet = books.sender === undefined
+    ? books.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
+    : books.sender.wallet
   const payout = refund.terms !== null
     ? net.map((entry): Entry => ({ ...entry, debit: accounts.refundPayable, credit: chainAccount(wallet) }))
     : [

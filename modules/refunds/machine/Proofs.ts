@@ -11,6 +11,8 @@ export interface ChainTransfer {
   /** In the one spelling of its family; null for the network's own coin. */
   readonly tokenAddress: string | null
   readonly amount: bigint
+  /** Who sent it; null: the network does not say. */
+  readonly from: string | null
   /** Epoch seconds of its block. */
   readonly time: number
   readonly memos: ReadonlyArray<string>

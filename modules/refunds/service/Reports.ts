@@ -1,6 +1,6 @@
 /** Reports of payouts: an operator says which transaction paid a refund, and the chain says whether it did. */
 import { Effect } from "effect"
-import { noCause } from "../../../runtime/Commit.ts"
+import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import {
@@ -12,7 +12,7 @@ import {
   type RefundState
 } from "../machine.ts"
 import { proofWrite } from "../repo.ts"
-import { auditActOf, refundsIn } from "../rules.ts"
+import { auditActOf, type PayoutSender, refundsIn } from "../rules.ts"
 import type { RefundServices } from "./RefundServices.ts"
 import { changeRefund, decideOnRefund } from "./RefundSteps.ts"
 
@@ -96,6 +96,18 @@ const readNames = (
 const isSameDestination = (a: RefundState, b: RefundState): boolean =>
   a.destination?.address === b.destination?.address && a.destination?.memo === b.destination?.memo
 
+/** Which of the merchant's wallets sent it: the books take it out of that one. */
+const senderOf = Effect.fnUntraced(function*(
+  { chains }: RefundServices,
+  { environment, merchantId, terms: { network } }: PaymentRefund,
+  from: string | null
+): Effect.fn.Return<PayoutSender | null> {
+  if (from === null) return null
+  const found = yield* chains.walletReceiver(network, environment, familyRecord(familyOf(network)).accountKey(from))
+  const isOwn = found !== null && (found.merchantId === merchantId || found.merchantId === systemMerchant)
+  return { wallet: isOwn ? found.fingerprint : null }
+})
+
 const prove = Effect.fnUntraced(function*(
   services: RefundServices,
   before: PaymentRefund,
@@ -137,8 +149,13 @@ const prove = Effect.fnUntraced(function*(
       })
       if (isPublicError(proof)) return yield* proof
       const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
-      const kept = proofWrite({ network, environment, txHash, index: proof.index }, refund)
-      return { commands: step.commands, writes: [...step.writes, kept, ...entry], facts: step.facts }
+      const sender = yield* senderOf(services, refund, proof.from)
+      const kept = proofWrite({ network, environment, txHash, index: proof.index, sender }, refund)
+      return {
+        commands: step.commands,
+        writes: [...step.writes, kept, ...entry],
+        facts: sender === null ? step.facts : step.facts.map((fact) => ({ ...fact, sender }))
+      }
     })
   )
   return refundsIn(facts).findLast(({ id }) => id === before.id) ?? before

@@ -118,6 +118,9 @@ export const setWallet = (there: boolean) => void (hasWallet = there)
 const transactions = new Map<string, TransactionReading>()
 export const setTransaction = (txHash: string, reading: TransactionReading) => void transactions.set(txHash, reading)
 
+/** An address that is of no receiving wallet. */
+export const stranger = "0xstranger"
+
 /** Chains that hold what a test gives them: every network was seen up to any time. */
 const givenChains = Layer.mock(Chains, {
   driver: (network, environment) => ({ network, environment, paymentUri: () => "ethereum:0x0" }) as never,
@@ -142,7 +145,10 @@ const givenChains = Layer.mock(Chains, {
   isReceiveAddress: (_, __, address) =>
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
   isTokenAccount: () => Effect.succeed(false),
-  walletReceiver: () => Effect.succeed({ merchantId: systemMerchant, isAccount: false, fingerprint: "wallet" }),
+  walletReceiver: (_, __, matchKey) =>
+    Effect.succeed(
+      matchKey === stranger ? null : { merchantId: systemMerchant, isAccount: false, fingerprint: "wallet" }
+    ),
   readTransaction: ({ txHash }) =>
     Effect.sync(() => transactions.get(txHash) ?? { _tag: "Transaction", isFinal: true, transfers: [] }),
   reconcile: () => Effect.void,

@@ -7,7 +7,7 @@ import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBo
 import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
 import { deltasOf, type Group, type Postings, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
 import { bookRefund } from "../../../modules/ledger/rules/RefundBookings.ts"
-import type { RefundState } from "../../../modules/refunds/plugin.ts"
+import type { PayoutSender, RefundState } from "../../../modules/refunds/plugin.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
 import { type Aggregate, type Command, decide, type IncomingTransfer } from "../../../modules/invoices/machine.ts"
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
@@ -361,7 +361,8 @@ describe("a refund of one payment whose payor bears the fee", () => {
     dueAt: null
   })
   /** What is stored after each of these, and what the accounts hold in units and usd_millis. */
-  const run = (...steps: ReadonlyArray<RefundState>) => {
+  const run = (...steps: ReadonlyArray<RefundState>) => runFrom(undefined, ...steps)
+  const runFrom = (sender: PayoutSender | undefined, ...steps: ReadonlyArray<RefundState>) => {
     let books = noBooks
     for (const each of steps) {
       const stored = books.transactions.map((transaction) => ({
@@ -369,7 +370,7 @@ describe("a refund of one payment whose payor bears the fee", () => {
         entries: books.groups.filter(({ transactionId }) => transactionId === transaction.id)
           .flatMap(({ entries, kind }) => entries.map((entry) => ({ ...entry, kind })))
       }))
-      const context = { stored, invoice: state, now: startSeconds, nameTransaction, payoutAsset: null }
+      const context = { stored, invoice: state, now: startSeconds, nameTransaction, payoutAsset: null, sender }
       books = add(books, bookRefund(each, context))
     }
     return {
@@ -392,6 +393,15 @@ describe("a refund of one payment whose payor bears the fee", () => {
     })
     assert.deepStrictEqual(paid.types, [["refund", -4_000n], ["fee", 20n]])
     assert.deepStrictEqual(run(refund("succeeded", 5)).held, paid.held, "also where the books never saw it opened")
+  })
+
+  it("leaves the wallet that paid it, and none that is known where it was paid from elsewhere", () => {
+    const steps = [refund("pending_approval", 1), refund("succeeded", 2)]
+    const sent = [-3_979_999n, -3_980n]
+    assert.deepStrictEqual(runFrom({ wallet: "other" }, ...steps).held["chain:other"], sent)
+    assert.isUndefined(runFrom({ wallet: "other" }, ...steps).held[chain])
+    assert.deepStrictEqual(runFrom({ wallet: null }, ...steps).held["chain:unknown"], sent)
+    assert.deepStrictEqual(runFrom(undefined, ...steps).held[chain], sent)
   })
 
   it("gives everything back when it is canceled or expires, and follows another amount", () => {

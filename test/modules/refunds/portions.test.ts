@@ -273,7 +273,7 @@ describe("proofs", () => {
     const withMemo = { network: "base" as const, address: "0x1", memo: "12 34" }
     return { ...till.refunds[0]!, destination: withMemo } as PaymentRefund
   }
-  const shown = { index: 0, tokenAddress: null, amount: 1_000n, time: now }
+  const shown = { index: 0, tokenAddress: null, amount: 1_000n, from: null, time: now }
   const proven = (transfer: ChainTransfer) =>
     proofOf(refund(), { transfers: [transfer], isFinal: true, index: null, used: new Set(), notBefore: now })
 

@@ -5,6 +5,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type RefundCommand, Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
@@ -23,7 +24,8 @@ import {
   post,
   receiveTransfer,
   reportAgain,
-  setTransaction
+  setTransaction,
+  stranger
 } from "../invoices/InvoiceService.ts"
 
 const path = "/api/v1/refunds"
@@ -39,6 +41,7 @@ const transfer = (units: bigint, more: Partial<Transfers[number]> = {}): Transfe
   index: 0,
   tokenAddress: usdc.address,
   amount: baseUnits(units),
+  from: null,
   time: 100_000,
   memos: [],
   ...more
@@ -116,6 +119,19 @@ layer(invoiceService)("reports of payouts", (it) => {
       yield* report(rest.id, second)
       const last = (yield* eventsOf(invoice.id)).at(-1)!
       assert.include(last.data.object, { settlement_status: "refunded", settled_amount: 0 })
+    }))
+
+  it.effect("keep which wallet of the merchant sent the money, and that none did", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      for (const [from, wallet] of [["0xAA", "wallet"], [stranger, "unknown"], [null, null]] as const) {
+        const { refund } = yield* approved()
+        const txHash = newHash()
+        onChain(txHash, [transfer(4_000_000n, { from })])
+        yield* report(refund.id, txHash)
+        const rows = yield* sql`SELECT wallet FROM refund_proofs WHERE refund_id = ${refund.id}`.pipe(Effect.orDie)
+        assert.deepStrictEqual(rows, [{ wallet }])
+      }
     }))
 
   it.effect("of any other transaction are refused, and say what is wrong with it", () =>
