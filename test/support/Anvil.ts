@@ -69,13 +69,14 @@ const quantity = (value: bigint): string => `0x${value.toString(16)}`
 /**
  * Starts a node for `network`, which says that it is the one of `environment`, or that it has another `chainId`; killed
  * when the scope closes. With `forkOf`, the URL of another, it has that one's blocks so far and goes its own way from
- * there.
+ * there. `more` are arguments of its command line.
  */
 export const anvil = (
   network: Network = "base",
   environment: Environment = "devnet",
   forkOf?: string,
-  chainId = evmChainIds[environment][network]!
+  chainId = evmChainIds[environment][network]!,
+  more: ReadonlyArray<string> = []
 ): Effect.Effect<Anvil, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
@@ -84,7 +85,8 @@ export const anvil = (
       Effect.sync(() =>
         spawn(path, [
           ...["--port", String(port), "--chain-id", String(chainId), "--silent", "--accounts", "4"],
-          ...(forkOf === undefined ? [] : ["--fork-url", forkOf, "--no-rate-limit"])
+          ...(forkOf === undefined ? [] : ["--fork-url", forkOf, "--no-rate-limit"]),
+          ...more
         ], { stdio: "ignore" })
       ),
       (child) =>
