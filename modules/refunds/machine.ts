@@ -46,7 +46,6 @@ export {
   amountOfException,
   creditedValue,
   type ExceptionMoney,
-  isRefundable,
   maximumPortions,
   type PaymentPortion,
   portionLeft,
@@ -55,6 +54,7 @@ export {
   undecidedException
 } from "./machine/Portions.ts"
 export { type ChainTransfer, proofOf, type ReportedTransaction } from "./machine/Proofs.ts"
+export { tokenLeft } from "./machine/Received.ts"
 export {
   type Approval,
   type Claim,
@@ -67,6 +67,7 @@ export {
   isLate,
   isOpen,
   isReceived,
+  isRefundable,
   type Payout,
   type RefundCommand,
   type RefundContext,

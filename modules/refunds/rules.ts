@@ -245,7 +245,7 @@ export const withFirstDestination = (
 export interface RefundTriggers {
   /** Where the payor wants refunds, newly said. */
   readonly destinations: ReadonlyArray<Destination>
-  /** Money that was received is gone. */
+  /** Money that was received is gone, or was given back although it is. */
   readonly isReverted: boolean
   /** Money that was received is there to stay. */
   readonly isNowConfirmed: boolean
@@ -263,9 +263,14 @@ export const refundTriggers = (
   const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const wasReceived = ({ id }: PaymentState) => previousById.has(id) && isReceived(previousById.get(id)!)
   const wasRefundable = ({ id }: PaymentState) => previousById.has(id) && isRefundable(previousById.get(id)!)
-  const isReverted = decision.changedPayments.some((payment) =>
-    payment.status === "reverted" && (wasReceived(payment) || wasRefundable(payment))
+  // What was paid out for a payment that is gone is not there for the refunds of others.
+  const isPaidForNothing = facts.filter(isRefundFact).some(({ change, refund: { paymentId } }) =>
+    change === "succeeded" && decision.next.payments.some(({ id, status }) => id === paymentId && status === "reverted")
   )
+  const isReverted = isPaidForNothing ||
+    decision.changedPayments.some((payment) =>
+      payment.status === "reverted" && (wasReceived(payment) || wasRefundable(payment))
+    )
   const isNowConfirmed = decision.changedPayments.some((payment) =>
     isConfirmed(payment) && wasReceived(payment) && !isConfirmed(previousById.get(payment.id)!)
   )

@@ -31,7 +31,9 @@ const neededOf = (
   refunds: ReadonlyArray<RefundState>
 ): bigint => {
   const payment = invoice.payments.find(({ id }) => id === paymentId)
-  const left: bigint = payment === undefined ? excessOf(invoice, refunds) : portionLeft(payment, refunds).usd
+  const left: bigint = payment === undefined
+    ? excessOf(invoice, refunds)
+    : portionLeft(payment, invoice.payments, refunds).usd
   return left > 0n && left < amount ? left : amount
 }
 

@@ -10,11 +10,11 @@ import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
 import { afterWrongToken, canBeClaimed, canClaim, newClaim } from "./Claims.ts"
 import { type PaymentPortion, portionLeft } from "./Portions.ts"
+import { isUnsent, overdrawnRefunds } from "./Received.ts"
 import {
   destinationSeconds,
   type Fees,
   isActive,
-  isOpen,
   type RefundCommand,
   type RefundContext,
   type RefundDecision,
@@ -239,7 +239,7 @@ const startPayout = (
 ): RefundDecision | PublicError => {
   const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
   const others = refunds.filter(({ id }) => id !== refund.id)
-  const left = payment === undefined ? null : portionLeft(payment, others)
+  const left = payment === undefined ? null : portionLeft(payment, invoice.payments, others)
   if (left === null || refund.terms.units > left.units || refund.amount > left.usd) {
     return publicError("REFUND_EXCEEDS_RECEIVED", {
       message: "The money of its payment is not there any more, or not deep enough in the chain: wait for " +
@@ -309,23 +309,28 @@ const refundCommandOf = (
   return { _tag: "Refund", paymentId, amount, isWhole: payment !== undefined && given >= payment.units }
 }
 
-/** Refunds whose payment is gone from the chain and that are not sent: they have failed, for good. */
+/**
+ * Refunds that are not sent and whose payment is gone from the chain, or whose money went out for one that is gone:
+ * they have failed, for good.
+ */
 export const failReverted = (
   refunds: ReadonlyArray<RefundState>,
   { payments }: Aggregate,
   now: number
-): ReadonlyArray<RefundState> =>
-  refunds.filter(isPaymentRefund).flatMap((refund): ReadonlyArray<RefundState> => {
-    const payment = payments.find(({ id }) => id === refund.paymentId)
-    const isUnsent = isOpen(refund) && (refund.status === "failed" || refund.txHash === null)
-    if (!isUnsent || refund.failureCode === revertedCode || payment?.status !== "reverted") return []
-    return [{
-      ...refund,
-      status: "failed",
-      failureCode: revertedCode,
-      txHash: null,
-      dueAt: null,
-      version: refund.version + 1,
-      updatedAt: now
-    }]
+): ReadonlyArray<RefundState> => {
+  const failed = (refund: RefundState): RefundState => ({
+    ...refund,
+    status: "failed",
+    failureCode: revertedCode,
+    txHash: null,
+    dueAt: null,
+    version: refund.version + 1,
+    updatedAt: now
   })
+  const isGone = (refund: RefundState) =>
+    isPaymentRefund(refund) && isUnsent(refund) && refund.failureCode !== revertedCode &&
+    payments.find(({ id }) => id === refund.paymentId)?.status === "reverted"
+  const gone = refunds.filter(isGone).map(failed)
+  const after = new Map(gone.map((refund) => [refund.id, refund]))
+  return [...gone, ...overdrawnRefunds(refunds.map((refund) => after.get(refund.id) ?? refund), payments).map(failed)]
+}

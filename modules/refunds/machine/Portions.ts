@@ -7,7 +7,8 @@ import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 import { acceptedAmount, type Aggregate, bySeenAt, type PaymentState } from "../../invoices/plugin.ts"
-import { isActive, type RefundState } from "./State.ts"
+import { hasSameToken, tokenLeft } from "./Received.ts"
+import { isActive, isRefundable, type RefundState } from "./State.ts"
 
 /** Some of a payment. */
 export interface Portion {
@@ -34,19 +35,15 @@ export interface RequestedAmount {
 /** Payments that one call gives back, at most: each is a refund, and all of them are one commit. */
 export const maximumPortions = 100
 
-/** Whether a payment's money is there to stay, whether it counts or not. */
-export const isRefundable = ({ confirmedAt, status }: Pick<PaymentState, "confirmedAt" | "status">): boolean =>
-  confirmedAt !== null && (isCounted(status) || status === "rejected")
-
 /** What a payment was credited with, or would be if it were accepted; 0 where it has no price. */
 export const creditedValue = (payment: PaymentState): UsdMillis =>
   isCounted(payment.status) ? payment.amount : acceptedAmount(payment) ?? usdMillis(0n)
 
 /**
- * What is left of a payment: nothing before it is deep enough. Only what is canceled or expired leaves the cap; what
- * failed may be tried again.
+ * What is left of a payment alone: nothing before it is deep enough. Only what is canceled or expired leaves the cap;
+ * what failed may be tried again.
  */
-export const portionLeft = (payment: PaymentState, refunds: ReadonlyArray<RefundState>): Portion => {
+const ownLeft = (payment: PaymentState, refunds: ReadonlyArray<RefundState>): Portion => {
   if (!isRefundable(payment)) return { units: 0n, usd: usdMillis(0n) }
   let units = payment.units
   let usd: bigint = creditedValue(payment)
@@ -59,6 +56,35 @@ export const portionLeft = (payment: PaymentState, refunds: ReadonlyArray<Refund
 }
 
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+/**
+ * What is left of each of these payments, in their order, and no more of a token than is left of it over all payments
+ * of the invoice: what was paid out for a payment that is gone is not there any more.
+ */
+export const portionsLeft = (
+  wanted: ReadonlyArray<PaymentState>,
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<PaymentPortion> => {
+  const taken: Array<PaymentPortion> = []
+  for (const payment of wanted) {
+    const own = ownLeft(payment, refunds)
+    const others = taken.reduce((sum, each) => (hasSameToken(each.payment, payment) ? sum + each.units : sum), 0n)
+    const left = tokenLeft(payment, payments, refunds) - others
+    taken.push({ payment, ...(left >= own.units ? own : portionOfUnits(left > 0n ? left : 0n, payment, own)) })
+  }
+  return taken
+}
+
+/** What is left of one payment of an invoice: see {@link portionsLeft}. */
+export const portionLeft = (
+  payment: PaymentState,
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>
+): Portion => {
+  const { units, usd } = portionsLeft([payment], payments, refunds)[0]!
+  return { units, usd }
+}
 
 /**
  * The part of a payment that is worth so much, rounded down; the rest to the last unit where it is worth all that is
@@ -153,7 +179,7 @@ export const amountOfException = (
       return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, excessOf(invoice, refunds))) }
     case "duplicate_payment": {
       const payment = invoice.payments.find(({ id }) => id === paymentId)
-      const left = payment === undefined ? 0n : portionLeft(payment, refunds).usd
+      const left = payment === undefined ? 0n : portionLeft(payment, invoice.payments, refunds).usd
       return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, left)) }
     }
     default:
@@ -182,9 +208,13 @@ const requestedValue = (
 }
 
 /** One payment, named or the only one there is, by its units. */
-const unitsOfOne = (text: string, payments: ReadonlyArray<PaymentState>, refunds: ReadonlyArray<RefundState>) => {
-  const [payment, ...others] = payments
-  if (payment === undefined) return exceeds(usdMillis(0n))
+const unitsOfOne = (
+  text: string,
+  available: ReadonlyArray<PaymentPortion>
+): ReadonlyArray<PaymentPortion> | PublicError => {
+  const [only, ...others] = available
+  if (only === undefined) return exceeds(usdMillis(0n))
+  const { payment, ...left } = only
   if (others.length > 0) return invalid("invoice_payment_id", "name the payment that token_amount is of")
   const units = parseUnits(text, payment.tokenDecimals!)
   if (units === undefined || units === 0n) {
@@ -193,7 +223,6 @@ const unitsOfOne = (text: string, payments: ReadonlyArray<PaymentState>, refunds
       `a number of whole tokens above 0 with at most ${payment.tokenDecimals} decimals, as text like "1.5"`
     )
   }
-  const left = portionLeft(payment, refunds)
   if (units > left.units) return exceedsPayment(payment, left)
   return [{ payment, ...portionOfUnits(units, payment, left) }]
 }
@@ -225,19 +254,19 @@ export const portionsOf = (
 ): ReadonlyArray<PaymentPortion> | PublicError => {
   const payments = requestedPayments(request, invoice)
   if (isPublicError(payments)) return payments
+  const available = portionsLeft(payments, invoice.payments, refunds)
   if (request.mode === "custom" && request.tokenAmount !== null) {
-    return unitsOfOne(request.tokenAmount, payments, refunds)
+    return unitsOfOne(request.tokenAmount, available)
   }
-  const available = payments.map((payment) => ({ payment, left: portionLeft(payment, refunds) }))
-  const left = usdMillis(available.reduce((sum, each) => sum + each.left.usd, 0n))
+  const left = usdMillis(available.reduce((sum, each) => sum + each.usd, 0n))
   const wanted = requestedValue(request, invoice, refunds, payments, left)
   if (wanted === null) return invalid("amount", "send amount, in usd_millis, or token_amount with amount_mode custom")
   const [only] = available
-  const refusal = available.length === 1 ? exceedsPayment(only!.payment, only!.left) : exceeds(left)
+  const refusal = available.length === 1 ? exceedsPayment(only!.payment, only!) : exceeds(left)
   if (wanted > left) return refusal
   let rest: bigint = wanted
   const isAll = request.mode === "full" || request.mode === "remaining"
-  const portions = available.flatMap(({ left, payment }): ReadonlyArray<PaymentPortion> => {
+  const portions = available.flatMap(({ payment, ...left }): ReadonlyArray<PaymentPortion> => {
     const usd = usdMillis(smaller(rest, left.usd))
     rest -= usd
     // What has no price is given back by its units alone.

@@ -158,6 +158,10 @@ export const isReceived = (payment: PaymentState): boolean => isCounted(payment.
 /** Whether it is there to stay: what came too late is told of before it is deep in the chain. */
 export const isConfirmed = (payment: PaymentState): boolean => isReceived(payment) && payment.confirmedAt !== null
 
+/** Whether a payment's money is there to stay, whether it counts or not. */
+export const isRefundable = ({ confirmedAt, status }: Pick<PaymentState, "confirmedAt" | "status">): boolean =>
+  confirmedAt !== null && (isCounted(status) || status === "rejected")
+
 /** Refunds that still stand for money, paid or to be paid. */
 export const isActive = ({ status }: Pick<RefundState, "status">): boolean =>
   status !== "canceled" && status !== "expired"

@@ -36,7 +36,13 @@ import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 const now = 1_766_320_000
 const fees = Object.fromEntries(networks.map((network) => [network, usdMillis(20n)])) as unknown as Fees
 
-const paymentOf = (index: number, units: bigint, amount: bigint, decimals: number): PaymentState => ({
+const paymentOf = (
+  index: number,
+  units: bigint,
+  amount: bigint,
+  decimals: number,
+  address: string | null = null
+): PaymentState => ({
   id: `00000000-0000-4000-8000-00000000000${index}`,
   version: 1,
   ordinal: index + 1,
@@ -60,7 +66,7 @@ const paymentOf = (index: number, units: bigint, amount: bigint, decimals: numbe
     required_confirmations: 1,
     block_number: 1,
     exception: null,
-    token: { id: 1 as never, symbol: "TOK", address: null, decimals }
+    token: { id: 1 as never, symbol: "TOK", address, decimals }
   }
 })
 
@@ -107,8 +113,29 @@ const opened = (till: Till, request: RequestedAmount): Till => {
 const destination = (which: number) => ({ network: "base" as const, address: `0x${which}`, memo: null })
 const person = (name: string): Approval => ({ person: name, actor: name, at: now })
 
+const approve: ReadonlyArray<RefundCommand> = [
+  { _tag: "SetDestination", destination: destination(1) },
+  { _tag: "Approve", approval: person("owner"), required: 1 }
+]
+
 const Steps = Schema.Array(Schema.Struct({
-  kind: Schema.Literals(["value", "value", "units", "units", "overpaid", "cancel", "pay", "fail", "retry", "revert"]),
+  kind: Schema.Literals([
+    "value",
+    "value",
+    "units",
+    "units",
+    "overpaid",
+    "remaining",
+    "cancel",
+    "approve",
+    "send",
+    "pay",
+    "pay",
+    "fail",
+    "retry",
+    "revert",
+    "return"
+  ]),
   which: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })),
   share: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))
 })).check(Schema.isMinLength(1), Schema.isMaxLength(40))
@@ -118,7 +145,8 @@ const Paid = Schema.Array(Schema.Struct({
   zeros: Schema.Literals([0, 0, 0, 3, 12, 24]),
   units: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 })),
   amount: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5_000_000 })),
-  decimals: Schema.Literals([0, 2, 6, 9, 18])
+  /** Decimals of its token, which is another one for each number of them. */
+  decimals: Schema.Literals([0, 18])
 })).check(Schema.isMinLength(1), Schema.isMaxLength(3))
 
 const acted = (till: Till, which: number, command: RefundCommand): Till => {
@@ -126,6 +154,12 @@ const acted = (till: Till, which: number, command: RefundCommand): Till => {
   const decision = refund === undefined ? null : decide(refund, command, contextOf(till), null)
   if (decision === null || isPublicError(decision)) return till
   return { ...till, refunds: till.refunds.map((each) => (each.id === refund!.id ? decision.next : each)) }
+}
+
+/** After money is gone, as the hook of an invoice's change does it. */
+const reduced = (till: Till): Till => {
+  const failed = new Map(failReverted(till.refunds, till.invoice, now).map((each) => [each.id, each]))
+  return { ...till, refunds: till.refunds.map((each) => failed.get(each.id) ?? each) }
 }
 
 const step = (till: Till, { kind, share, which }: typeof Steps.Type[number]): Till => {
@@ -140,27 +174,54 @@ const step = (till: Till, { kind, share, which }: typeof Steps.Type[number]): Ti
     }
     case "overpaid":
       return opened(till, wish("overpaid"))
+    case "remaining":
+      return opened(till, wish("remaining"))
     case "cancel":
       return acted(till, which, { _tag: "Cancel" })
+    case "approve":
+      return approve.reduce((next, command) => acted(next, which, command), till)
+    case "send":
+      return acted(till, which, { _tag: "Submit", txHash: "0x1" })
     case "pay":
-      return [
-        { _tag: "SetDestination", destination: destination(share) },
-        { _tag: "Approve", approval: person("owner"), required: 1 },
-        { _tag: "Succeed", txHash: "0x1" }
-      ].reduce((next, command) => acted(next, which, command as RefundCommand), till)
+      return reduced([...approve, { _tag: "Succeed", txHash: "0x1" } as const]
+        .reduce((next, command) => acted(next, which, command), till))
     case "fail":
       return acted(till, which, { _tag: "Fail", code: "gas" })
     case "retry":
       return acted(till, which, { _tag: "Retry" })
     case "revert": {
-      if (share % 5 !== 0) return till
+      if (share % 2 !== 0) return till
       const payments = till.invoice.payments.map((each) =>
         each === payment ? { ...each, status: "reverted" as const, confirmedAt: null } : each
       )
-      const invoice = { ...till.invoice, payments }
-      const failed = new Map(failReverted(till.refunds, invoice, now).map((each) => [each.id, each]))
-      return { invoice, refunds: till.refunds.map((each) => failed.get(each.id) ?? each) }
+      return reduced({ ...till, invoice: { ...till.invoice, payments } })
     }
+    case "return":
+      return {
+        ...till,
+        invoice: {
+          ...till.invoice,
+          payments: till.invoice.payments.map((each) =>
+            each.id === payment.id ? { ...each, status: "confirmed", confirmedAt: now } : each
+          )
+        }
+      }
+  }
+}
+
+/** Base units of each payment's token that refunds stand for, and that were received. */
+const ofToken = ({ invoice: { payments }, refunds }: Till, payment: PaymentState) => {
+  const same = payments.filter(({ metadata }) => metadata.token!.address === payment.metadata.token!.address)
+  const standing = refunds.filter((each) =>
+    isActive(each) && same.some(({ id }) => id === each.paymentId) &&
+    !(each.status === "failed" && each.failureCode === "payment_reverted" && each.txHash === null)
+  )
+  const sum = (all: ReadonlyArray<bigint>) => all.reduce((total, each) => total + each, 0n)
+  const unitsOf = (all: ReadonlyArray<RefundState>) => sum(all.map(({ terms }) => terms!.units))
+  return {
+    standing: unitsOf(standing),
+    sent: unitsOf(standing.filter(({ status, txHash }) => status !== "failed" && txHash !== null)),
+    received: sum(same.map(({ status, units }) => (status === "reverted" ? 0n : units)))
   }
 }
 
@@ -171,11 +232,16 @@ const holds = ({ invoice, refunds }: Till) => {
     const usd = own.reduce((sum, each) => sum + each.amount, 0n)
     assert.isTrue(units <= payment.units, `${units} units of ${payment.units}`)
     assert.isTrue(usd <= payment.amount, `${usd} of ${payment.amount}`)
-    const left = portionLeft(payment, refunds)
+    const token = ofToken({ invoice, refunds }, payment)
+    assert.isTrue(token.standing <= token.received || token.standing === token.sent, "only what is sent is more")
+    const left = portionLeft(payment, invoice.payments, refunds)
+    assert.isTrue(left.units === 0n || token.standing + left.units <= token.received, "what is left is there")
     if (payment.status === "reverted") assert.deepStrictEqual(left, { units: 0n, usd: 0n })
     else if (left.units === 0n) assert.strictEqual(left.usd, 0n, "no dollars are left without units")
     // A part too small for a thousandth of a dollar may come back from a cancel, when the rest has taken all dollars.
-    else if (refunds.every(isActive)) assert.isTrue(left.usd > 0n, "no units are left without dollars")
+    else if (refunds.every(isActive) && left.units === payment.units - units) {
+      assert.isTrue(left.usd > 0n, "no units are left without dollars")
+    }
     for (const { terms } of own) assert.isTrue(terms!.units > 0n)
   }
 }
@@ -187,7 +253,7 @@ describe("portions of payments", () => {
     ([paid, steps]) =>
       Effect.sync(() => {
         const payments = paid.map(({ amount, decimals, units, zeros }, index) =>
-          paymentOf(index, BigInt(units) * 10n ** BigInt(zeros) + 1n, BigInt(amount), decimals)
+          paymentOf(index, BigInt(units) * 10n ** BigInt(zeros) + 1n, BigInt(amount), decimals, `0x${decimals}`)
         )
         let till: Till = { invoice: aggregateOf(payments), refunds: [] }
         for (const each of steps) {
@@ -205,7 +271,7 @@ describe("portions of payments", () => {
         const rest = opened(till, wish("remaining"))
         holds(rest)
         for (const payment of rest.invoice.payments) {
-          assert.deepStrictEqual(portionLeft(payment, rest.refunds), { units: 0n, usd: 0n })
+          assert.deepStrictEqual(portionLeft(payment, rest.invoice.payments, rest.refunds), { units: 0n, usd: 0n })
         }
       }),
     { arbitrary: { runs: 1000 } }

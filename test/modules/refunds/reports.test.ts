@@ -218,6 +218,38 @@ layer(invoiceService)("reports of payouts", (it) => {
       assert.strictEqual((yield* report(sent.id, sentHash)).status, "succeeded", "what is sent is a fact")
     }))
 
+  it.effect("of a payment that is gone take their money from the others of its token: no more goes out than came in", () =>
+    Effect.gen(function*() {
+      const { caller, entry, invoice, open, refund: part } = yield* approved()
+      const rest = yield* open({ amount: 6_000 })
+      for (const { id, units } of [{ id: part.id, units: 4_000_000n }, { id: rest.id, units: 6_000_000n }]) {
+        const txHash = newHash()
+        onChain(txHash, [transfer(units)])
+        assert.strictEqual((yield* report(id, txHash)).status, "succeeded")
+      }
+      yield* receiveTransfer(invoice, usdc, 7_000_000n)
+      const approvedBefore = yield* open({ amount: 5_000 })
+      assert.strictEqual(approvedBefore.status, "processing")
+      const gone = yield* reportAgain({ ...entry, status: "reverted" })
+      assert.deepInclude((yield* caller.ok(`${path}/${approvedBefore.id}`)).data, {
+        status: "failed",
+        failure_code: "payment_reverted"
+      })
+      const wish = { invoice_id: invoice.id, amount_mode: "remaining", reason: "other", fee_bearer: "merchant" }
+      const answer = yield* caller.call(path, post(wish))
+      assert.deepStrictEqual([answer.status, answer.json.error.code], [409, "REFUND_EXCEEDS_RECEIVED"])
+      assert.deepInclude(answer.json.error.details, { refundable: 0 })
+      // Another token is other money, and what comes beyond what went out can go back.
+      yield* receiveTransfer(invoice, ether, 10n ** 15n)
+      yield* receiveTransfer(invoice, usdc, 5_000_000n)
+      yield* caller.ok(`${path}/${approvedBefore.id}/cancel`, post({}))
+      const { refunds } = yield* caller.ok(path, post(wish))
+      assert.deepStrictEqual(refunds.map(({ amount }: { readonly amount: number }) => amount), [2_000, 2_000])
+      yield* reportAgain({ ...gone, status: "confirmed" })
+      const back = yield* caller.ok(path, post(wish))
+      assert.strictEqual(back.refunds.reduce((sum: number, { amount }: any) => sum + amount, 0), 10_000)
+    }))
+
   it.effect("of a coin without a contract are of the coin", () =>
     Effect.gen(function*() {
       usualPrices()
