@@ -110,7 +110,8 @@ export const reconciliation = ({ progress, rounds, server }: Bench): Effect.Effe
           username: "postgres",
           database: "reconciliation",
           maxConnections: 4,
-          startupParameters: sessionSettings
+          // A million rows are written in one statement.
+          startupParameters: { ...sessionSettings, statement_timeout: "0" }
         }).pipe(Layer.orDie),
         { local: true }
       ),
