@@ -58,6 +58,9 @@ export const migrations: Migrations = {
     // The wallets of all merchants, in the order in which they are read.
     yield* sql`CREATE INDEX account_balances_of_wallets ON account_balances (account, merchant_id, environment, asset)
       WHERE account >= 'chain:' AND account < 'chain;'`
+    // A period is read without what came before it.
+    yield* sql`CREATE INDEX ledger_entries_by_time ON ledger_entries (merchant_id, environment, created_at)`
+    yield* sql`CREATE INDEX transfers_by_time ON transfers (merchant_id, environment, block_time)`
     yield* sql`CREATE TABLE reconciliation_adjustments (
       merchant_id integer NOT NULL,
       environment text NOT NULL,

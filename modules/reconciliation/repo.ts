@@ -137,8 +137,13 @@ export const makeRepo = Effect.gen(function*() {
 
   /** Whether a transfer in a block before `to` waits for its depth, or for its payment to be dealt with. */
   const isUnsettled = ({ environment, merchantId }: BookOwner, to: number) =>
-    sql`SELECT FROM transfers WHERE merchant_id = ${merchantId} AND environment = ${environment} AND block_time < ${to}
-      AND (status = 'seen' OR status <> handled) LIMIT 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length > 0))
+    sql<{ is_unsettled: boolean }>`SELECT EXISTS (
+        SELECT FROM transfers WHERE status = 'seen' AND merchant_id = ${merchantId} AND environment = ${environment}
+          AND block_time < ${to}
+      ) OR EXISTS (
+        SELECT FROM transfers WHERE status <> handled AND merchant_id = ${merchantId} AND environment = ${environment}
+          AND block_time < ${to}
+      ) AS is_unsettled`.pipe(Effect.orDie, Effect.map(([row]) => row!.is_unsettled))
 
   /** Epoch seconds of the first entry of the books; null: they are empty. */
   const firstEntryAt = ({ environment, merchantId }: BookOwner) =>

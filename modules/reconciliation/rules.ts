@@ -4,6 +4,7 @@ export { adjustmentObject, type AdjustmentRequest, readAdjustment } from "./rule
 export { closedCsv, closedObject, closedText } from "./rules/ClosedWire.ts"
 export { closePeriod, closingRefusal } from "./rules/Closing.ts"
 export { confirmedPayments, isCountedSpan } from "./rules/Events.ts"
+export { closingsOf, movementsAfter } from "./rules/Openings.ts"
 export { monthOf, nextMonth, type Period, previousMonth, readMonth, readPeriod } from "./rules/Periods.ts"
 export {
   type AssetToken,

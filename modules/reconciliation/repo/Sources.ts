@@ -5,6 +5,7 @@ import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import { confirmedPayments } from "../rules/Events.ts"
 import type { Movement } from "../rules/Flows.ts"
+import type { MovementsSince } from "../rules/Openings.ts"
 import type { Span } from "../rules/Periods.ts"
 
 /** Count and sum of one source, for one asset. */
@@ -22,39 +23,66 @@ export interface EventSum {
   readonly usdMillis: bigint
 }
 
+interface MovementRow {
+  readonly asset: string
+  readonly account: string
+  readonly counter_account: string
+  readonly is_before: boolean
+  readonly units: string
+  readonly usd_millis: string
+}
+
+const readMovement = (row: MovementRow): Movement => ({
+  asset: row.asset,
+  account: row.account,
+  counterAccount: row.counter_account,
+  isBeforePeriod: row.is_before,
+  units: BigInt(row.units),
+  usdMillis: BigInt(row.usd_millis)
+})
+
 export const makeSources = (sql: SqlClient.SqlClient) => {
   const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
   const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
 
+  const counterAccount = sql`CASE WHEN ${isIntoWallet} THEN e.credit ELSE e.debit END`
+  const account = sql`CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END`
+  const units = sql`sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END)`
+  const usdMillis = sql`sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END)`
+
   /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in the period. */
   const movements = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
-    sql<{
-      asset: string
-      account: string
-      counter_account: string
-      is_before: boolean
-      units: string
-      usd_millis: string
-    }>`SELECT e.asset, CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END AS account,
-        CASE WHEN ${isIntoWallet} THEN e.credit ELSE e.debit END AS counter_account, e.created_at < ${from} AS is_before,
-        sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END)::text AS units,
-        sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END)::text AS usd_millis
+    sql<MovementRow>`SELECT e.asset, ${account} AS account, ${counterAccount} AS counter_account,
+        e.created_at < ${from} AS is_before, ${units}::text AS units, ${usdMillis}::text AS usd_millis
       FROM ledger_entries e
       WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at < ${to}
         AND (${isIntoWallet} OR ${isOutOfWallet})
       GROUP BY 1, 2, 3, 4`.pipe(
       readInFull(sql),
       Effect.orDie,
-      Effect.map((rows) =>
-        rows.map((row): Movement => ({
-          asset: row.asset,
-          account: row.account,
-          counterAccount: row.counter_account,
-          isBeforePeriod: row.is_before,
-          units: BigInt(row.units),
-          usdMillis: BigInt(row.usd_millis)
-        }))
-      )
+      Effect.map((rows) => rows.map(readMovement))
+    )
+
+  /** The same of what moved from `since` on, with what moved after the period and what the accounts hold now. */
+  const movementsSince = ({ environment, merchantId }: BookOwner, { from, to }: Span, since: number) =>
+    sql<MovementRow & { readonly part: "later" | "held" | "moved" }>`
+      SELECT CASE WHEN e.created_at < ${to} THEN 'moved' ELSE 'later' END AS part, e.asset, ${account} AS account,
+        ${counterAccount} AS counter_account, e.created_at < ${from} AS is_before, ${units}::text AS units,
+        ${usdMillis}::text AS usd_millis
+      FROM ledger_entries e
+      WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${since}
+        AND (${isIntoWallet} OR ${isOutOfWallet})
+      GROUP BY 1, 2, 3, 4, 5
+      UNION ALL
+      SELECT 'held', asset, account, '', false, units::text, usd_millis::text FROM account_balances
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND account >= 'chain:' AND account < 'chain;'
+      `.pipe(
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows): MovementsSince => {
+        const of = (part: string) => rows.filter((row) => row.part === part).map(readMovement)
+        return { movements: of("moved"), later: of("later"), balances: of("held") }
+      })
     )
 
   /** Transfers on their chains, by the times of their blocks. */
@@ -76,8 +104,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
   const ledgerSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
     sql<{ asset: string; count: bigint; units: string }>`SELECT asset, count(*) AS count, sum(units)::text AS units
       FROM (
-        SELECT e.asset, b.source_id, min(e.created_at) AS at,
-          sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END) AS units
+        SELECT e.asset, b.source_id, ${units} AS units
         FROM ledger_entries e
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
         WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${from}
@@ -106,5 +133,5 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       )
     )
 
-  return { chainSums, eventSums, ledgerSums, movements }
+  return { chainSums, eventSums, ledgerSums, movements, movementsSince }
 }

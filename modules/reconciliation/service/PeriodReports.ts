@@ -3,7 +3,17 @@ import { Effect } from "effect"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { BookOwner, Ledger } from "../../ledger/plugin.ts"
 import { maximumComparisons, type Repo } from "../repo.ts"
-import { isCountedSpan, type Period, type Report, reportObject, suspenseAges } from "../rules.ts"
+import {
+  closingsOf,
+  isCountedSpan,
+  monthOf,
+  movementsAfter,
+  type Period,
+  readMonth,
+  type Report,
+  reportObject,
+  suspenseAges
+} from "../rules.ts"
 
 /** Statements of a report that run at once: each reads much, and holds a connection meanwhile. */
 const concurrency = 2
@@ -17,6 +27,23 @@ export interface ReportServices {
 export const nowOf = ({ clock }: ReportServices, { environment, merchantId }: BookOwner) =>
   clock.nowSeconds(merchantId, environment)
 
+/**
+ * What moved up to a period's end. Closed months are not added up again where one ended before it: what they came to
+ * never changes.
+ */
+const movementsOf = Effect.fnUntraced(function*({ repo }: ReportServices, owner: BookOwner, period: Period) {
+  const [closed] = yield* repo.listClosed(owner, monthOf(period.from).name!, 1)
+  if (closed === undefined) return yield* repo.movements(owner, period)
+  const since = yield* repo.movementsSince(owner, period, readMonth(closed.period)!.to)
+  const found = movementsAfter(closingsOf(closed), since)
+  if (found !== null) return found
+  yield* Effect.logInfo("Entries are dated into a month that is closed: the report adds up all of them", {
+    ...owner,
+    closed: closed.period
+  })
+  return yield* repo.movements(owner, period)
+})
+
 /** The report of a period as it stands now. */
 export const makeReport = (services: ReportServices) =>
   Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
@@ -24,7 +51,7 @@ export const makeReport = (services: ReportServices) =>
     const now = yield* nowOf(services, owner)
     const [movements, comparisons, chain, ledgerSums, events, readings, adjustments, suspense, trialBalance] =
       yield* Effect.all([
-        repo.movements(owner, period),
+        movementsOf(services, owner, period),
         repo.comparisons(owner, period),
         repo.chainSums(owner, period),
         repo.ledgerSums(owner, period),

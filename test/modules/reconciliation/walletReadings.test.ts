@@ -10,6 +10,8 @@ import { Commit } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { migrate } from "../../../runtime/Migrate.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
+import { migrations as invoiceMigrations } from "../../../modules/invoices/migrations.ts"
+import { migrations as ledgerMigrations } from "../../../modules/ledger/migrations.ts"
 import { migrations, tables } from "../../../modules/reconciliation/migrations.ts"
 import { makeRepo } from "../../../modules/reconciliation/repo.ts"
 import { readMonth } from "../../../modules/reconciliation/rules.ts"
@@ -55,7 +57,11 @@ const withWallet = <A, E>(
 ) =>
   Effect.gen(function*() {
     const database = yield* freshDatabase
-    yield* Effect.provide(migrate("reconciliation", migrations), connect(database), { local: true })
+    yield* Effect.gen(function*() {
+      yield* migrate("invoices", invoiceMigrations)
+      yield* migrate("ledger", ledgerMigrations)
+      yield* migrate("reconciliation", migrations)
+    }).pipe(Effect.provide(connect(database), { local: true }))
     return yield* Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       for (const merchant of merchants) {
