@@ -1047,6 +1047,7 @@ CREATE TABLE refunds (
   token json,
   token_amount numeric(78,0),
   tx_hash text,
+  balance_transaction_id text,
   reason text NOT NULL,
   failure_code text,
   created_at bigint NOT NULL,

@@ -110,7 +110,8 @@ export class Ledger extends Context.Service<Ledger, {
         name: "ledger",
         isLast: true,
         run: onInvoiceChange(books),
-        onUnmatched: onUnmatchedChange(books)
+        onUnmatched: onUnmatchedChange(books),
+        nameRefund: (refundId, version) => nameTransaction("refund", refundId, version)
       })
       yield* openBooks(repo)
       yield* ledgerMetrics(repo)

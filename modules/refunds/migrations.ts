@@ -32,6 +32,8 @@ export const migrations: Migrations = {
       token json,
       token_amount numeric(78, 0) CHECK (token_amount > 0),
       tx_hash text,
+      -- Of a ledger.
+      balance_transaction_id text,
       reason text NOT NULL,
       failure_code text,
       created_at bigint NOT NULL,

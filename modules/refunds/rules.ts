@@ -15,6 +15,7 @@ import {
   type CoveredException,
   decide,
   type Destination,
+  isActive,
   isConfirmed,
   isReceived,
   isRefundable,
@@ -78,6 +79,13 @@ const changeOf = (before: RefundState | null, { status }: RefundState): RefundCh
     ? status
     : "changed"
 }
+
+/**
+ * Whether the money of a refund is set apart by a booking of its own: once it is opened, and where it is about another
+ * amount from then on. What a refund opens under a ledger that came later has no name here.
+ */
+export const isBookedAnew = (before: RefundState | null, after: RefundState): boolean =>
+  before === null || (before.amount !== after.amount && isActive(after))
 
 /** `before` is null for a new one. */
 export const refundFact = (before: RefundState | null, refund: RefundState): RefundFact => ({

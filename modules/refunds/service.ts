@@ -162,6 +162,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     catalog: yield* TokenCatalog,
     chains: yield* Chains,
     clock: yield* MerchantClock,
+    hooks: yield* InvoiceHooks,
     invoices: yield* Invoices,
     payors: yield* PayorDetails,
     prices: yield* Prices,
@@ -169,7 +170,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     screening: yield* Screening,
     settings: yield* MerchantSettings
   }
-  yield* (yield* InvoiceHooks).register({ name: "refunds", run: onInvoiceChange(services) })
+  yield* services.hooks.register({ name: "refunds", run: onInvoiceChange(services) })
   yield* (yield* Timers).register(refundTimer(services))
   yield* refundMetrics(services.repo)
   yield* registerPersonalRecords(services.repo, yield* makePersonalQueries)

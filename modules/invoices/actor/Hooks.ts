@@ -63,6 +63,11 @@ export interface InvoiceHook {
   readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
   /** The same for money that pays no invoice, but where it is assigned to one: then {@link AssignmentFact} tells. */
   readonly onUnmatched?: (change: UnmatchedChange) => Effect.Effect<UnmatchedHookResult>
+  /**
+   * The balance transaction that books a refund whose money is set apart by its change to this version. Absent: this
+   * hook keeps no books.
+   */
+  readonly nameRefund?: (refundId: string, version: number) => string
 }
 
 /** What a hook adds to the commit of an exception without an invoice. */

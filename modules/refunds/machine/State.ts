@@ -94,6 +94,8 @@ export interface RefundState {
   /** Base units to be sent, worked out when it was approved, or tried again. */
   readonly tokenAmount: BaseUnits | null
   readonly txHash: string | null
+  /** The balance transaction that sets its money apart; null or absent: no ledger was kept then. */
+  readonly balanceTransactionId?: string | null
   readonly reason: RefundReason
   readonly failureCode: string | null
   /** Epoch seconds, as all times here. */

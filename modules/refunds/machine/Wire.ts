@@ -38,7 +38,7 @@ export const refundObject = (
   net_amount_decimal: usdDecimal(net(refund)),
   destination_address: refund.destination?.address ?? null,
   tx_hash: refund.txHash,
-  balance_transaction_id: null,
+  balance_transaction_id: refund.balanceTransactionId ?? null,
   claim_url: null,
   reason: refund.reason,
   failure_code: refund.failureCode,

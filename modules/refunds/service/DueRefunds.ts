@@ -21,7 +21,7 @@ const processDue = (services: RefundServices, { id, invoiceId }: RefundState) =>
       if (refund?.status !== "pending_approval") return { commands: [] }
       const context = yield* loadContext(services, current, now, [])
       const next = { ...refund, version: refund.version + 1, updatedAt: now }
-      return stepTo(refund, yield* approveIfPossible(services, next, context))
+      return stepTo(services, refund, yield* approveIfPossible(services, next, context))
     })
   ).pipe(
     Effect.as(1),

@@ -41,7 +41,7 @@ export const onInvoiceChange = (services: RefundServices) =>
     const movedIds = new Set(refundsIn(facts).map(({ id }) => id))
     const previous = new Map(context.refunds.map((refund) => [refund.id, refund]))
     const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) =>
-      stepTo(previous.get(refund.id) ?? null, refund)
+      stepTo(services, previous.get(refund.id) ?? null, refund)
     )
     return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ facts }) => facts) }
   })

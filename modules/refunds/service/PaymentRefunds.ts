@@ -187,7 +187,7 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
   const exceptionOf = (paymentId: string) =>
     call.exceptionId ?? covered.find(({ paymentIds }) => paymentIds.has(paymentId))?.id ?? null
   const shared = { reason: call.reason, feeBearer: call.feeBearer, isClaimOnly: destination === "claim" }
-  const opened = yield* Effect.forEach(
+  const made = yield* Effect.forEach(
     portions,
     Effect.fnUntraced(function*(portion) {
       const request = { ...shared, exceptionId: exceptionOf(portion.payment.id) }
@@ -196,7 +196,8 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
       return yield* linked(yield* advance(services, refund, call, destinations, context))
     })
   )
-  const steps = opened.map(({ refund }) => stepTo(null, refund))
+  const steps = made.map(({ refund }) => stepTo(services, null, refund))
+  const opened = made.map((each, place): LinkedRefund => ({ ...each, refund: steps[place]!.refund }))
   const acts = yield* Effect.forEach(
     opened,
     ({ refund }) => services.auditLog.writesOf(auditActOfNew(refund, call.caller.credential, cause))

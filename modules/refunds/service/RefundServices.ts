@@ -8,12 +8,12 @@ import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
-import type { Aggregate, Command, InvoiceFact, Invoices } from "../../invoices/plugin.ts"
+import type { Aggregate, Command, InvoiceFact, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
 import type { PayorDetails } from "../../payments/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { RefundContext, RefundState } from "../machine.ts"
 import { refundWrite, type Repo } from "../repo.ts"
-import { refundFact, refundsAfter } from "../rules.ts"
+import { isBookedAnew, refundFact, refundsAfter } from "../rules.ts"
 import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
 
 export interface RefundServices extends RefundOptions {
@@ -21,6 +21,7 @@ export interface RefundServices extends RefundOptions {
   readonly catalog: TokenCatalog["Service"]
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]
+  readonly hooks: InvoiceHooks["Service"]
   readonly invoices: Invoices["Service"]
   readonly payors: PayorDetails["Service"]
   readonly prices: Prices["Service"]
@@ -49,14 +50,16 @@ export const loadContext = (
     (refunds) => ({ now, invoice, refunds, fees: services.fees })
   )
 
-/** From `before`, null for a new one, to `refund`. */
+/** From `before`, null for a new one, to `after`; a ledger names the transaction that sets its money apart. */
 export const stepTo = (
+  { hooks }: Pick<RefundServices, "hooks">,
   before: RefundState | null,
-  refund: RefundState,
+  after: RefundState,
   commands: ReadonlyArray<Command> = []
-): RefundStep => ({
-  refund,
-  writes: [refundWrite(refund)],
-  commands,
-  facts: [refundFact(before, refund)]
-})
+): RefundStep => {
+  const [nameRefund] = hooks.current().flatMap((each) => each.nameRefund ?? [])
+  const refund = nameRefund === undefined || !isBookedAnew(before, after)
+    ? after
+    : { ...after, balanceTransactionId: nameRefund(after.id, after.version) }
+  return { refund, writes: [refundWrite(refund)], commands, facts: [refundFact(before, refund)] }
+}

@@ -34,7 +34,7 @@ export const openRefund = (services: RefundServices) =>
       : [{ ...request.destination, address: yield* parseAddress(request.destination, environment) }]
     const { catalog } = services
     const withDestination = withPayableDestination(catalog, refund, destinations, context, request.quote ?? null)
-    return stepTo(null, yield* approveIfPossible(services, withDestination, context))
+    return stepTo(services, null, yield* approveIfPossible(services, withDestination, context))
   })
 
 /** A payment goes back in its own token, so its network needs none that there is a price of. */
@@ -61,6 +61,7 @@ export const decideOnRefund = (services: RefundServices) =>
     if (isPublicError(decision)) return yield* decision
     if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
     return stepTo(
+      services,
       refund,
       command._tag === "SetDestination" && refund.terms === null
         ? yield* approveIfPossible(services, decision.next, context)

@@ -45,11 +45,14 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         status: "available",
         source: { object: "refund", id: opened.id }
       })
+      assert.strictEqual(opened.balance_transaction_id, refund.id)
       yield* call(player, `/api/v1/refunds/${opened.id}/cancel`, {})
       yield* assertBalanced(player.id)
       assert.deepInclude(yield* balanceOf(player), { available: 50_000, refund_payable: 0 })
       const [reversal] = yield* transactionsOf(player, "type=refund_reversal")
       assert.deepInclude(reversal, { net: 20_000, reverses: refund.id })
+      const canceled = yield* call(player, `/api/v1/refunds/${opened.id}`)
+      assert.deepInclude(canceled, { status: "canceled", balance_transaction_id: refund.id })
     }))
 
   it.effect("of an order: what is paid out leaves the chain, its fee stays, another token is revalued", () =>
@@ -68,6 +71,8 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const [refund] = yield* transactionsOf(player, "type=refund")
       assert.deepInclude(refund, { amount: -available, net: -available, status: "available" })
       assert.sameMembers(refund.entries.map(({ kind }: any) => kind), ["booked", "posted", "posted"])
+      const { data: [paid] } = yield* call(player, "/api/v1/refunds")
+      assert.deepInclude(paid, { status: "succeeded", balance_transaction_id: refund.id })
       const fees = yield* transactionsOf(player, "type=fee")
       const fee = fees.reduce((sum: number, { net }: any) => sum + net, 0)
       assert.deepInclude(yield* balanceOf(player), { available: fee, refund_payable: 0 })

@@ -83,6 +83,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
         net_amount: 10_000,
         destination_address: address,
         reason: "other",
+        balance_transaction_id: null,
         claim_url: null
       })
       assert.isString(data.invoice_payment_id)
