@@ -224,6 +224,24 @@ export interface WatchSet {
 /** Where funds arrive for one family: addresses whose private keys are not here. */
 export type WalletRef = IndexedWallet | SharedWallet
 
+/**
+ * What makes the addresses of a `forwarder` wallet. Who has it can gather what lies on them to the payee, and to nobody
+ * else; who has lost it cannot, so it is kept for ever (modules/docs/reference/wallets.md#forwarders).
+ */
+export interface Forwarder {
+  /** Whom every address pays, in the one spelling of its family. */
+  readonly payee: string
+  /** 32 random bytes, hex: nobody who lacks them can tell which addresses are the payee's. */
+  readonly seed: string
+  /** The contract that anybody may call to gather, and the one that it was made by. */
+  readonly collector: string
+  readonly deployer: string
+  /** keccak-256 of the code that makes an address's contract, `0x` hex. */
+  readonly initCodeHash: string
+  /** The salt of an address, `0x` hex. Pure. */
+  readonly saltOf: (index: number) => string
+}
+
 /** A wallet with an address for each invoice, given out by a counter. */
 export interface IndexedWallet {
   readonly _tag: "IndexedWallet"
@@ -245,6 +263,8 @@ export interface IndexedWallet {
    * than so many beyond the last one that was paid to are given out. Null: its wallets can be told how far to look.
    */
   readonly gapLimit: number | null
+  /** Absent: the owner has the keys of the addresses. */
+  readonly forwarder?: Forwarder
 }
 
 /** A wallet of one address, where a memo tells the invoices apart. */
@@ -267,6 +287,44 @@ export interface WalletOwner {
   readonly merchantId: number
   readonly environment: Environment
   readonly family: Family
+}
+
+/** What a network knows of the contracts that a `forwarder` wallet needs. */
+export interface ForwarderFacts {
+  /** Whether the contract that gathers is there, with the very code that it must have. */
+  readonly hasCollector: boolean
+  /** Whether the payee is a contract there: one that is not on another network cannot be paid there. */
+  readonly isPayeeContract: boolean
+  /** Whether the payee takes the network's own coin. */
+  readonly takesCoin: boolean
+}
+
+/**
+ * Why nothing can be received in a wallet on a network now, though it runs there: `COLLECTOR_MISSING` nobody has put
+ * the contract there that gathers; `PAYEE_MISSING` the payee is a contract that is on another network only;
+ * `PAYEE_REFUSES_COIN` of the network's own coin; `RECOVERY_UNCONFIRMED` the owner has not shown that what the wallet
+ * is gathered by is kept elsewhere; `NETWORK_DEGRADED` the network could not be asked.
+ */
+export type ReceivingObstacle =
+  | "COLLECTOR_MISSING"
+  | "PAYEE_MISSING"
+  | "PAYEE_REFUSES_COIN"
+  | "RECOVERY_UNCONFIRMED"
+  | "NETWORK_DEGRADED"
+
+/** A wallet that was ever set. */
+export interface KeptWallet {
+  readonly wallet: WalletRef
+  /** False: its addresses must not be paid yet ({@link ReceivingObstacle}, `RECOVERY_UNCONFIRMED`). */
+  readonly mayReceive: boolean
+}
+
+/** Who knows the merchants' own wallets. */
+export interface MerchantWallets {
+  /** The wallet that receives now; null: the merchant has none of its own. */
+  readonly current: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
+  /** Any wallet that was ever set, by its fingerprint; null: none has it. */
+  readonly withFingerprint: (fingerprint: string) => Effect.Effect<KeptWallet | null>
 }
 
 /** How far a wallet has been given out. */
@@ -365,9 +423,10 @@ export interface ChainDriver {
   /**
    * Reads a wallet its owner gave: public parts only, every checksum checked, `startIndex` 0. A sentence for people
    * when it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure, and a
-   * long list gives way to others every few milliseconds; callers keep what they read.
+   * long list gives way to others every few milliseconds; callers keep what they read. `seed`: of a `forwarder`,
+   * {@link Forwarder.seed}; absent for the others.
    */
-  readonly readWallet: (kind: WalletKind, value: string) => Effect.Effect<WalletRef | string>
+  readonly readWallet: (kind: WalletKind, value: string, seed?: string) => Effect.Effect<WalletRef | string>
   /**
    * Decimals a token's own contract names; null: there is no such contract. Null instead of a function where the chain
    * has no such thing to read.
@@ -378,6 +437,11 @@ export interface ChainDriver {
    * nothing speaks against it. Null instead of a function where the chain knows nothing of a wallet.
    */
   readonly verifyWallet: ((wallet: WalletRef) => Effect.Effect<string | null, DriverError>) | null
+  /**
+   * What the network knows of a `forwarder` wallet's contracts, at its newest block. Null where the family has no such
+   * wallets.
+   */
+  readonly readForwarderFacts: ((payee: string) => Effect.Effect<ForwarderFacts, DriverError>) | null
   /**
    * Whether an address, in the form `readAddress` gives, is an account in which a wallet keeps a token, and not the
    * wallet: what is sent to it is lost. Null instead of a function where an address tells by itself, or none is one.
@@ -407,6 +471,13 @@ export interface ChainDriver {
       { readonly balance: BaseUnits; readonly hasSent: boolean },
       DriverError
     >)
+    | null
+  /**
+   * Coins that the contract at an address, one of a `forwarder` wallet, sent to its payee in blocks above `from` up to
+   * `to`; null: there is no such contract at `to`. Null instead of a function where the family has none.
+   */
+  readonly coinsForwarded:
+    | ((address: string, from: bigint, to: bigint) => Effect.Effect<BaseUnits | null, DriverError>)
     | null
   /**
    * What a contract answers to `data` (ABI-encoded, `0x` hex) at the newest block, as `0x` hex. `0x` alone when no
@@ -644,17 +715,31 @@ export class Chains extends Context.Service<Chains, {
     isDown: (merchantId: number, network: Network) => boolean
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Who knows the merchants' own wallets registers here, for as long as the scope lives. One per deployment. */
-  readonly registerWallets: (
-    walletOf: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
-  ) => Effect.Effect<void, never, Scope.Scope>
+  readonly registerWallets: (wallets: MerchantWallets) => Effect.Effect<void, never, Scope.Scope>
   /** Where a merchant's funds of a family arrive: the merchant's own wallet, else the deployment's, else null. */
   readonly wallet: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
   /** {@link ChainDriver.readWallet} of any driver of the family and environment; null when none runs. */
   readonly readWallet: (
     owner: Omit<WalletOwner, "merchantId">,
     kind: WalletKind,
-    value: string
+    value: string,
+    seed?: string
   ) => Effect.Effect<WalletRef | string | null>
+  /**
+   * What stands against receiving on a network in the wallet with this fingerprint; `isCoin`: in the network's own
+   * coin. Null: nothing. Of other kinds than `forwarder` always null. What was found is kept for an hour.
+   */
+  readonly obstacleTo: (
+    wallet: { readonly fingerprint: string },
+    network: Network,
+    environment: Environment,
+    isCoin: boolean
+  ) => Effect.Effect<ReceivingObstacle | null>
+  /** What each network of the family that runs in the environment knows of a payee's contracts; null: not asked now. */
+  readonly forwarderFacts: (
+    owner: Omit<WalletOwner, "merchantId">,
+    payee: string
+  ) => Effect.Effect<ReadonlyMap<Network, ForwarderFacts | null>>
   /**
    * {@link ChainDriver.verifyWallet} of a driver of the family and environment; null: nothing speaks against the
    * wallet, or there is nothing to ask. `NETWORK_DEGRADED` where the chain does not answer in 10 s.
@@ -742,10 +827,17 @@ export class Chains extends Context.Service<Chains, {
   /**
    * Whose money it is that comes to a match key and pays no invoice: the merchant's whose wallet has it, and
    * `systemMerchant` for the deployment's own wallet, or where wallets of several have it. `isAccount`: it is a {@link
-   * SharedWallet}'s `accountKey`, so the transfer lacks its memo. Null: nobody receives there. Three small queries.
+   * SharedWallet}'s `accountKey`, so the transfer lacks its memo. `walletIndex`: of an {@link IndexedWallet}'s address,
+   * which one it is. Null: nobody receives there. Three small queries.
    */
   readonly walletReceiver: (network: Network, environment: Environment, matchKey: string) => Effect.Effect<
-    { readonly merchantId: number; readonly isAccount: boolean; readonly fingerprint: string } | null
+    | {
+      readonly merchantId: number
+      readonly isAccount: boolean
+      readonly fingerprint: string
+      readonly walletIndex: number
+    }
+    | null
   >
   /**
    * What may still become known of transfers to these invoices, all of one environment; one small query. An invoice

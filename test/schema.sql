@@ -198,6 +198,8 @@ CREATE TABLE target_balances (
   address text NOT NULL,
   since_height bigint NOT NULL,
   since_balance numeric(78,0),
+  forwarded numeric(78,0) NOT NULL,
+  forwarded_height bigint NOT NULL,
   height bigint NOT NULL,
   opened_at bigint NOT NULL,
   open boolean NOT NULL,
@@ -1216,13 +1218,36 @@ CREATE TABLE receiving_wallets (
   id text,
   kind text,
   value text,
+  seed text,
   start_index bigint,
   created_at bigint,
   CONSTRAINT receiving_wallets_check CHECK ((num_nulls(id, kind, value, start_index, created_at) = ANY (ARRAY[0, 5]))),
+  CONSTRAINT receiving_wallets_check1 CHECK (((seed IS NOT NULL) = (NOT (kind IS DISTINCT FROM 'forwarder'::text)))),
   CONSTRAINT receiving_wallets_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
-  CONSTRAINT receiving_wallets_kind_check CHECK ((kind = ANY (ARRAY['xpub'::text, 'address'::text, 'pool'::text]))),
-  CONSTRAINT receiving_wallets_pkey PRIMARY KEY (merchant_id, environment, family)
+  CONSTRAINT receiving_wallets_kind_check CHECK ((kind = ANY (ARRAY['xpub'::text, 'address'::text, 'pool'::text, 'forwarder'::text]))),
+  CONSTRAINT receiving_wallets_pkey PRIMARY KEY (merchant_id, environment, family),
+  CONSTRAINT receiving_wallets_seed_check CHECK ((seed ~ '^[0-9a-f]{64}$'::text))
 );
+
+CREATE TABLE wallet_values (
+  fingerprint text NOT NULL,
+  version bigint NOT NULL,
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  family text NOT NULL,
+  kind text NOT NULL,
+  value text NOT NULL,
+  seed text,
+  recovery_confirmed_at bigint,
+  created_at bigint NOT NULL,
+  CONSTRAINT wallet_values_check CHECK (((kind = 'forwarder'::text) = (seed IS NOT NULL))),
+  CONSTRAINT wallet_values_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT wallet_values_kind_check CHECK ((kind = ANY (ARRAY['xpub'::text, 'address'::text, 'pool'::text, 'forwarder'::text]))),
+  CONSTRAINT wallet_values_pkey PRIMARY KEY (fingerprint),
+  CONSTRAINT wallet_values_seed_check CHECK ((seed ~ '^[0-9a-f]{64}$'::text))
+);
+
+CREATE INDEX wallet_values_forwarders ON public.wallet_values USING btree (merchant_id, environment, family, created_at) WHERE (kind = 'forwarder'::text);
 
 -- modules/webhooks
 

@@ -12,6 +12,8 @@ import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import { standstillLimits } from "../../runtime/nodes/Heads.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
+import { readCoinsForwarded } from "./evm/ForwardedCoins.ts"
+import { readForwarderFacts } from "./evm/ForwarderFacts.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
 import { follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
@@ -116,23 +118,41 @@ const readBalance = (
   )
 }
 
-/** Balances that two endpoints name differently are no balance; where only one answers, its word is taken. */
-const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, token, height) =>
+/**
+ * What two endpoints name differently is nothing that money is credited by; where only one answers, its word is taken.
+ * `what`: for an operator.
+ */
+const fromTwo = <A>(
+  rpc: JsonRpc,
+  what: string,
+  read: (endpoint: Endpoint) => Effect.Effect<A, DriverError>,
+  isSame: (one: A, other: A) => boolean
+): Effect.Effect<A, DriverError> =>
   Effect.gen(function*() {
     const endpoints = rpc.endpoints.filter(({ place }) => !rpc.pool().endpoints[place]!.isResting).slice(0, 2)
-    if (endpoints.length < 2) {
-      return yield* rpc.withFailover((endpoint) => readBalance(endpoint, address, token, height))
-    }
-    const readFrom = (endpoint: Endpoint) =>
-      Effect.result(rpc.attempt(endpoint, (each) => readBalance(each, address, token, height)))
+    if (endpoints.length < 2) return yield* rpc.withFailover(read)
+    const readFrom = (endpoint: Endpoint) => Effect.result(rpc.attempt(endpoint, read))
     const [one, other] = yield* Effect.all([readFrom(endpoints[0]!), readFrom(endpoints[1]!)], { concurrency: 2 })
     if (one._tag === "Failure") return yield* Effect.fromResult(other)
-    if (other._tag === "Failure" || other.success.balance === one.success.balance) return one.success
-    return yield* new DriverError({
-      network: endpoints[0]!.network,
-      reason: `two endpoints name different balances of ${address} at block ${height}`
-    })
+    if (other._tag === "Failure" || isSame(one.success, other.success)) return one.success
+    return yield* new DriverError({ network: endpoints[0]!.network, reason: `two endpoints name different ${what}` })
   })
+
+const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, token, height) =>
+  fromTwo(
+    rpc,
+    `balances of ${address} at block ${height}`,
+    (endpoint) => readBalance(endpoint, address, token, height),
+    (one, other) => one.balance === other.balance
+  )
+
+const coinsForwarded = (rpc: JsonRpc): NonNullable<ChainDriver["coinsForwarded"]> => (address, from, to) =>
+  fromTwo(
+    rpc,
+    `coins that ${address} forwarded in blocks ${from + 1n} to ${to}`,
+    (endpoint) => readCoinsForwarded(endpoint, address, from, to),
+    (one, other) => one === other
+  )
 
 const readBlock = (network: Network, rpc: JsonRpc): BlockHistory["readBlock"] => (height, anchor, watch) =>
   readUnlessPruned(rpc, `block ${height}`, (endpoint) => readBlockBelow(endpoint, network, height, anchor)).pipe(
@@ -190,12 +210,14 @@ export const makeDriver = Effect.fnUntraced(
       wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
       readWallet,
       verifyWallet: null,
+      readForwarderFacts: readForwarderFacts(rpc),
       isTokenAccount: null,
       tokenDecimals: tokenDecimals(rpc),
       paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
       follow: (recent, watch) => follow(followOptions, recent, watch),
       history: { _tag: "BlockHistory", readBlock: readBlock(network, rpc) },
       balanceAt: balanceAt(rpc),
+      coinsForwarded: coinsForwarded(rpc),
       readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
       readToken: readToken(rpc),
       corroborate: makeCorroborate(rpc, readers),

@@ -136,16 +136,23 @@ type Simulation = Effect.Success<ReturnType<typeof simulate>>
 const walletParts = (
   network: Network,
   account: Account
-): Pick<ChainDriver, "wallet" | "readWallet" | "paymentUri"> => {
+): Pick<ChainDriver, "wallet" | "readWallet" | "readForwarderFacts" | "paymentUri"> => {
   const family = simulatedFamilyOf(network)
   return family === "evm"
     ? {
       wallet: walletOf(account, 0),
       readWallet,
+      // No code runs here: a forwarder receives as any other address does.
+      readForwarderFacts: () => Effect.succeed({ hasCollector: true, isPayeeContract: false, takesCoin: true }),
       paymentUri: (target, token, amount) =>
         evmPaymentUri(evmDescriptorOf(network as EvmNetwork).chainIds[environment], target, token, amount)
     }
-    : { wallet: deploymentWallets[family], readWallet: readWalletOf(family), paymentUri: paymentUriOf[family] }
+    : {
+      wallet: deploymentWallets[family],
+      readWallet: readWalletOf(family),
+      readForwarderFacts: null,
+      paymentUri: paymentUriOf[family]
+    }
 }
 
 /** The parts of a driver that a chain is followed by. */
@@ -169,6 +176,7 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   verifyWallet: null,
   isTokenAccount: null,
   tokenDecimals: null,
+  coinsForwarded: null,
   balanceAt: null,
   readContract: null,
   readToken: (address) => {

@@ -155,6 +155,7 @@ export const makeDriver = Effect.fnUntraced(
       tokenTypes: ["native", "ton"],
       wallet,
       readWallet: readWallet(environment),
+      readForwarderFacts: null,
       isTokenAccount: (address) => {
         const account = readAccountKey(address)
         return account === null
@@ -166,6 +167,7 @@ export const makeDriver = Effect.fnUntraced(
       paymentUri: tonPaymentUri,
       follow: (recent, watch) => follow(followOptions, recent, watch),
       history: makeHistory(reader, endpoints),
+      coinsForwarded: null,
       balanceAt: null,
       readContract: null,
       readToken: (address) =>

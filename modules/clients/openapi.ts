@@ -468,6 +468,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/merchant/wallets/{family}/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the recovery documents of your forwarders
+         * @description All that is needed to gather what lies on their addresses without this service, of the wallet that receives now first, and of each that ever did. For a person who signed in.
+         */
+        get: operations["wallets.recovery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/merchant/wallets/{family}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show that an address pays to your payee
+         * @description For your books, or for a payor who asks: it names your payee, so it is not shown to payors by itself.
+         */
+        get: operations["wallets.proof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/merchant/wallets/{family}/recovery/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show that you keep a recovery document
+         * @description Its checksum, which only who has the document can name. On mainnet a forwarder gives out no address before.
+         */
+        post: operations["wallets.confirmRecovery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/invoices": {
         parameters: {
             query?: never;
@@ -3944,6 +4004,17 @@ export interface components {
         };
         /**
          * @example {
+         *       "checksum": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+         *     }
+         */
+        ConfirmedRecovery: {
+            /** @description SHA-256, hex, of `collector`, `payee` and `seed` as the document has them, each with a line feed behind it */
+            checksum: string;
+            /** @enum {string} */
+            environment?: "devnet" | "mainnet";
+        };
+        /**
+         * @example {
          *       "success": true,
          *       "data": {
          *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
@@ -4807,6 +4878,91 @@ export interface components {
              * @example INVALID_AMOUNT_FORMAT
              */
             code: string;
+        };
+        /**
+         * @description `address` is the end of keccak256(0xff, collector, keccak256(abi.encode(payee, salt)), init_code_hash) (EIP-1014).
+         * @example {
+         *       "address": "0x7B2e93C8f0D1a6B5E4F3029182736455463728aB",
+         *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "salt": "0x0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+         *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+         *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323"
+         *     }
+         */
+        ForwarderProof: {
+            address: string;
+            payee: string;
+            salt: string;
+            collector: string;
+            init_code_hash: string;
+        };
+        /**
+         * @description Of a forwarder: what must be kept elsewhere. `GET …/recovery` answers it again
+         * @example {
+         *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+         *       "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+         *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+         *       "next_index": 12,
+         *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+         *       "is_current": true,
+         *       "confirmed_at": null,
+         *       "created_at": 1766320496
+         *     }
+         */
+        ForwarderRecovery: {
+            /** @description The contract that anybody may call to gather */
+            collector: string;
+            /** @description The contract by which anybody may put the collector on a network */
+            deployer: string;
+            /** @description Whom every address pays */
+            payee: string;
+            /** @description What the addresses are made of beside the payee. Who has it can move money to the payee only, and can tell which addresses are yours */
+            seed: string;
+            /** @description Index of the address the next invoice is given; look past it until 1,000 addresses in a row are empty */
+            next_index: number;
+            /** @description keccak-256 of the code that makes an address's contract */
+            init_code_hash: string;
+            /** @description Whether invoices are given addresses of it now */
+            is_current: boolean;
+            /** @description When you showed that you keep this document; null: not yet. On mainnet no address is given out before */
+            confirmed_at: number | null;
+            /** @example 1766320496 */
+            created_at: number;
+        };
+        /**
+         * @description Keep it where you keep what must not be lost: without it, and without this service, the money on the addresses of this wallet cannot be moved.
+         * @example {
+         *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+         *       "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+         *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+         *       "next_index": 12,
+         *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+         *       "is_current": true,
+         *       "confirmed_at": null,
+         *       "created_at": 1766320496
+         *     }
+         */
+        ForwarderRecovery_1: {
+            /** @description The contract that anybody may call to gather */
+            collector: string;
+            /** @description The contract by which anybody may put the collector on a network */
+            deployer: string;
+            /** @description Whom every address pays */
+            payee: string;
+            /** @description What the addresses are made of beside the payee. Who has it can move money to the payee only, and can tell which addresses are yours */
+            seed: string;
+            /** @description Index of the address the next invoice is given; look past it until 1,000 addresses in a row are empty */
+            next_index: number;
+            /** @description keccak-256 of the code that makes an address's contract */
+            init_code_hash: string;
+            /** @description Whether invoices are given addresses of it now */
+            is_current: boolean;
+            /** @description When you showed that you keep this document; null: not yet. On mainnet no address is given out before */
+            confirmed_at: number | null;
+            /** @example 1766320496 */
+            created_at: number;
         };
         FoundToken: {
             /** @example 7 */
@@ -6881,8 +7037,8 @@ export interface components {
          */
         NewReceivingWallet: {
             /** @enum {string} */
-            kind: "xpub" | "address" | "pool";
-            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 2,200 to 5,000 by family. Never a private key or a recovery phrase */
+            kind: "xpub" | "address" | "pool" | "forwarder";
+            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 2,200 to 5,000 by family. `forwarder`: your own address. Never a private key or a recovery phrase */
             value: string;
             /** @enum {string} */
             environment?: "devnet" | "mainnet";
@@ -8273,7 +8429,7 @@ export interface components {
             /** @enum {string} */
             family: "evm" | "solana" | "ton" | "sui" | "cardano";
             /** @enum {string} */
-            kind: "xpub" | "address" | "pool";
+            kind: "xpub" | "address" | "pool" | "forwarder";
             /** @enum {string} */
             environment: "devnet" | "mainnet";
             /** @description Start and end of the value, to recognise it by */
@@ -9074,6 +9230,58 @@ export interface components {
                 required_confirmations: number;
                 explorer_url: string | null;
             }[];
+        };
+        /**
+         * @description The wallet that invoices are given addresses of from now on.
+         * @example {
+         *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
+         *       "family": "evm",
+         *       "kind": "forwarder",
+         *       "environment": "devnet",
+         *       "value_preview": "0xf39Fd6e51a…92266",
+         *       "first_addresses": [
+         *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+         *       ],
+         *       "next_index": 12,
+         *       "highest_used_index": 9,
+         *       "addresses_left": null,
+         *       "created_at": 1766320496,
+         *       "recovery": {
+         *         "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+         *         "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+         *         "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *         "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+         *         "next_index": 12,
+         *         "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+         *         "is_current": true,
+         *         "confirmed_at": null,
+         *         "created_at": 1766320496
+         *       }
+         *     }
+         */
+        SetReceivingWallet: {
+            id: string;
+            /** @enum {string} */
+            family: "evm" | "solana" | "ton" | "sui" | "cardano";
+            /** @enum {string} */
+            kind: "xpub" | "address" | "pool" | "forwarder";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description Start and end of the value, to recognise it by */
+            value_preview: string;
+            /** @description The first addresses of the wallet, at most three: compare them with what your own wallet shows */
+            first_addresses: string[];
+            /** @description Index of the address the next invoice is given */
+            next_index: number;
+            /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
+            highest_used_index: number | null;
+            /** @description Addresses that can still be given to invoices, at most: the rest of a list, or up to the gap limit of the family's wallets. At 0 no other invoice gets an address. Null: without end */
+            addresses_left: number | null;
+            /** @example 1766320496 */
+            created_at: number;
+            recovery?: components["schemas"]["ForwarderRecovery"];
         };
         /**
          * @example {
@@ -13504,7 +13712,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Where funds of one network family arrive. */
+            /** @description The wallet that invoices are given addresses of from now on. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13524,9 +13732,9 @@ export interface operations {
                      * @example {
                      *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
                      *       "family": "evm",
-                     *       "kind": "xpub",
+                     *       "kind": "forwarder",
                      *       "environment": "devnet",
-                     *       "value_preview": "xpub6Ce9NcJv…sJxqP",
+                     *       "value_preview": "0xf39Fd6e51a…92266",
                      *       "first_addresses": [
                      *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
                      *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
@@ -13535,10 +13743,21 @@ export interface operations {
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
                      *       "addresses_left": null,
-                     *       "created_at": 1766320496
+                     *       "created_at": 1766320496,
+                     *       "recovery": {
+                     *         "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+                     *         "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+                     *         "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *         "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+                     *         "next_index": 12,
+                     *         "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+                     *         "is_current": true,
+                     *         "confirmed_at": null,
+                     *         "created_at": 1766320496
+                     *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["ReceivingWallet"];
+                    "application/json": components["schemas"]["SetReceivingWallet"];
                 };
             };
             /**
@@ -13576,14 +13795,65 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
             422: components["responses"]["Flat422"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
-            503: components["responses"]["Flat503"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
         };
     };
     "wallets.remove": {
@@ -13669,6 +13939,308 @@ export interface operations {
             403: components["responses"]["Flat403"];
             /** @description `NOT_FOUND`: No such resource. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "wallets.recovery": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "wallets": [
+                     *         {
+                     *           "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+                     *           "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+                     *           "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *           "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+                     *           "next_index": 12,
+                     *           "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+                     *           "is_current": true,
+                     *           "confirmed_at": null,
+                     *           "created_at": 1766320496
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        wallets: components["schemas"]["ForwarderRecovery_1"][];
+                    };
+                };
+            };
+            400: components["responses"]["Flat400"];
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "wallets.proof": {
+        parameters: {
+            query: {
+                /** @description An address that an invoice of yours was given */
+                address: string;
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `address` is the end of keccak256(0xff, collector, keccak256(abi.encode(payee, salt)), init_code_hash) (EIP-1014). */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "address": "0x7B2e93C8f0D1a6B5E4F3029182736455463728aB",
+                     *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *       "salt": "0x0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+                     *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+                     *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ForwarderProof"];
+                };
+            };
+            400: components["responses"]["Flat400"];
+            401: components["responses"]["Flat401"];
+            403: components["responses"]["Flat403"];
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "wallets.confirmRecovery": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "checksum": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConfirmedRecovery"];
+            };
+        };
+        responses: {
+            /** @description Keep it where you keep what must not be lost: without it, and without this service, the money on the addresses of this wallet cannot be moved. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+                     *       "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+                     *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *       "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+                     *       "next_index": 12,
+                     *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
+                     *       "is_current": true,
+                     *       "confirmed_at": null,
+                     *       "created_at": 1766320496
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ForwarderRecovery_1"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];

@@ -1,5 +1,5 @@
 /** What a payor is shown and how a transfer is judged: pure rules over invoice, token and time. */
-import type { AllocatedTarget } from "../../runtime/Chains.ts"
+import type { AllocatedTarget, ReceivingObstacle } from "../../runtime/Chains.ts"
 import type { Spot } from "../../runtime/Prices.ts"
 import { type ErrorCode, meaningOf, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { payorObject } from "../../schemas/Event.ts"
@@ -142,6 +142,8 @@ export interface RouteFacts {
   readonly isMonitored: boolean
   /** A wallet can receive there. */
   readonly hasWallet: boolean
+  /** What stands against receiving in it there; null: nothing. */
+  readonly obstacle: ReceivingObstacle | null
   readonly healthy: boolean
   /** Epoch seconds of the last price; null: none. */
   readonly priceAt: number | null
@@ -152,7 +154,10 @@ export interface RouteFacts {
 export const availabilityOf = (facts: RouteFacts): { status: Availability; reason: string | null } => {
   if (!facts.isMonitored) return { status: "NO_LIQUIDITY", reason: "NOT_MONITORED" }
   if (!facts.hasWallet) return { status: "NO_LIQUIDITY", reason: "NO_WALLET" }
-  if (!facts.healthy) return { status: "NETWORK_DEGRADED", reason: "NETWORK_DEGRADED" }
+  if (!facts.healthy || facts.obstacle === "NETWORK_DEGRADED") {
+    return { status: "NETWORK_DEGRADED", reason: "NETWORK_DEGRADED" }
+  }
+  if (facts.obstacle !== null) return { status: "NO_LIQUIDITY", reason: facts.obstacle }
   if (facts.priceAt === null) return { status: "QUOTE_REQUIRED", reason: null }
   if (facts.now - facts.priceAt > staleRateSeconds) return { status: "STALE", reason: "RATE_STALE" }
   return { status: facts.environment === "devnet" ? "DEVNET" : "AVAILABLE", reason: null }
@@ -238,6 +243,7 @@ export const detailsBody = (
 export interface TokenFacts {
   readonly isMonitored: boolean
   readonly hasWallet: boolean
+  readonly obstacle: ReceivingObstacle | null
   readonly needsMemo: boolean
   readonly healthy: boolean
   readonly spot: Spot | null

@@ -3,14 +3,20 @@ import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
-import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import { Commit, decideAnew, type IdempotentCall, type IdempotentReplay, type Write } from "../../runtime/Commit.ts"
+import { Chains, type WalletOwner } from "../../runtime/Chains.ts"
+import { Commit, decideAnew, type IdempotentReplay, type Write } from "../../runtime/Commit.ts"
 import { sha256 } from "../../runtime/http/CanonicalJson.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
+import type { ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import type { NewWallet, SetWallet, WalletCall } from "./actor/Calls.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
+import { type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
+import { confirmRecovery } from "./actor/RecoveryConfirmation.ts"
+import { makeKeptWallets } from "./actor/KeptWallets.ts"
+import { invalidWallet, keepValue, readNew } from "./actor/NewWallets.ts"
 import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
 import {
@@ -25,21 +31,9 @@ import {
 } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 
-/** A wallet as its owner gives it. */
-export interface NewWallet {
-  readonly kind: WalletKind
-  readonly value: string
-  readonly startIndex: number | undefined
-}
-
 /** It does not tell who uses the wallet. */
 const walletInUseMessage =
   "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
-
-/** A call that changes a wallet, and who made it. */
-export interface WalletCall<A> extends IdempotentCall<A> {
-  readonly actor: string
-}
 
 export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
@@ -52,15 +46,36 @@ export class Wallets extends Context.Service<Wallets, {
   readonly put: (
     owner: WalletOwner,
     newWallet: NewWallet,
-    call: WalletCall<ReceivingWallet>
-  ) => Effect.Effect<ReceivingWallet, PublicError | IdempotentReplay>
+    call: WalletCall<SetWallet>
+  ) => Effect.Effect<SetWallet, PublicError | IdempotentReplay>
+  /** The recovery documents of an owner's forwarders, that of the one which receives now first. */
+  readonly recoveries: (owner: WalletOwner) => Effect.Effect<ReadonlyArray<ForwarderRecovery>>
+  /** What shows that an address of a forwarder pays to its payee. `NOT_FOUND` where it is none of the owner's. */
+  readonly proof: (owner: WalletOwner, address: string) => Effect.Effect<ForwarderProof, PublicError>
+  /**
+   * Takes the checksum of a recovery document, which only who has the document can name: from then on the forwarder
+   * gives out addresses where money is real. Errors: `VALIDATION_ERROR` where it is the checksum of none of the
+   * owner's.
+   */
+  readonly confirmRecovery: (
+    owner: WalletOwner,
+    checksum: string,
+    call: WalletCall<ForwarderRecovery>
+  ) => Effect.Effect<ForwarderRecovery, PublicError | IdempotentReplay>
   /** From then on the deployment's own wallet receives, if there is one. `NOT_FOUND` where there is none to remove. */
   readonly remove: (owner: WalletOwner, call: WalletCall<void>) => Effect.Effect<
     void,
     PublicError | IdempotentReplay
   >
-}>()("tillwire/modules/wallets/Wallets") {
-  static readonly layer = Layer.effect(
+}>()("tillwire/modules/wallets/Wallets") {}
+
+export interface WalletOptions {
+  /** See {@link ForwarderServices.isOnMainnet}. */
+  readonly mainnetForwarders: boolean
+}
+
+export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
+  Layer.effect(
     Wallets,
     Effect.gen(function*() {
       const actors = yield* Actors
@@ -69,6 +84,14 @@ export class Wallets extends Context.Service<Wallets, {
       const commit = yield* Commit
       const repo = yield* makeRepo
       const reader = yield* makeWalletReader
+      const forwarders: ForwarderServices = {
+        chains,
+        catalog: yield* TokenCatalog,
+        repo,
+        reader,
+        isOnMainnet: mainnetForwarders
+      }
+      const keptWallets = yield* makeKeptWallets({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
       const bodyOf = (ownedWallet: OwnedWallet) =>
@@ -125,25 +148,7 @@ export class Wallets extends Context.Service<Wallets, {
           decideAnew()
         )
 
-      const invalid = (message: string) => publicError("WALLET_INVALID", { message, param: "value" })
-
-      const readNew = Effect.fnUntraced(function*(
-        owner: WalletOwner,
-        { kind, value }: NewWallet
-      ): Effect.fn.Return<WalletRef, PublicError> {
-        const found = yield* reader.read(owner, kind, value)
-        if (found === null) {
-          return yield* publicError("UNSUPPORTED_NETWORK", {
-            message: `No driver of the ${owner.family} family runs for ${owner.environment} here`,
-            param: "family"
-          })
-        }
-        if (typeof found === "string") return yield* invalid(found)
-        const doubt = yield* chains.verifyWallet(owner, found)
-        return doubt === null ? found : yield* invalid(doubt)
-      })
-
-      yield* chains.registerWallets(activeWallets.of)
+      yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: keptWallets.of })
 
       yield* watchWallets({ chains, commit, repo, reader })
 
@@ -151,7 +156,7 @@ export class Wallets extends Context.Service<Wallets, {
         list: (merchantId, environment) =>
           Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
         put: Effect.fnUntraced(function*(owner, given, call) {
-          const ref = yield* readNew(owner, given)
+          const ref = yield* readNew(forwarders, owner, given)
           const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
           const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
           if (startIndex instanceof PublicError) return yield* startIndex
@@ -161,18 +166,22 @@ export class Wallets extends Context.Service<Wallets, {
             Effect.gen(function*() {
               // Addresses first: of a list that is another's too, the refusal names an entry.
               const conflict = yield* chains.claimAddresses(owner, given.kind, started)
-              if (conflict !== null) return yield* invalid(conflictMessage(given.kind, conflict))
+              if (conflict !== null) return yield* invalidWallet(conflictMessage(given.kind, conflict))
               const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
-              if (claim === null) return yield* invalid(walletInUseMessage)
+              if (claim === null) return yield* invalidWallet(walletInUseMessage)
               const createdAt = yield* nowSeconds
-              const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
-              const walletBody = yield* bodyOf({ ...owner, wallet })
-              return { wallet, result: walletBody, writes: claim }
+              const { recovery, seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
+              const wallet: WalletState = { id, kind: given.kind, value, seed, startIndex, createdAt }
+              const result: SetWallet = { wallet: yield* bodyOf({ ...owner, wallet }), recovery }
+              return { wallet, result, writes: [...claim, ...writes] }
             }))
           // Once it has an owner: whose its addresses are is read from there.
           yield* chains.watchWallet(started, owner.family)
           return changed
         }),
+        recoveries: (owner) => recoveriesOf(forwarders, owner),
+        proof: (owner, address) => proofOf(forwarders, owner, address),
+        confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: keptWallets.evict }),
         remove: (owner, call) =>
           change(owner, call, ({ wallet }) =>
             wallet === null
@@ -181,4 +190,3 @@ export class Wallets extends Context.Service<Wallets, {
       })
     })
   )
-}

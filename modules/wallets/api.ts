@@ -3,7 +3,14 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
-import { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
+import {
+  ForwarderProof,
+  ForwarderRecovery,
+  forwarderRecoveryExample,
+  ReceivingWallet,
+  receivingWalletExample,
+  WalletKind
+} from "../../schemas/Wallet.ts"
 
 /** Characters of a value, at most: a list of 5,000 addresses of 45 characters fits. */
 const maximumValueLength = 230_000
@@ -16,7 +23,7 @@ export const NewReceivingWallet = Schema.Struct({
   value: Schema.NonEmptyString.check(Schema.isMaxLength(maximumValueLength)).annotate({
     description:
       "`xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most " +
-      "2,200 to 5,000 by family. Never a private key or a recovery phrase"
+      "2,200 to 5,000 by family. `forwarder`: your own address. Never a private key or a recovery phrase"
   }),
   environment: Schema.optionalKey(Environment),
   start_index: Schema.optionalKey(
@@ -34,6 +41,33 @@ export const NewReceivingWallet = Schema.Struct({
     value:
       "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP"
   }]
+})
+
+export const SetReceivingWallet = Schema.Struct({
+  ...ReceivingWallet.fields,
+  recovery: Schema.optionalKey(ForwarderRecovery).annotate({
+    description: "Of a forwarder: what must be kept elsewhere. `GET …/recovery` answers it again"
+  })
+}).annotate({
+  identifier: "SetReceivingWallet",
+  description: "The wallet that invoices are given addresses of from now on.",
+  examples: [{
+    ...receivingWalletExample,
+    kind: "forwarder",
+    value_preview: "0xf39Fd6e51a…92266",
+    recovery: forwarderRecoveryExample
+  }]
+})
+
+const ConfirmedRecovery = Schema.Struct({
+  checksum: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({
+    description:
+      "SHA-256, hex, of `collector`, `payee` and `seed` as the document has them, each with a line feed behind it"
+  }),
+  environment: Schema.optionalKey(Environment)
+}).annotate({
+  identifier: "ConfirmedRecovery",
+  examples: [{ checksum: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }]
 })
 
 const commonErrors = [
@@ -70,14 +104,57 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   HttpApiEndpoint.put("put", "/:family", {
     params: { family: Family },
     payload: NewReceivingWallet,
-    success: ReceivingWallet,
-    error: errors("flat", "VALIDATION_ERROR", "WALLET_INVALID", "UNSUPPORTED_NETWORK", ...writeErrors)
+    success: SetReceivingWallet,
+    error: errors(
+      "flat",
+      "VALIDATION_ERROR",
+      "WALLET_INVALID",
+      "UNSUPPORTED_NETWORK",
+      "CREDENTIAL_NOT_ALLOWED",
+      "NETWORK_DEGRADED",
+      ...writeErrors
+    )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Set the receiving wallet of a family",
     description:
       "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
       "watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address " +
       "that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry."
+  })),
+  HttpApiEndpoint.get("recovery", "/:family/recovery", {
+    params: { family: Family },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Schema.Struct({ wallets: Schema.Array(ForwarderRecovery) }),
+    error: errors("flat", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", "CREDENTIAL_NOT_ALLOWED", ...commonErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Read the recovery documents of your forwarders",
+    description:
+      "All that is needed to gather what lies on their addresses without this service, of the wallet that receives now " +
+      "first, and of each that ever did. For a person who signed in."
+  })),
+  HttpApiEndpoint.get("proof", "/:family/proof", {
+    params: { family: Family },
+    query: {
+      address: Schema.NonEmptyString.check(Schema.isMaxLength(128)).annotate({
+        description: "An address that an invoice of yours was given"
+      }),
+      environment: Schema.optionalKey(Environment)
+    },
+    success: ForwarderProof,
+    error: errors("flat", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", "NOT_FOUND", ...commonErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Show that an address pays to your payee",
+    description: "For your books, or for a payor who asks: it names your payee, so it is not shown to payors by itself."
+  })),
+  HttpApiEndpoint.post("confirmRecovery", "/:family/recovery/confirm", {
+    params: { family: Family },
+    payload: ConfirmedRecovery,
+    success: ForwarderRecovery,
+    error: errors("flat", "VALIDATION_ERROR", "CREDENTIAL_NOT_ALLOWED", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Show that you keep a recovery document",
+    description:
+      "Its checksum, which only who has the document can name. On mainnet a forwarder gives out no address before."
   })),
   HttpApiEndpoint.delete("remove", "/:family", {
     params: { family: Family },

@@ -4,9 +4,23 @@ import { Effect } from "effect"
 import type { WalletOwner } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
+import { publicError } from "../../schemas/Errors.ts"
 import { Wallets } from "./actor.ts"
+import type { SetWallet } from "./actor/Calls.ts"
 import { WalletsApi } from "./api.ts"
 import * as Operations from "../../runtime/Operations.ts"
+
+/** A person who signed in: a key that is lost must not say where money goes, nor learn which addresses are whose. */
+const requirePerson = Effect.gen(function*() {
+  const { kind } = yield* requireMerchantScope
+  if (kind === "wallet") return
+  return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
+    message: "Only a person may do this: sign in with a wallet and send that token, not an API key"
+  })
+})
+
+const setBody = ({ recovery, wallet }: SetWallet): string =>
+  JSON.stringify(recovery === null ? wallet : { ...wallet, recovery })
 
 const removedBody = JSON.stringify({ success: true })
 
@@ -44,12 +58,46 @@ export const handlers = Operations.group(
         Effect.fnUntraced(function*({ params, payload }) {
           const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
           const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
-          const shown = yield* wallets.put(owner, newWallet, {
+          // What a forwarder pays to is a person's to say.
+          if (payload.kind === "forwarder") yield* requirePerson
+          const set = yield* wallets.put(owner, newWallet, {
             actor,
             cause,
-            reply: (wallet) => replyOf(JSON.stringify(wallet))
+            reply: (answer) => replyOf(setBody(answer))
           }).pipe(dieOnReplay)
-          return jsonText(JSON.stringify(shown))
+          return jsonText(setBody(set))
+        })
+      )
+      .handle(
+        "recovery",
+        Effect.fnUntraced(function*({ params, query }) {
+          const principal = yield* requireMerchantScope
+          yield* requirePerson
+          const environment = yield* readEnvironment(principal, query.environment)
+          const owner = { merchantId: principal.merchantId, environment, family: params.family }
+          return jsonText(JSON.stringify({ wallets: yield* wallets.recoveries(owner) }))
+        })
+      )
+      .handle(
+        "proof",
+        Effect.fnUntraced(function*({ params, query }) {
+          const principal = yield* requireMerchantScope
+          const environment = yield* readEnvironment(principal, query.environment)
+          const owner = { merchantId: principal.merchantId, environment, family: params.family }
+          return jsonText(JSON.stringify(yield* wallets.proof(owner, query.address)))
+        })
+      )
+      .handle(
+        "confirmRecovery",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          yield* requirePerson
+          const confirmed = yield* wallets.confirmRecovery(owner, payload.checksum, {
+            actor,
+            cause,
+            reply: (recovery) => replyOf(JSON.stringify(recovery))
+          }).pipe(dieOnReplay)
+          return jsonText(JSON.stringify(confirmed))
         })
       )
       .handle(

@@ -15,12 +15,67 @@ export interface WalletRow {
   readonly wallet: WalletState | null
 }
 
+/** What a wallet was made of, kept for ever. */
+export interface WalletValue extends WalletOwner {
+  readonly fingerprint: string
+  readonly version: number
+  readonly kind: WalletKind
+  readonly value: string
+  readonly seed: string | null
+  /** Epoch seconds; null: the owner has not shown yet that the recovery document is kept elsewhere. */
+  readonly recoveryConfirmedAt: number | null
+  readonly createdAt: number
+}
+
+interface ValueRow {
+  readonly fingerprint: string
+  readonly version: bigint
+  readonly merchant_id: number
+  readonly environment: Environment
+  readonly family: Family
+  readonly kind: WalletKind
+  readonly value: string
+  readonly seed: string | null
+  readonly recovery_confirmed_at: bigint | null
+  readonly created_at: bigint
+}
+
+const valueOf = (row: ValueRow): WalletValue => ({
+  fingerprint: row.fingerprint,
+  version: Number(row.version),
+  merchantId: row.merchant_id,
+  environment: row.environment,
+  family: row.family,
+  kind: row.kind,
+  value: row.value,
+  seed: row.seed,
+  recoveryConfirmedAt: row.recovery_confirmed_at === null ? null : Number(row.recovery_confirmed_at),
+  createdAt: Number(row.created_at)
+})
+
+export const valueWrite = (kept: WalletValue): Write => ({
+  table: "wallet_values",
+  row: {
+    fingerprint: kept.fingerprint,
+    version: kept.version,
+    merchant_id: kept.merchantId,
+    environment: kept.environment,
+    family: kept.family,
+    kind: kept.kind,
+    value: kept.value,
+    seed: kept.seed,
+    recovery_confirmed_at: kept.recoveryConfirmedAt,
+    created_at: kept.createdAt
+  }
+})
+
 interface Row {
   readonly family: Family
   readonly version: bigint
   readonly id: string | null
   readonly kind: WalletKind
   readonly value: string
+  readonly seed: string | null
   readonly start_index: bigint
   readonly created_at: bigint
 }
@@ -30,6 +85,7 @@ const walletOf = (row: Row): WalletState | null =>
     id: row.id,
     kind: row.kind,
     value: row.value,
+    seed: row.seed,
     startIndex: Number(row.start_index),
     createdAt: Number(row.created_at)
   }
@@ -45,13 +101,14 @@ export const walletWrite = (owner: WalletOwner, { version, wallet }: WalletRow):
     id: wallet?.id ?? null,
     kind: wallet?.kind ?? null,
     value: wallet?.value ?? null,
+    seed: wallet?.seed ?? null,
     start_index: wallet?.startIndex ?? null,
     created_at: wallet?.createdAt ?? null
   }
 })
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
-  const columns = sql.literal("family, version, id, kind, value, start_index, created_at")
+  const columns = sql.literal("family, version, id, kind, value, seed, start_index, created_at")
   return {
     find: ({ environment, family, merchantId }: WalletOwner): Effect.Effect<WalletRow> =>
       sql<Row>`SELECT ${columns} FROM receiving_wallets
@@ -75,6 +132,20 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         })
       )
     ),
+    /** A wallet that was ever set. */
+    value: (fingerprint: string): Effect.Effect<WalletValue | null> =>
+      sql<ValueRow>`SELECT * FROM wallet_values WHERE fingerprint = ${fingerprint}`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row === undefined ? null : valueOf(row))
+      ),
+    /** An owner's forwarders, the newest first. */
+    forwarders: ({ environment, family, merchantId }: WalletOwner): Effect.Effect<ReadonlyArray<WalletValue>> =>
+      sql<ValueRow>`SELECT * FROM wallet_values
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND family = ${family} AND kind = 'forwarder'
+        ORDER BY created_at DESC, fingerprint`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(valueOf))
+      ),
     /** By family; at most one each. */
     list: (merchantId: number, environment: Environment): Effect.Effect<ReadonlyArray<OwnedWallet>> =>
       sql<Row>`SELECT ${columns} FROM receiving_wallets

@@ -11,6 +11,8 @@ export interface WalletState {
   readonly kind: WalletKind
   /** As its owner gave it. Public parts only, and yet it tells every address: shown as a preview only. */
   readonly value: string
+  /** Of a forwarder, 32 random bytes in hex: with the payee, which is its value, they make its addresses. */
+  readonly seed: string | null
   /** The first address index to use: the wallet's counter never stands below it. */
   readonly startIndex: number
   /** Epoch seconds. */
@@ -50,20 +52,28 @@ export const startIndexOf = (
   kind: WalletKind,
   startIndex: number | undefined,
   isKnown: boolean
-): number | PublicError =>
-  startIndex !== undefined || isKnown || environment === "devnet" || kind !== "xpub"
+): number | PublicError => {
+  if (kind === "forwarder" && startIndex !== undefined) {
+    return publicError("VALIDATION_ERROR", {
+      message: "start_index: leave it out: the addresses of a forwarder are new with it, and it begins at 0",
+      param: "start_index"
+    })
+  }
+  return startIndex !== undefined || isKnown || environment === "devnet" || kind !== "xpub"
     ? startIndex ?? 0
     : publicError("VALIDATION_ERROR", {
       message:
         "start_index: on mainnet say 0 for an account never used, else one past the highest index your wallet shows",
       param: "start_index"
     })
+}
 
 /** What to do about an address of a wallet that cannot be its owner's. */
 const remedies: Readonly<Record<WalletKind, string>> = {
   xpub: "give the key of another account",
   address: "give another address of yours",
-  pool: "take it out of the list, or put a new address of yours in its place"
+  pool: "take it out of the list, or put a new address of yours in its place",
+  forwarder: "set the wallet again, and it gets other addresses"
 }
 
 /**
@@ -82,8 +92,8 @@ export const conflictMessage = (kind: WalletKind, conflict: AddressConflict): st
   const { address, index, reason } = conflict
   const name = kind === "pool"
     ? `entry ${index + 1}`
-    : kind === "xpub"
-    ? `address ${index} of this key`
+    : kind === "xpub" || kind === "forwarder"
+    ? `address ${index} of this ${kind === "xpub" ? "key" : "wallet"}`
     : "this address"
   const faults = {
     in_use: "is already in use in this deployment",

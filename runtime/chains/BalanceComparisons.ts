@@ -32,6 +32,8 @@ const openComparison = Effect.fnUntraced(function*(
     address: owner.address,
     sinceHeight: head!,
     sinceBalance: null,
+    forwarded: 0n,
+    forwardedHeight: head!,
     height: head!,
     openedAt: yield* nowSeconds,
     isOpen: true

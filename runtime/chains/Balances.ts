@@ -40,6 +40,7 @@ export interface BalanceReading {
     readonly balanceBefore: bigint
     /** Balance at the reading's height; null where that is not past the base. */
     readonly balanceNow: bigint | null
+    /** Whether more left the address than `base.forwarded`, which nothing explains. */
     readonly hasSent: boolean
   }>
 }
@@ -50,6 +51,8 @@ export const rewindBase = (base: BalanceRow, height: bigint): BalanceRow => ({
   height,
   sinceHeight: base.sinceHeight > height ? height : base.sinceHeight,
   sinceBalance: base.sinceHeight > height ? null : base.sinceBalance,
+  forwarded: 0n,
+  forwardedHeight: base.sinceHeight > height ? height : base.sinceHeight,
   version: base.version + 1
 })
 
@@ -69,11 +72,23 @@ export const readBalances = Effect.fnUntraced(function*(
       const isOpen = nowSeconds - base.openedAt < maximumAgeSeconds
       const balanceBefore = base.sinceBalance ?? (yield* balanceAt(base.address, null, base.sinceHeight)).balance
       const balanceReading = at.height > base.sinceHeight ? yield* balanceAt(base.address, null, at.height) : null
+      const hasSent = balanceReading?.hasSent ?? false
+      // Anybody may have the contract of a forwarder pay: only what it does not say that it sent is unexplained.
+      const forwarded = hasSent && driver.coinsForwarded !== null
+        ? yield* driver.coinsForwarded(base.address, base.forwardedHeight, at.height)
+        : null
       return {
-        base: { ...base, isOpen },
+        base: {
+          ...base,
+          isOpen,
+          forwarded: base.forwarded + (forwarded ?? 0n),
+          forwardedHeight: balanceReading === null || (hasSent && forwarded === null)
+            ? base.forwardedHeight
+            : at.height
+        },
         balanceBefore,
         balanceNow: balanceReading?.balance ?? null,
-        hasSent: balanceReading?.hasSent ?? false
+        hasSent: hasSent && forwarded === null
       }
     }), { concurrency })
   return { _tag: "BalanceReading", ...at, balances }
@@ -83,6 +98,7 @@ export const readBalances = Effect.fnUntraced(function*(
  * What one comparison means: nothing, a credit, or an alert that ends the comparison. Pure.
  *
  * The balance of an address that has sent, or that holds less than it received, cannot be explained: an alert.
+ * `balanceNow`: with what a forwarder's contract has sent to its payee since.
  */
 export const compareBalance = (
   balanceBefore: bigint,
@@ -136,7 +152,7 @@ export const applyReading = Effect.fnUntraced(function*(
       continue
     }
     const journalCredits = yield* repo.nativeCredits(base, reading.height)
-    const difference = compareBalance(balanceBefore, balanceNow, journalCredits, hasSent)
+    const difference = compareBalance(balanceBefore, balanceNow + base.forwarded, journalCredits, hasSent)
     const next = { ...base, sinceBalance: balanceBefore, height: reading.height, version: base.version + 1 }
     if (difference === "alert") {
       alerts.push({ address: base.address, message: "an address has sent or lacks funds: its balance is not credited" })

@@ -1,8 +1,8 @@
 /** What the parts of the journal share: the drivers and followers of this process, and the way to write. */
-import { Effect, Queue, type Semaphore } from "effect"
+import { type Cache, Effect, Queue, type Semaphore } from "effect"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
-import type { ChainDriver, WalletOwner, WalletRef } from "../Chains.ts"
+import type { ChainDriver, ForwarderFacts, MerchantWallets, WalletOwner } from "../Chains.ts"
 import { type Commit, noCause, retryConflicts, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import type { Slot } from "../Registry.ts"
@@ -18,9 +18,6 @@ const conflictRetries = 10
 /** Whether a devnet network is simulated to be down to a merchant. */
 export type OutageCheck = (merchantId: number, network: Network) => boolean
 
-/** The wallet of a merchant's own; null: it has none. */
-export type WalletLookup = (owner: WalletOwner) => Effect.Effect<WalletRef | null>
-
 export interface JournalContext {
   readonly commit: Commit["Service"]
   readonly leases: Leases["Service"]
@@ -31,8 +28,9 @@ export interface JournalContext {
   /** By {@link cursorId}. */
   readonly drivers: Map<string, ChainDriver>
   readonly followers: Map<string, Follower>
+  readonly forwarderFacts: Cache.Cache<string, ForwarderFacts | null>
   readonly outages: Slot<OutageCheck>
-  readonly merchantWallets: Slot<WalletLookup>
+  readonly merchantWallets: Slot<MerchantWallets>
   /** Says that entries wait for the handler. */
   readonly wakes: Queue.Queue<void>
   /** One look at reported entries at a time. */

@@ -34,13 +34,13 @@ export const wallet = (journal: JournalContext): Service["wallet"] =>
   Effect.fnUntraced(function*(owner) {
     const running = driversOf(journal, owner)
     if (running.length === 0) return null
-    const walletOf = journal.merchantWallets.current()
-    const own = walletOf === undefined ? null : yield* walletOf(owner)
+    const merchantWallets = journal.merchantWallets.current()
+    const own = merchantWallets === undefined ? null : yield* merchantWallets.current(owner)
     return own ?? running.find((each) => each.wallet !== null)?.wallet ?? null
   })
 
-export const readWallet = (journal: JournalContext): Service["readWallet"] => (owner, kind, value) =>
-  driversOf(journal, owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
+export const readWallet = (journal: JournalContext): Service["readWallet"] => (owner, kind, value, seed) =>
+  driversOf(journal, owner)[0]?.readWallet(kind, value, seed) ?? Effect.succeed(null)
 
 export const verifyWallet = (journal: JournalContext): Service["verifyWallet"] => (owner, receivingWallet) => {
   const verify = driversOf(journal, owner).find((driver) => driver.verifyWallet !== null)?.verifyWallet
@@ -154,5 +154,6 @@ export const walletReceiver = ({ repo }: JournalContext): Service["walletReceive
     const merchantId = (yield* findOwners(repo, receiving)).get(matchKey)
     if (merchantId === undefined) return null
     const isAccount = addresses.some(({ walletIndex }) => walletIndex === accountIndex)
-    return { merchantId, isAccount, fingerprint: receiving[0]!.fingerprint }
+    const { fingerprint, walletIndex } = receiving[0]!
+    return { merchantId, isAccount, fingerprint, walletIndex }
   })

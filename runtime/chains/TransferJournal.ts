@@ -10,7 +10,7 @@
 import { Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { nowSeconds } from "../Clock.ts"
-import { type ChainDriver, Chains, type JournalEntry } from "../Chains.ts"
+import { type ChainDriver, Chains, type JournalEntry, type MerchantWallets } from "../Chains.ts"
 import { Commit } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { single } from "../Registry.ts"
@@ -19,8 +19,9 @@ import { reconcile } from "./BalanceComparisons.ts"
 import { chainsAhead, coverage, register, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
+import { forwarderFacts, makeForwarderFacts, obstacleTo } from "./ForwarderFacts.ts"
 import { dispatchTransfers } from "./TransferDispatcher.ts"
-import { driverOf, followerOf, type JournalContext, type OutageCheck, type WalletLookup } from "./JournalContext.ts"
+import { driverOf, followerOf, type JournalContext, type OutageCheck } from "./JournalContext.ts"
 import {
   allocate,
   claimAddresses,
@@ -50,6 +51,7 @@ const makeContext = Effect.gen(function*() {
   const repo = yield* makeRows
   const addresses = yield* makeAddresses(repo)
   const followers = new Map<string, Follower>()
+  const drivers = new Map<string, ChainDriver>()
   const context: JournalContext = {
     commit: yield* Commit,
     leases: yield* Leases,
@@ -57,10 +59,11 @@ const makeContext = Effect.gen(function*() {
     repo,
     addresses,
     targets: yield* makeTargets(repo, addresses, chainsAhead(followers)),
-    drivers: new Map<string, ChainDriver>(),
+    drivers,
+    forwarderFacts: yield* makeForwarderFacts(drivers),
     followers,
     outages: single<OutageCheck>("two plugins simulate outages: remove one"),
-    merchantWallets: single<WalletLookup>("two plugins know the merchants' wallets: remove one"),
+    merchantWallets: single<MerchantWallets>("two plugins know the merchants' wallets: remove one"),
     wakes: yield* Queue.sliding<void>(1),
     confirmLock: yield* Semaphore.make(1),
     startedAt: yield* nowSeconds
@@ -99,6 +102,8 @@ const make = Effect.gen(function*() {
     wallet: wallet(journal),
     readWallet: readWallet(journal),
     verifyWallet: verifyWallet(journal),
+    obstacleTo: obstacleTo(journal),
+    forwarderFacts: forwarderFacts(journal),
     walletUse: walletUse(journal),
     addressesLeft: journal.targets.remaining,
     claimWallet: claimWallet(journal),

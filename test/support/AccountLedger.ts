@@ -126,6 +126,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     wallet: ledgerWallet,
     readWallet: () => Effect.succeed("this ledger has one wallet"),
     verifyWallet: null,
+    readForwarderFacts: null,
     isTokenAccount: null,
     tokenDecimals: null,
     paymentUri: () => null,
@@ -152,6 +153,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
           ))
         )
     },
+    coinsForwarded: null,
     balanceAt: null,
     readContract: null,
     readToken: null,

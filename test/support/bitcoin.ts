@@ -91,6 +91,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
     wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
     readWallet: (kind, value) => readWallet(kind, value, environment),
     verifyWallet: null,
+    readForwarderFacts: null,
     isTokenAccount: null,
     tokenDecimals: null,
     paymentUri: (target, { decimals }, amount, words) => paymentUri(target, decimals, amount, words),
@@ -100,6 +101,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
       readBlock: (height, anchor, watch) =>
         api.withFailover((endpoint) => readBlockBelow(endpoint, height, anchor, watch))
     },
+    coinsForwarded: null,
     balanceAt: null,
     readContract: null,
     readToken: null,

@@ -13,7 +13,7 @@ import { createHash } from "node:crypto"
 import { maximumAddressLength, readAddress } from "../../../schemas/Address.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
 
 /** Addresses of a listed wallet, at most: more do not fit into a request. */
@@ -220,6 +220,7 @@ export const readWallet = Effect.fnUntraced(function*(
     return "one address cannot tell invoices apart on this family: send an account's public key (acct_xvk…), or a pool " +
       "of addresses"
   }
+  if (kind === "forwarder") return noForwarders
   const source = kind === "xpub" ? readAccount(value, environment) : yield* readPool(value, environment)
   return typeof source === "string" ? source : walletOf(source, 0)
 })

@@ -47,6 +47,13 @@ export interface Endpoint extends JsonRpcClient {
    * the call reverts or returns too much.
    */
   readonly ethCall: (to: string, data: string, height?: string) => Effect.Effect<string, DriverError>
+  /**
+   * Whether a payment of the network's own coin would go through at the newest block, from an account that has it for
+   * the length of the question (`eth_call` with a state override).
+   */
+  readonly canSend: (
+    payment: { readonly from: string; readonly to: string; readonly value: string }
+  ) => Effect.Effect<boolean, DriverError>
 }
 
 export type JsonRpc = Endpoints.Endpoints<Endpoint>
@@ -55,7 +62,7 @@ export type JsonRpc = Endpoints.Endpoints<Endpoint>
 export const Quantity = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{1,64}$/i))
 
 /** Bytes of any length. */
-const Data = Schema.String.check(Schema.isPattern(/^0x(?:[0-9a-f]{2})*$/i))
+export const Data = Schema.String.check(Schema.isPattern(/^0x(?:[0-9a-f]{2})*$/i))
 
 /**
  * Whether a node's error says that the contract ended the call, not that the node could not run it: code 3 by
@@ -86,7 +93,13 @@ const endpointOf = (connection: Endpoints.Connection): Endpoint => {
     if (answer.error !== undefined && isReverted(answer.error)) return "0x"
     return yield* client.resultOf("eth_call", answer, Data)
   })
-  return { ...client, ethCall }
+  const canSend: Endpoint["canSend"] = Effect.fnUntraced(function*(payment) {
+    const answer = yield* client.ask("eth_call", [payment, "latest", { [payment.from]: { balance: payment.value } }])
+    if (answer.error !== undefined && isReverted(answer.error)) return false
+    yield* client.resultOf("eth_call", answer, Data)
+    return true
+  })
+  return { ...client, ethCall, canSend }
 }
 
 /** `urls` may hold keys: no message names more of one than its place in the list. */

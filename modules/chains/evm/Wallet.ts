@@ -5,6 +5,7 @@ import { bytesToHex, concatBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
+import { forwarderOf } from "./ForwarderWallet.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
 import type { IndexedWallet, ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
@@ -96,10 +97,12 @@ export const readPool = Effect.fnUntraced(function*(text: string): Effect.fn.Ret
  */
 export const readWallet = Effect.fnUntraced(function*(
   kind: WalletKind,
-  value: string
+  value: string,
+  seed?: string
 ): Effect.fn.Return<WalletRef | string> {
+  if (kind === "forwarder") return forwarderOf(value, seed!)
   if (kind === "address") {
-    return "one address cannot tell invoices apart on this family: send an account's xpub, or a pool of addresses"
+    return "one address cannot tell invoices apart on this family: give it as a forwarder, or send an account's xpub, or a pool of addresses"
   }
   const account = kind === "xpub" ? readAccount(value) : yield* readPool(value)
   return typeof account === "string" ? account : walletOf(account, 0)

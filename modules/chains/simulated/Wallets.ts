@@ -12,7 +12,7 @@ import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { cardanoHashLength, cardanoTestAddress } from "../../../schemas/PlayMoney.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { readTonAddress, tonAddressText, tonRawAddressText } from "../../../schemas/TonAddress.ts"
-import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
 
 /** Families whose networks can be simulated. */
 export type SimulatedFamily = "evm" | OtherFamily
@@ -119,7 +119,8 @@ const walletKinds: Readonly<Record<OtherFamily, ReadonlyArray<WalletKind>>> = {
 const refusals: Readonly<Record<WalletKind, string>> = {
   xpub: "a simulated network of this family derives no addresses from a key: send addresses instead",
   address: "a simulated network of this family takes a pool of addresses only",
-  pool: "a simulated network of this family takes one address only"
+  pool: "a simulated network of this family takes one address only",
+  forwarder: noForwarders
 }
 
 /** `ChainDriver.readWallet` of a family. */

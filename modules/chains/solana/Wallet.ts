@@ -7,7 +7,7 @@ import type { IndexedWallet, SharedWallet, WalletRef } from "../../../runtime/Ch
 import { readAddress } from "../../../schemas/Address.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
 import { sharedTargetOf } from "./PaymentCode.ts"
 
 /** Addresses of a listed wallet, at most: more do not fit into a request. */
@@ -90,6 +90,8 @@ export const readWallet = Effect.fnUntraced(function*(
     case "xpub":
       return "Solana has no extended public keys: no address can be derived from a public key of ed25519. " +
         "Give your wallet's address (kind `address`), or a list of addresses (kind `pool`)"
+    case "forwarder":
+      return noForwarders
     case "address":
       return readShared(environment, text)
     case "pool":

@@ -9,7 +9,7 @@ import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
-import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
 
 /** m / 54' / 784' / account': three levels down, the last one hardened. */
 const accountDepth = 3
@@ -126,6 +126,7 @@ export const readWallet = Effect.fnUntraced(function*(
   if (kind === "address") {
     return "one address cannot tell invoices apart on Sui, where transfers carry no memo: send a pool of addresses"
   }
+  if (kind === "forwarder") return noForwarders
   const refusal = secretRefusal(value.trim())
   if (refusal !== null) return refusal
   return kind === "xpub" ? readAccount(value) : yield* readPool(value)

@@ -9,7 +9,7 @@ import type { IndexedWallet, SharedWallet, WalletRef } from "../../../runtime/Ch
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { readTonAddress, type TonAccount } from "../../../schemas/TonAddress.ts"
-import type { WalletKind } from "../../../schemas/Wallet.ts"
+import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
 import { accountKeyOf, walletAddressOf } from "./Account.ts"
 import { memoCodeOf } from "./MemoCode.ts"
 import { subwalletAccount, type WalletVersion, walletVersions } from "./Subwallets.ts"
@@ -149,6 +149,8 @@ export const readWallet = (environment: Environment) =>
       return "this looks like a recovery phrase: move the funds it holds, and give the wallet's address instead"
     }
     switch (kind) {
+      case "forwarder":
+        return noForwarders
       case "address":
         return readAddress(text, environment)
       case "pool":

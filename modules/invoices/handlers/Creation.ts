@@ -96,8 +96,12 @@ const makeNetworksCheck = Effect.gen(function*() {
     { environment, merchantId }: NewInvoice
   ) {
     for (const network of acceptedNetworks) {
-      const hasDriver = chains.driver(network, environment) !== undefined
-      if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
+      if (chains.driver(network, environment) === undefined) continue
+      const wallet = yield* chains.wallet({ merchantId, environment, family: familyOf(network) })
+      if (wallet === null) continue
+      const obstacle = yield* chains.obstacleTo(wallet, network, environment, false)
+      // A network that only fails to answer now may be paid on later.
+      if (obstacle === null || obstacle === "NETWORK_DEGRADED") return
     }
     const reason = acceptedNetworks.length === 0
       ? `it is empty. Leave it out to accept every network that has a wallet in ${environment}`

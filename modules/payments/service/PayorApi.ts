@@ -1,6 +1,6 @@
 /** What payors read: the session's bodies, by the API and on the payment page alike. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type AllocatedTarget, Chains, type WalletRef } from "../../../runtime/Chains.ts"
+import { type AllocatedTarget, Chains, type ReceivingObstacle, type WalletRef } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices } from "../../../runtime/Prices.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
@@ -10,6 +10,7 @@ import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
 import { Family, familyOf } from "../../../schemas/Network.ts"
+import type { Token } from "../../../schemas/Token.ts"
 import { Merchants, PayorSessions } from "../../auth/plugin.ts"
 import { type Aggregate, Invoices, type InvoiceState, lockedRoute, type WithLastEvent } from "../../invoices/plugin.ts"
 import { MerchantSettings } from "../../settings/plugin.ts"
@@ -29,6 +30,44 @@ import {
 } from "../rules.ts"
 import { Payments } from "../service.ts"
 import type { Route } from "./Routes.ts"
+
+/** What may stand against receiving is the same for all tokens of a network, but for its own coin. */
+const obstacleKey = ({ address, network }: Token): string => `${network} ${address === null ? "coin" : "tokens"}`
+
+/**
+ * The invoice's address in each family in which it has one, else the wallet that it would get one from; families
+ * without either are not there.
+ */
+const receiversByFamily = Effect.fnUntraced(function*(
+  chains: Chains["Service"],
+  { environment, id, merchantId }: InvoiceState
+) {
+  const targets = yield* chains.targets(id)
+  const receivers = new Map<Family, AllocatedTarget | WalletRef>(targets)
+  for (const family of Family.literals) {
+    if (targets.has(family)) continue
+    const wallet = yield* chains.wallet({ merchantId, environment, family })
+    if (wallet !== null) receivers.set(family, wallet)
+  }
+  return { receivers, targets }
+})
+
+/** What stands against receiving, by network, and for its own coin apart. Asked once for each. */
+const obstaclesFor = Effect.fnUntraced(function*(
+  chains: Chains["Service"],
+  receivers: ReadonlyMap<Family, AllocatedTarget | WalletRef>,
+  tokens: ReadonlyArray<Token>
+) {
+  const obstacles = new Map<string, ReceivingObstacle | null>()
+  for (const token of tokens) {
+    const receiver = receivers.get(familyOf(token.network))
+    const key = obstacleKey(token)
+    if (receiver === undefined || obstacles.has(key)) continue
+    const isCoin = token.address === null
+    obstacles.set(key, yield* chains.obstacleTo(receiver, token.network, token.environment, isCoin))
+  }
+  return obstacles
+})
 
 /** Fails unless there is an invoice whose session lives. */
 const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
@@ -119,38 +158,27 @@ export class PayorApi extends Context.Service<PayorApi, {
         return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
       })
 
-      /**
-       * The invoice's address in each family in which it has one, else the wallet that it would get one from; families
-       * without either are not there.
-       */
-      const receiversByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
-        const targets = yield* chains.targets(id)
-        const receivers = new Map<Family, AllocatedTarget | WalletRef>(targets)
-        for (const family of Family.literals) {
-          if (targets.has(family)) continue
-          const wallet = yield* chains.wallet({ merchantId, environment, family })
-          if (wallet !== null) receivers.set(family, wallet)
-        }
-        return { receivers, targets }
-      })
-
       const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
         const { invoice } = aggregate
         const { environment, merchantId } = invoice
         if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
-        const { receivers, targets } = yield* receiversByFamily(invoice)
+        const { receivers, targets } = yield* receiversByFamily(chains, invoice)
         const policy = yield* policies.get(merchantId, environment)
         // Prices carry the system's time, so their age is measured by it.
         const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
         const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))
-        return catalog.list(environment)
+        const isMonitored = ({ network }: Token) => chains.driver(network, environment) !== undefined
+        const offered = catalog.list(environment)
           .filter((token) => query.network === undefined || token.network === query.network)
           .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
+        const obstacles = yield* obstaclesFor(chains, receivers, offered.filter(isMonitored))
+        return offered
           .map((token) =>
             tokenBody(invoice, token, {
-              isMonitored: chains.driver(token.network, environment) !== undefined,
+              isMonitored: isMonitored(token),
               hasWallet: receivers.has(familyOf(token.network)),
+              obstacle: obstacles.get(obstacleKey(token)) ?? null,
               needsMemo: requiresMemo(token, receivers.get(familyOf(token.network)) ?? null),
               healthy: !unhealthyNetworks.has(token.network),
               spot: prices.latest(token),

@@ -115,9 +115,11 @@ export const routeFor = Effect.fnUntraced(function*(
   if (isRefused(token, existingTarget, policy)) {
     return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
   }
-  if (existingTarget === null && (yield* chains.wallet(owner)) === null) {
-    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-  }
+  const receiver = existingTarget ?? (yield* chains.wallet(owner))
+  if (receiver === null) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  const obstacle = yield* chains.obstacleTo(receiver, token.network, environment, token.address === null)
+  if (obstacle === "NETWORK_DEGRADED") return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  if (obstacle !== null) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
   if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
   const target = existingTarget ??

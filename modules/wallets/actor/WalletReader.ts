@@ -12,8 +12,9 @@ const maximumCachedAddresses = 500_000
 const readingKey = (
   { environment, family }: Omit<WalletOwner, "merchantId">,
   kind: WalletKind,
-  value: string
-): string => createHash("sha256").update(`${environment} ${family} ${kind}\n${value}`).digest("base64url")
+  value: string,
+  seed = ""
+): string => createHash("sha256").update(`${environment} ${family} ${kind} ${seed}\n${value}`).digest("base64url")
 
 /**
  * Parses wallets and caches them, so that each text is parsed once for all merchants, invoices and lists that need it:
@@ -43,9 +44,9 @@ export const makeWalletReader = Effect.gen(function*() {
     while (addresses > maximumCachedAddresses && cache.size > 1) evict(cache.keys().next().value!)
   }
 
-  const read: Chains["Service"]["readWallet"] = (owner, kind, value) =>
+  const read: Chains["Service"]["readWallet"] = (owner, kind, value, seed) =>
     Effect.suspend(() => {
-      const key = readingKey(owner, kind, value)
+      const key = readingKey(owner, kind, value, seed)
       const hit = cache.get(key)
       if (hit !== undefined) {
         store(key, hit)
@@ -57,7 +58,7 @@ export const makeWalletReader = Effect.gen(function*() {
       return Effect.uninterruptibleMask((restore) => {
         const deferred = Deferred.makeUnsafe<WalletRef | string | null>()
         pending.set(key, deferred)
-        return restore(chains.readWallet(owner, kind, value)).pipe(
+        return restore(chains.readWallet(owner, kind, value, seed)).pipe(
           Effect.onExit((exit) =>
             Effect.sync(() => {
               pending.delete(key)
@@ -79,7 +80,7 @@ export const makeWalletReader = Effect.gen(function*() {
    * refusing.
    */
   const readStored = ({ wallet, ...owner }: OwnedWallet): Effect.Effect<WalletRef | null> =>
-    Effect.flatMap(read(owner, wallet.kind, wallet.value), (ref) =>
+    Effect.flatMap(read(owner, wallet.kind, wallet.value, wallet.seed ?? undefined), (ref) =>
       typeof ref === "string"
         ? Effect.die(new Error(`receiving wallet ${wallet.id} cannot be read any more`))
         : Effect.succeed(ref === null ? null : startingAt(ref, wallet.startIndex)))

@@ -19,6 +19,9 @@ export interface BalanceRow {
   readonly sinceHeight: bigint
   /** Balance at that height; null until it was read. */
   readonly sinceBalance: bigint | null
+  /** What the contract at the address, one of a forwarder wallet, sent to its payee from then up to `forwardedHeight`. */
+  readonly forwarded: bigint
+  readonly forwardedHeight: bigint
   /** Last height compared. */
   readonly height: bigint
   /** Epoch seconds. */
@@ -38,6 +41,8 @@ interface BalanceColumns {
   readonly address: string
   readonly since_height: bigint
   readonly since_balance: string | null
+  readonly forwarded: string
+  readonly forwarded_height: bigint
   readonly height: bigint
   readonly opened_at: bigint
   readonly open: boolean
@@ -56,6 +61,8 @@ export const balanceWrite = (row: BalanceRow): Write => ({
     address: row.address,
     since_height: row.sinceHeight.toString(),
     since_balance: row.sinceBalance === null ? null : row.sinceBalance.toString(),
+    forwarded: row.forwarded.toString(),
+    forwarded_height: row.forwardedHeight.toString(),
     height: row.height.toString(),
     opened_at: row.openedAt,
     open: row.isOpen
@@ -73,6 +80,8 @@ const readBalance = (row: BalanceColumns): BalanceRow => ({
   address: row.address,
   sinceHeight: row.since_height,
   sinceBalance: row.since_balance === null ? null : BigInt(row.since_balance),
+  forwarded: BigInt(row.forwarded),
+  forwardedHeight: row.forwarded_height,
   height: row.height,
   openedAt: readInteger(row.opened_at),
   isOpen: row.open

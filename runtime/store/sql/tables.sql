@@ -375,6 +375,9 @@ CREATE TABLE target_balances (
   address text NOT NULL,
   since_height bigint NOT NULL,
   since_balance numeric(78, 0),
+  -- What the contract at the address sent to its payee since then, and up to which height that is known.
+  forwarded numeric(78, 0) NOT NULL,
+  forwarded_height bigint NOT NULL,
   height bigint NOT NULL,
   opened_at bigint NOT NULL,
   open boolean NOT NULL

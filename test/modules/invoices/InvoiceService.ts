@@ -144,10 +144,13 @@ const givenChains = Layer.mock(Chains, {
     }),
   isReceiveAddress: (_, __, address) =>
     Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
+  obstacleTo: () => Effect.succeed(null),
   isTokenAccount: () => Effect.succeed(false),
   walletReceiver: (_, __, matchKey) =>
     Effect.succeed(
-      matchKey === stranger ? null : { merchantId: systemMerchant, isAccount: false, fingerprint: "wallet" }
+      matchKey === stranger
+        ? null
+        : { merchantId: systemMerchant, isAccount: false, fingerprint: "wallet", walletIndex: 0 }
     ),
   readTransaction: ({ txHash }) =>
     Effect.sync(() => transactions.get(txHash) ?? { _tag: "Transaction", isFinal: true, transfers: [] }),

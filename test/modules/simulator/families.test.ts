@@ -11,6 +11,7 @@ import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Payments } from "../../../modules/payments/plugin.ts"
 import { Chains } from "../../../runtime/Chains.ts"
+import { accountIndex } from "../../../runtime/chains/ChainsRepo.ts"
 import { systemMerchant } from "../../../runtime/Commit.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
@@ -190,7 +191,8 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" }
       assert.deepStrictEqual(yield* chains.walletReceiver("solana", "devnet", wallet.accountKey), {
         merchantId: player.id,
         isAccount: true,
-        fingerprint: wallet.fingerprint
+        fingerprint: wallet.fingerprint,
+        walletIndex: accountIndex
       })
       assert.isNull(yield* chains.walletReceiver("solana", "devnet", "nobody's"))
     }))

@@ -27,16 +27,16 @@ import { catalogOf } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 
-/** `<merchant>` on devnet, `<merchant>m` on mainnet. */
+/** `<merchant>` on devnet, `<merchant>m` on mainnet: a key; with `p` before it a person who signed in. */
 const verify = (key: string) => {
-  const [, merchant, what] = /^(\d+)(m?)$/.exec(key) ?? []
+  const [, person, merchant, what] = /^(p?)(\d+)(m?)$/.exec(key) ?? []
   return Effect.succeed(
     merchant === undefined ? null : {
       merchantId: Number.parseInt(merchant, 10),
       environment: what === "m" ? "mainnet" : "devnet",
       scope: "merchant",
-      kind: "key",
-      credential: `key_${key}`,
+      kind: person === "p" ? "wallet" : "key",
+      credential: person === "p" ? `wallet_${merchant}` : `key_${key}`,
       apiVersion: "2026-01-15"
     } as Principal
   )
@@ -96,7 +96,8 @@ export const simulatedNetworks = makeSimulated({ networks: [...networks], blockM
 /** An instance on a database, for as long as the scope lives; on networks of its own where none are given. */
 export const instanceOn = (
   database: TestDatabase,
-  chain: Effect.Effect<Effect.Success<typeof simulatedNetworks>, never, Scope.Scope> = simulatedNetworks
+  chain: Effect.Effect<Effect.Success<typeof simulatedNetworks>, never, Scope.Scope> = simulatedNetworks,
+  mainnetForwarders = false
 ): Effect.Effect<WalletService, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { drivers, service } = yield* chain
@@ -110,7 +111,7 @@ export const instanceOn = (
     const served = apiLayer(
       [WalletsApi],
       Layer.mergeAll(
-        plugin.layer(undefined as never),
+        plugin.layer({ mainnetForwarders } as never),
         Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
       ) as never,
       registered.pipe(

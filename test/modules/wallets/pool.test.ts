@@ -56,7 +56,7 @@ const drivers = Layer.effectDiscard(Effect.gen(function*() {
 const served = apiLayer(
   [WalletsApi],
   Layer.mergeAll(
-    plugin.layer(undefined as never),
+    plugin.layer({}),
     Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
   ) as never,
   drivers.pipe(

@@ -198,7 +198,10 @@ describe("a chain that is asked for accounts", () => {
           gapLimit: null
         }
         const chains = yield* Chains
-        yield* chains.registerWallets(({ merchantId }) => Effect.succeed(merchantId === 2 ? listed : null))
+        yield* chains.registerWallets({
+          current: ({ merchantId }) => Effect.succeed(merchantId === 2 ? listed : null),
+          withFingerprint: () => Effect.succeed(null)
+        })
         yield* follow([ledger.driver])
         const given = chains.allocate({ ...owner, merchantId: 2, invoiceId: invoiceId(2) })
         assert.strictEqual((yield* Effect.flip(given)).code, "UNSUPPORTED_NETWORK")

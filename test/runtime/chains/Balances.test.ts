@@ -7,6 +7,10 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import { type Abi, encodeFunctionData } from "viem"
+import artifact from "../../../modules/chains/evm/contracts/Collector.json" with { type: "json" }
+import { collector, keylessDeployer } from "../../../modules/chains/evm/Contracts.ts"
+import { forwarderOf } from "../../../modules/chains/evm/ForwarderWallet.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { Chains } from "../../../runtime/Chains.ts"
@@ -142,6 +146,66 @@ describe("balance comparison", () => {
           ])
           yield* (yield* Chains).reconcile(invoiceId, "base", devnet, false)
           assert.deepStrictEqual((yield* bases).map(({ open }) => open), [false])
+        })
+      )
+    }).pipe(Effect.scoped))
+})
+
+describe("balance comparison of a forwarder's address", () => {
+  it.live("credits each payment once, whenever a stranger has the money sent on to its payee", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const node = yield* anvil("base")
+      const payee = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+      const wallet = forwarderOf(payee, "5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60")
+      assert(typeof wallet !== "string")
+      yield* node.send({
+        to: keylessDeployer,
+        data: `0x${"00".repeat(32)}${artifact.bytecode.slice(2)}`,
+        gas: 3_000_000n
+      })
+      const collect = node.send({
+        from: node.accounts[3]!,
+        to: collector.address,
+        data: encodeFunctionData({
+          abi: artifact.abi as Abi,
+          functionName: "collect",
+          args: [payee, [`0x${"00".repeat(20)}`], [wallet.forwarder!.saltOf(0)]]
+        })
+      })
+      yield* inProcess(
+        database,
+        node,
+        Effect.gen(function*() {
+          const chains = yield* Chains
+          yield* chains.registerWallets({
+            current: () => Effect.succeed(wallet),
+            withFingerprint: () => Effect.succeed({ wallet, mayReceive: true })
+          })
+          const { address } = yield* allocate
+          assert.strictEqual(address, wallet.derive(0).address)
+          yield* firstBlock
+          yield* chains.reconcile(invoiceId, "base", devnet)
+          yield* baseRead
+          yield* node.token("forward", [address], { value: 40n })
+          yield* journalWhen((rows) => rows.includes("internal 40 confirmed"))
+          yield* collect
+          yield* node.token("forward", [address], { value: 5n })
+          yield* node.send({ to: address, value: 6n })
+          yield* journalWhen((rows) => rows.includes("internal 5 confirmed") && rows.includes("direct 6 confirmed"))
+          yield* collect
+          yield* node.send({ to: address, value: 8n })
+          yield* node.token("forward", [address], { value: 9n })
+          const all = yield* journalWhen((rows) => rows.length === 5 && rows.every((row) => row.endsWith("confirmed")))
+          assert.deepStrictEqual(all, [
+            "direct 6 confirmed",
+            "direct 8 confirmed",
+            "internal 40 confirmed",
+            "internal 5 confirmed",
+            "internal 9 confirmed"
+          ])
+          assert.deepStrictEqual((yield* bases).map(({ open }) => open), [true], "and it goes on")
+          assert.strictEqual(BigInt(yield* node.rpc("eth_getBalance", payee, "latest")), 51n)
         })
       )
     }).pipe(Effect.scoped))

@@ -1,0 +1,140 @@
+/** Wallets of kind `forwarder`: the seed of one, who may be its payee, and how it is recovered. */
+import { Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import type { Chains, Forwarder, WalletOwner, WalletRef } from "../../../runtime/Chains.ts"
+import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { readAddress } from "../../../schemas/Address.ts"
+import { familyOf, familyRecord, networks } from "../../../schemas/Network.ts"
+import type { ForwarderProof, ForwarderRecovery } from "../../../schemas/Wallet.ts"
+import type { makeRepo, WalletValue } from "../repo.ts"
+import { recoveryDocument } from "../rules/Recovery.ts"
+import type { WalletReader } from "./WalletReader.ts"
+
+const seedBytes = 32
+
+export const forwarderIn = (wallet: WalletRef | string | null): Forwarder | null =>
+  wallet !== null && typeof wallet !== "string" && wallet._tag === "IndexedWallet" ? wallet.forwarder ?? null : null
+
+export interface ForwarderServices {
+  readonly chains: Chains["Service"]
+  readonly catalog: TokenCatalog["Service"]
+  readonly repo: Effect.Success<typeof makeRepo>
+  readonly reader: WalletReader
+  /** Whether the operator allows them where money is real. */
+  readonly isOnMainnet: boolean
+}
+
+const refuse = (message: string) => publicError("WALLET_INVALID", { message, param: "value" })
+
+/** A payee whose money nobody could move, or that would be paid by itself. */
+const checkPayee = Effect.fnUntraced(function*(
+  { catalog, chains }: ForwarderServices,
+  owner: WalletOwner,
+  payee: string
+): Effect.fn.Return<void, PublicError> {
+  const ofFamily = catalog.list(owner.environment).filter(({ network }) => familyOf(network) === owner.family)
+  if (ofFamily.some(({ address }) => address?.toLowerCase() === payee.toLowerCase())) {
+    return yield* refuse("this is a token's own address, from which nobody could take the money: give your wallet's")
+  }
+  const facts = yield* chains.forwarderFacts(owner, payee)
+  const [network] = facts.keys()
+  if (network !== undefined && (yield* chains.isReceiveAddress(network, owner.environment, payee))) {
+    return yield* refuse("this is an address that invoices are paid to here: give your wallet's own")
+  }
+  if ([...facts.values()].every((each) => each === null)) {
+    return yield* publicError("NETWORK_DEGRADED", {
+      message: "No network of the family answers, so nobody can say whether this address can be paid: try again",
+      retryAfterSeconds: 15
+    })
+  }
+})
+
+/**
+ * A wallet that pays to `payee`: the one that was set before for the same payee, else one of a new seed. Answers what
+ * the driver says of the payee where it is none.
+ */
+export const readForwarder = Effect.fnUntraced(function*(
+  services: ForwarderServices,
+  owner: WalletOwner,
+  payee: string
+): Effect.fn.Return<WalletRef | string | null, PublicError> {
+  if (owner.environment === "mainnet" && !services.isOnMainnet) {
+    return yield* publicError("WALLET_INVALID", {
+      message:
+        "kind: forwarders are for devnet until somebody outside has reviewed their contracts. An operator who has " +
+        "had them reviewed may set mainnetForwarders in the options of the module wallets",
+      param: "kind"
+    })
+  }
+  const { reader, repo } = services
+  const seed = yield* Effect.sync(() => randomBytes(seedBytes).toString("hex"))
+  const made = yield* reader.read(owner, "forwarder", payee, seed)
+  const forwarder = forwarderIn(made)
+  if (forwarder === null) return made
+  yield* checkPayee(services, owner, forwarder.payee)
+  const earlier = (yield* repo.forwarders(owner)).find(({ value }) => value === forwarder.payee)
+  return earlier?.seed == null ? made : yield* reader.read(owner, "forwarder", earlier.value, earlier.seed)
+})
+
+/** A wallet that was ever set, as addresses are derived from it. */
+export const readValue = ({ reader }: Pick<ForwarderServices, "reader">, kept: WalletValue) =>
+  Effect.map(
+    reader.read(kept, kept.kind, kept.value, kept.seed ?? undefined),
+    (found) => typeof found === "string" ? null : found
+  )
+
+/** An owner's recovery documents, that of the wallet which receives now first. */
+export const recoveriesOf = Effect.fnUntraced(function*(
+  services: Pick<ForwarderServices, "chains" | "reader" | "repo">,
+  owner: WalletOwner
+): Effect.fn.Return<ReadonlyArray<ForwarderRecovery>> {
+  const { chains, repo } = services
+  const { wallet } = yield* repo.find(owner)
+  const kept = yield* repo.forwarders(owner)
+  const documents = yield* Effect.forEach(
+    kept,
+    Effect.fnUntraced(function*(each) {
+      const forwarder = forwarderIn(yield* readValue(services, each))
+      if (forwarder === null) return []
+      const { nextIndex } = yield* chains.walletUse(each.fingerprint)
+      return [recoveryDocument({
+        forwarder,
+        nextIndex: nextIndex ?? 0,
+        isCurrent: wallet?.kind === "forwarder" && wallet.seed === each.seed,
+        recoveryConfirmedAt: each.recoveryConfirmedAt,
+        createdAt: each.createdAt
+      })]
+    })
+  )
+  return documents.flat().toSorted((one, other) => Number(other.is_current) - Number(one.is_current))
+})
+
+/** What shows that an address which an owner's invoice was given pays to the payee. */
+export const proofOf = Effect.fnUntraced(function*(
+  services: Pick<ForwarderServices, "chains" | "reader" | "repo">,
+  { environment, family, merchantId }: WalletOwner,
+  text: string
+): Effect.fn.Return<ForwarderProof, PublicError> {
+  const network = networks.find((each) => familyOf(each) === family)!
+  const address = readAddress(network, environment, text.trim())
+  if (address === null) {
+    return yield* publicError("VALIDATION_ERROR", {
+      message: "address: this is not an address of the family with a right checksum",
+      param: "address"
+    })
+  }
+  const notFound = publicError("NOT_FOUND", { message: "No invoice of yours was given this address of a forwarder" })
+  const receiver = yield* services.chains.walletReceiver(network, environment, familyRecord(family).accountKey(address))
+  if (receiver?.merchantId !== merchantId) return yield* notFound
+  const kept = yield* services.repo.value(receiver.fingerprint)
+  const forwarder = kept === null ? null : forwarderIn(yield* readValue(services, kept))
+  if (forwarder === null) return yield* notFound
+  return {
+    address,
+    payee: forwarder.payee,
+    salt: forwarder.saltOf(receiver.walletIndex),
+    collector: forwarder.collector,
+    init_code_hash: forwarder.initCodeHash
+  }
+})

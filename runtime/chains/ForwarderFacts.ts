@@ -1,0 +1,93 @@
+/**
+ * Whether what comes to a `forwarder` wallet could be gathered on a network: its contract must be there, and its payee
+ * too where that is one. Money that is sent where they are not is safe and cannot be moved, so nobody is offered that.
+ */
+import { Cache, Effect, type Exit } from "effect"
+import { familyOf, type Network } from "../../schemas/Network.ts"
+import type { ChainDriver, Chains, ForwarderFacts, ReceivingObstacle } from "../Chains.ts"
+import { cursorId } from "./ChainsRepo.ts"
+import { driversOf, type JournalContext } from "./JournalContext.ts"
+
+/** What networks say of one payee; null: they have no such wallets, or could not be asked. */
+export type FactsByNetwork = ReadonlyMap<Network, ForwarderFacts | null>
+
+/** Milliseconds for which facts are kept: whoever puts a missing contract in place waits as long at most. */
+const factsMillis = 3_600_000
+
+/** The same of facts that stand against receiving: a person may be mending them. */
+const obstacleMillis = 60_000
+
+/** The same where a node did not answer. */
+const failureMillis = 5_000
+
+/** Facts of payees and networks that are kept, at most. */
+const capacity = 10_000
+
+/** A node takes at most this long: a payor waits for it. */
+const askMillis = 3_000
+
+/**
+ * What stands against a network, by what all networks of the family say. A payee that is a contract somewhere is one
+ * that the same key does not own everywhere, so it must be one on each network.
+ */
+export const obstacleOf = (facts: FactsByNetwork, network: Network, isCoin: boolean): ReceivingObstacle | null => {
+  const own = facts.get(network) ?? null
+  if (own === null) return "NETWORK_DEGRADED"
+  if (!own.hasCollector) return "COLLECTOR_MISSING"
+  const isContract = [...facts.values()].some((each) => each?.isPayeeContract === true)
+  if (isContract && !own.isPayeeContract) return "PAYEE_MISSING"
+  return isCoin && !own.takesCoin ? "PAYEE_REFUSES_COIN" : null
+}
+
+const isInOrder = ({ hasCollector, takesCoin }: ForwarderFacts): boolean => hasCollector && takesCoin
+
+const timeToLive = (exit: Exit.Exit<ForwarderFacts | null>): number => {
+  if (exit._tag === "Failure" || exit.value === null) return failureMillis
+  return isInOrder(exit.value) ? factsMillis : obstacleMillis
+}
+
+const ask = ({ network, readForwarderFacts }: ChainDriver, payee: string): Effect.Effect<ForwarderFacts | null> =>
+  readForwarderFacts === null ? Effect.succeed(null) : readForwarderFacts(payee).pipe(
+    Effect.timeout(askMillis),
+    Effect.catch((error) =>
+      Effect.as(
+        Effect.logWarning("a network could not say whether it has the contracts of a wallet", { network }, error),
+        null
+      )
+    )
+  )
+
+/** What a network says of a payee, remembered. The key: `cursorId` of the network, a space, the payee. */
+export const makeForwarderFacts = (drivers: ReadonlyMap<string, ChainDriver>) =>
+  Cache.makeWith((key: string) => {
+    const [id, payee] = key.split(" ")
+    const driver = drivers.get(id!)
+    return driver === undefined ? Effect.succeed(null) : ask(driver, payee!)
+  }, { capacity, timeToLive })
+
+/** `Chains.forwarderFacts`. */
+export const forwarderFacts = (journal: JournalContext): Chains["Service"]["forwarderFacts"] => (owner, payee) =>
+  Effect.map(
+    Effect.forEach(
+      driversOf(journal, owner),
+      ({ environment, network }) =>
+        Effect.map(
+          Cache.get(journal.forwarderFacts, `${cursorId(network, environment)} ${payee}`),
+          (facts) => [network, facts] as const
+        ),
+      { concurrency: "unbounded" }
+    ),
+    (found) => new Map(found)
+  )
+
+/** `Chains.obstacleTo`. */
+export const obstacleTo = (journal: JournalContext): Chains["Service"]["obstacleTo"] => {
+  const factsOf = forwarderFacts(journal)
+  return Effect.fnUntraced(function*({ fingerprint }, network, environment, isCoin) {
+    const kept = yield* journal.merchantWallets.current()?.withFingerprint(fingerprint) ?? Effect.succeed(null)
+    const forwarder = kept?.wallet._tag === "IndexedWallet" ? kept.wallet.forwarder : undefined
+    if (kept === null || forwarder === undefined) return null
+    if (!kept.mayReceive) return "RECOVERY_UNCONFIRMED"
+    return obstacleOf(yield* factsOf({ environment, family: familyOf(network) }, forwarder.payee), network, isCoin)
+  })
+}
