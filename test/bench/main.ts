@@ -3,7 +3,7 @@
  * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family` keeps
  * `histories` to one of the names in `test/support/TestedChains.ts`. Names: create, events, event_list, http, expiry,
- * ledger, list, looks, calls, webhook, deliveries, claims, processes, isolation, sockets, start, tokens, signin,
+ * ledger, list, looks, calls, webhook, deliveries, claims, collect, processes, isolation, sockets, start, tokens, signin,
  * quotes, page, commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
@@ -16,6 +16,7 @@ import type { Bench } from "./Bench.ts"
 import { calls } from "./calls.ts"
 import { chaos } from "./chaos.ts"
 import { claims } from "./claims.ts"
+import { collect } from "./collect.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
@@ -57,6 +58,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   webhook,
   deliveries,
   claims,
+  collect,
   processes,
   isolation,
   sockets,

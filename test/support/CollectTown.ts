@@ -15,7 +15,7 @@ const makeTown = (hardfork: string) =>
   Effect.gen(function*() {
     const rig = yield* contractRig(hardfork)
     const [, stranger, other, payee] = rig.accounts as unknown as readonly [Hex, Hex, Hex, Hex]
-    yield* rig.deployFrozen("Collector")
+    const deployment = yield* rig.deployFrozen("Collector")
     const usdc = yield* rig.deployUsdc
     const minter = yield* rig.deploy("Minter")
     // Whoever receives a token for the first time costs more: the merchant has some.
@@ -71,6 +71,7 @@ const makeTown = (hardfork: string) =>
       other,
       payee,
       usdc,
+      deploymentGas: deployment.gasUsed,
       newAddresses,
       newAddress,
       collectCall,
