@@ -132,7 +132,8 @@ const actions: Readonly<Record<RefundCommand["_tag"], string>> = {
 const auditFieldsOf = ({ amount, failureCode, status, terms, tokenAmount, txHash }: RefundState) => ({
   status,
   amount: usdWire(amount),
-  token_amount: tokenAmount === null ? null : tokenAmount.toString(),
+  // Base units: of a refund of one payment all that is given back, which is known before it is approved.
+  token_amount: (terms?.units ?? tokenAmount)?.toString() ?? null,
   tx_hash: txHash,
   failure_code: failureCode,
   ...(terms === null ? {} : { approved_by: terms.approvals.map(({ actor }) => actor) })

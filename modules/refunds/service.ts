@@ -139,7 +139,12 @@ export class Refunds extends Context.Service<Refunds, {
    * `REFUND_NOT_FOUND` for a link that opens nothing, `INVALID_TRANSITION` for one that was used or came too late, and
    * those of {@link check} but `UNSUPPORTED_NETWORK`, with `param` `address` or `memo`.
    */
-  readonly claim: (refundId: string, token: string, wallet: ClaimedWallet) => Effect.Effect<RefundState, PublicError>
+  readonly claim: (
+    refundId: string,
+    token: string,
+    wallet: ClaimedWallet,
+    requestId?: string
+  ) => Effect.Effect<RefundState, PublicError>
   /**
    * A person's or a service's act on a refund that its merchant asked for. Errors: `INVALID_TRANSITION`,
    * `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `CREDENTIAL_NOT_ALLOWED` for an approval by no person,

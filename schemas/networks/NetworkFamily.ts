@@ -30,6 +30,8 @@ export interface NetworkFamily<Name extends string = string, TokenType extends s
    * What is sent to a token account, or to another account of a program, as if it were a wallet is lost.
    */
   readonly isWallet: (address: string) => boolean
+  /** Addresses for which nobody has a key, in the form of `accountKey`; absent: none that is told apart. */
+  readonly burnAddresses?: ReadonlyArray<string>
   /** The account that a token's address names, in the form of `accountKey`; null: it names none. */
   readonly contractKey: (tokenAddress: string) => string | null
   /**

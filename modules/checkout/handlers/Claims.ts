@@ -1,7 +1,7 @@
 /** The claim page between the wire and `Claims`: an empty page, and what its token opens, whole or in part. */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { ErrorPages, merchantCredentials, RateLimiter } from "../../../runtime/Http.ts"
+import { ErrorPages, merchantCredentials, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
 import { makeAsset } from "../../../runtime/http/Asset.ts"
 import { readForm } from "../../../runtime/http/Body.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
@@ -94,7 +94,7 @@ export const claimHandlers = Operations.group(
           const { refundId, request, texts } = yield* open(id)
           const { action, token } = yield* readAction(request)
           if (token === null) return yield* publicError("REFUND_NOT_FOUND")
-          const view = yield* claims.act(refundId, token, action)
+          const view = yield* claims.act(refundId, token, action, (yield* RequestInfo).requestId)
           return htmlResponse(request, claimFragment(view, texts, pathOf(refundId)), responses.plainHeaders)
         })
       )
@@ -107,7 +107,7 @@ export const claimHandlers = Operations.group(
           const texts = locale === null ? opened.texts : languageOf(request, locale)
           if (locale !== null && token === null) return entry({ ...opened, texts })
           if (token === null) return yield* publicError("REFUND_NOT_FOUND")
-          const view = yield* claims.act(refundId, token, action)
+          const view = yield* claims.act(refundId, token, action, (yield* RequestInfo).requestId)
           return htmlResponse(
             request,
             claimPage(view, texts, pathOf(refundId), token, assets),

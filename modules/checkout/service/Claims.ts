@@ -32,7 +32,12 @@ export class Claims extends Context.Service<Claims, {
    * Does what a form asks for, and gives what is to be seen then. Errors: `REFUND_NOT_FOUND` for a token that opens
    * nothing; `SERVICE_UNAVAILABLE`. An address that is not taken is no error but {@link ClaimView.problem}.
    */
-  readonly act: (refundId: string, token: string, action: ClaimAction) => Effect.Effect<ClaimView, PublicError>
+  readonly act: (
+    refundId: string,
+    token: string,
+    action: ClaimAction,
+    requestId: string
+  ) => Effect.Effect<ClaimView, PublicError>
 }>()("tillwire/modules/checkout/Claims") {
   static readonly layer = Layer.effect(
     Claims,
@@ -49,7 +54,8 @@ export class Claims extends Context.Service<Claims, {
       const perform = Effect.fnUntraced(function*(
         refundId: string,
         token: string,
-        { name, wallet }: ClaimAction
+        { name, wallet }: ClaimAction,
+        requestId: string
       ): Effect.fn.Return<Step, PublicError> {
         const opened = yield* open(refundId, token)
         const { refund } = opened
@@ -64,7 +70,7 @@ export class Claims extends Context.Service<Claims, {
             ? { ...unchanged, entered: checked.success, isChecked: true }
             : { ...unchanged, entered, error: checked.failure }
         }
-        const claimed = yield* Effect.result(opened.claim(entered))
+        const claimed = yield* Effect.result(opened.claim(entered, requestId))
         if (Result.isFailure(claimed) && claimed.failure.code !== "INVALID_TRANSITION") {
           return { ...unchanged, entered, error: claimed.failure }
         }
@@ -73,8 +79,8 @@ export class Claims extends Context.Service<Claims, {
 
       return Claims.of({
         isServed: () => claims.current() !== undefined,
-        act: Effect.fn("Claims.act")(function*(refundId, token, action) {
-          const { entered, error, isChecked, isLate, refund } = yield* perform(refundId, token, action)
+        act: Effect.fn("Claims.act")(function*(refundId, token, action, requestId) {
+          const { entered, error, isChecked, isLate, refund } = yield* perform(refundId, token, action, requestId)
           const problem = error === null ? null : claimProblemOf(error, entered.address)
           if (error !== null && problem === null) return yield* error
           const aggregate = yield* invoices.find(refund.invoiceId)

@@ -5,7 +5,7 @@ import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { type Environment, familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
+import { descriptorOf, type Environment, familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 
 /**
  * Why an address of the right form is no destination of a refund; `details.reason` of the error says which. Of a listed
@@ -21,8 +21,30 @@ const refusals = {
 
 export type RefusedAddress = keyof typeof refusals
 
-const refuse = (reason: RefusedAddress): PublicError =>
-  publicError("WALLET_ADDRESS_INVALID", { message: refusals[reason], param: "address", details: { reason } })
+const refuse = (reason: RefusedAddress, message: string = refusals[reason]): PublicError =>
+  publicError("WALLET_ADDRESS_INVALID", { message, param: "address", details: { reason } })
+
+const tokenRefusal = "address: it is the contract of a token, where money would be lost: give the address that the " +
+  "payor's own wallet shows for receiving"
+
+const burnRefusal =
+  "address: nobody has a key for it, so money that is sent there is lost: give the address that the " +
+  "payor's own wallet shows for receiving"
+
+/** Why a text is no address of the network. Only what a person can put right is told apart. */
+const noAddress = (network: Network, environment: Environment, text: string): PublicError => {
+  const lower = text.toLowerCase()
+  const { label } = descriptorOf(network)
+  return publicError("WALLET_ADDRESS_INVALID", {
+    param: "address",
+    message: /^0x0+$/.test(text)
+      ? "address: it is the zero address, which nobody owns: give the address that the payor's own wallet shows for receiving"
+      : lower !== text && readAddress(network, environment, lower) !== null
+      ? "address: its checksum is wrong, which is the case of its letters: a character may be mistyped. Copy it again from " +
+        "the wallet"
+      : `address: it is not the address of a wallet on ${label}, or its checksum is wrong: copy it again from the wallet`
+  })
+}
 
 /** Which refusal an error is; null for what is no address of the network at all, and for every other error. */
 export const refusedAddressOf = ({ code, details }: PublicError): RefusedAddress | null => {
@@ -64,12 +86,14 @@ export const readRefundAddress = Effect.fnUntraced(function*(
   text: string
 ): Effect.fn.Return<string, PublicError> {
   const address = readAddress(network, environment, text)
-  if (address === null) return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+  if (address === null) return yield* noAddress(network, environment, text)
+  const { accountKey, burnAddresses = [], isWallet } = familyRecord(familyOf(network))
+  if (burnAddresses.includes(accountKey(address))) return yield* refuse("not_a_wallet", burnRefusal)
   if (yield* chains.isReceiveAddress(network, environment, address)) return yield* refuse("receive_address")
-  const isWallet = familyRecord(familyOf(network)).isWallet(address) &&
-    !isTokenContract(catalog, network, environment, address) &&
-    !(yield* chains.isTokenAccount(network, environment, address))
-  if (!isWallet) return yield* refuse("not_a_wallet")
+  if (isTokenContract(catalog, network, environment, address)) return yield* refuse("not_a_wallet", tokenRefusal)
+  if (!isWallet(address) || (yield* chains.isTokenAccount(network, environment, address))) {
+    return yield* refuse("not_a_wallet")
+  }
   if (yield* screening.isListed(network, environment, [address])) return yield* refuse("refused")
   return address
 })

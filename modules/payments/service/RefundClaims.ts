@@ -42,8 +42,11 @@ export interface OpenRefund {
    * ({@link RefusedAddress}), `VALIDATION_ERROR` for the memo, `NETWORK_DEGRADED` and `SERVICE_UNAVAILABLE`.
    */
   readonly check: (wallet: RefundWallet) => Effect.Effect<RefundWallet, PublicError>
-  /** Fixes where it goes. Errors: those, and `INVALID_TRANSITION` where that is not open any more. */
-  readonly claim: (wallet: RefundWallet) => Effect.Effect<void, PublicError>
+  /**
+   * Fixes where it goes, by the request of this id. Errors: those, and `INVALID_TRANSITION` where that is not open any
+   * more.
+   */
+  readonly claim: (wallet: RefundWallet, requestId: string) => Effect.Effect<void, PublicError>
 }
 
 /** Opens a refund by its id and the token of its link; null: they open nothing. Errors: `SERVICE_UNAVAILABLE`. */

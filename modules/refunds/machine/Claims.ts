@@ -18,6 +18,22 @@ export const canBeClaimed = ({ failureCode, status }: RefundState): boolean =>
   status === "awaiting_destination" || status === "pending_approval" ||
   (status === "failed" && failureCode !== revertedCode)
 
+/** Why nobody can say any more where a refund goes. */
+export const fixedDestination = ({ failureCode, status }: RefundState): string => {
+  switch (status) {
+    case "expired":
+      return "This refund has expired, as nobody said for 30 days where it goes: its money can be refunded anew"
+    case "canceled":
+      return "This refund was canceled: its money can be refunded anew"
+    case "failed":
+      return failureCode === revertedCode
+        ? "The payment of this refund left the chain, so it is never paid"
+        : "This refund failed"
+    default:
+      return `This refund is ${status}: where it goes cannot be changed any more`
+  }
+}
+
 /** Whether whoever has the token of its link may say where it goes. */
 export const canClaim = (refund: RefundState): boolean => refund.claim?.status === "open" && canBeClaimed(refund)
 

@@ -8,7 +8,7 @@ import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Ref
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
-import { afterWrongToken, canBeClaimed, canClaim, newClaim } from "./Claims.ts"
+import { afterWrongToken, canBeClaimed, canClaim, fixedDestination, newClaim } from "./Claims.ts"
 import { type PaymentPortion, portionLeft } from "./Portions.ts"
 import { isUnsent, overdrawnRefunds } from "./Received.ts"
 import {
@@ -142,7 +142,9 @@ export const decidePaymentRefund = (
         : invalid(`Only a refund in processing can fail: this one is ${status}`)
     case "Cancel":
       if (status === "canceled") return unchanged
-      return isCancelable(refund) ? givenUp(transition("canceled")) : publicError("REFUND_NOT_CANCELABLE")
+      return isCancelable(refund)
+        ? givenUp(transition("canceled"))
+        : publicError("REFUND_NOT_CANCELABLE", { message: notCancelable(refund) })
     case "Expire":
       return status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
         ? givenUp(transition("expired"))
@@ -150,7 +152,7 @@ export const decidePaymentRefund = (
     case "RenewClaim":
       return canBeClaimed(refund)
         ? transition(status, { dueAt: refund.dueAt, claim: newClaim(command.hash) })
-        : invalid(`A refund that is ${status} goes where it goes, so it has no claim link`)
+        : invalid(`${fixedDestination(refund)}, so there is no claim link for it`)
     case "CountWrongToken":
       return refund.claim === null || refund.claim.status === "ended"
         ? unchanged
@@ -171,14 +173,29 @@ const isCancelable = ({ failureCode, status, txHash }: RefundState): boolean =>
   status === "awaiting_destination" || status === "pending_approval" ||
   (status === "failed" && failureCode === revertedCode && txHash === null)
 
+/** Why a refund cannot be canceled, and what to do. */
+const notCancelable = ({ status }: RefundState): string => {
+  switch (status) {
+    case "failed":
+      return "A refund that failed may have been sent all the same, so it keeps its money: try it again by /retry until " +
+        "it is paid, also to another address by a new claim link. Only where its payment left the chain it can be canceled"
+    case "processing":
+      return "A refund in processing is on its way: wait until it is paid, or has failed"
+    case "expired":
+      return "A refund that has expired is over: its money can be refunded again already"
+    default:
+      return `A refund that is ${status} cannot be canceled`
+  }
+}
+
 /** Until it is approved, and again once its payout failed; nobody has approved another destination. */
 const setDestination = (
   refund: PaymentRefund,
   { destination }: RefundCommand & { readonly _tag: "SetDestination" },
   { now }: RefundContext
 ): RefundDecision | PublicError => {
-  const { claim, status, terms } = refund
-  if (!canBeClaimed(refund)) return invalid(`A refund that is ${status} goes where it goes`)
+  const { claim, terms } = refund
+  if (!canBeClaimed(refund)) return invalid(fixedDestination(refund))
   if (destination.network !== terms.network) {
     return publicError("VALIDATION_ERROR", {
       message: `network: the payment came on ${terms.network}, and is refunded there`,
@@ -232,6 +249,20 @@ const approve = (
   }
 }
 
+/** Why the money of a refund is not there, and what to do. */
+const missingMoney = (
+  { paymentId }: PaymentRefund,
+  payment: Aggregate["payments"][number] | undefined
+): string => {
+  if (payment?.status === "reverted") return `Its payment ${paymentId} has left the chain: cancel the refund`
+  if (payment?.confirmedAt !== null) {
+    return `The money of its payment ${paymentId} is not there any more: cancel the refund, and ask for what is left ` +
+      "with amount_mode remaining"
+  }
+  const { confirmations, required_confirmations: required } = payment.metadata
+  return `Its payment ${paymentId} has ${confirmations} of ${required} confirmations: wait for it`
+}
+
 /** To be paid out from now on, if the money for it is still there: looked at again in every commit that sends it. */
 const startPayout = (
   refund: PaymentRefund,
@@ -242,8 +273,7 @@ const startPayout = (
   const left = payment === undefined ? null : portionLeft(payment, invoice.payments, others)
   if (left === null || refund.terms.units > left.units || refund.amount > left.usd) {
     return publicError("REFUND_EXCEEDS_RECEIVED", {
-      message: "The money of its payment is not there any more, or not deep enough in the chain: wait for " +
-        "confirmations, or cancel the refund"
+      message: missingMoney(refund, payment)
     })
   }
   if (refund.destination === null) return invalid("It has no destination yet")

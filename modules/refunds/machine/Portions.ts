@@ -32,6 +32,9 @@ export interface RequestedAmount {
   readonly paymentId: string | null
 }
 
+/** Payments that a message names, at most. */
+const maximumNamed = 3
+
 /** Payments that one call gives back, at most: each is a refund, and all of them are one commit. */
 export const maximumPortions = 100
 
@@ -104,13 +107,21 @@ export const portionOfUnits = (units: bigint, payment: PaymentState, left: Porti
   return { units, usd: usdMillis(smaller(atRate, (units * left.usd) / left.units)) }
 }
 
-const exceeds = (usd: UsdMillis, units: { readonly amount: bigint; readonly decimals: number } | null = null) =>
+const exceeds = (
+  usd: UsdMillis,
+  why: ReadonlyArray<string>,
+  payment: PaymentState | null = null,
+  units: { readonly amount: bigint; readonly decimals: number } | null = null
+) =>
   publicError("REFUND_EXCEEDS_RECEIVED", {
-    message:
+    message: [
       `At most ${usdDecimal(usd)} dollars${
         units === null ? "" : ` (${formatUnits(units.amount, units.decimals)} of the token)`
-      } can be given back now: what was received and is as deep in the chain as the invoice asks, less what was given ` +
-      "back or is on its way",
+      }${payment === null ? "" : ` of the payment ${payment.id}`} can be given back now: what was received and is as ` +
+      "deep in the chain as the invoice asks, less what was given back or is on its way",
+      ...why,
+      ...(usd === 0n ? [] : ["To give back all of that, ask with amount_mode remaining"])
+    ].join(". "),
     details: {
       refundable: usdWire(usd),
       refundable_decimal: usdDecimal(usd),
@@ -121,9 +132,28 @@ const exceeds = (usd: UsdMillis, units: { readonly amount: bigint; readonly deci
 const invalid = (param: string, message: string) =>
   publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
 
+/** How deep payments are that are not deep enough yet: the first of them. */
+const shallowOf = (payments: ReadonlyArray<PaymentState>): ReadonlyArray<string> =>
+  payments.filter(({ confirmedAt, status }) => confirmedAt === null && status !== "reverted").slice(0, maximumNamed)
+    .map(({ id, metadata: { confirmations, required_confirmations: required } }) =>
+      `The payment ${id} has ${confirmations} of ${required} confirmations: wait for it`
+    )
+
 /** What is refused of one payment: more than is left of it. */
-const exceedsPayment = ({ tokenDecimals }: PaymentState, left: Portion) =>
-  exceeds(left.usd, tokenDecimals === null ? null : { amount: left.units, decimals: tokenDecimals })
+const exceedsPayment = (payment: PaymentState, left: Portion) =>
+  exceeds(
+    left.usd,
+    payment.status === "reverted" ? [`The payment ${payment.id} has left the chain`] : shallowOf([payment]),
+    payment,
+    payment.tokenDecimals === null ? null : { amount: left.units, decimals: payment.tokenDecimals }
+  )
+
+/** What is refused where nothing is beyond the amount of the invoice. */
+const nothingOverpaid = (left: UsdMillis, payments: ReadonlyArray<PaymentState>) =>
+  exceeds(left, [
+    "Of that nothing is more than the invoice's amount, or it is on its way back already",
+    ...shallowOf(payments)
+  ])
 
 /** Dollars that all payments which count brought beyond the amount of the invoice, less what of them goes back. */
 export const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<RefundState>): UsdMillis => {
@@ -210,12 +240,17 @@ const requestedValue = (
 /** One payment, named or the only one there is, by its units. */
 const unitsOfOne = (
   text: string,
-  available: ReadonlyArray<PaymentPortion>
+  available: ReadonlyArray<PaymentPortion>,
+  concerned: ReadonlyArray<PaymentState>
 ): ReadonlyArray<PaymentPortion> | PublicError => {
   const [only, ...others] = available
-  if (only === undefined) return exceeds(usdMillis(0n))
+  if (only === undefined) return exceeds(usdMillis(0n), shallowOf(concerned))
   const { payment, ...left } = only
-  if (others.length > 0) return invalid("invoice_payment_id", "name the payment that token_amount is of")
+  if (others.length > 0) {
+    const ids = available.slice(0, maximumNamed).map((each) => each.payment.id).join(", ")
+    const more = available.length > maximumNamed ? ", and more" : ""
+    return invalid("invoice_payment_id", `name the payment that token_amount is of: ${ids}${more}`)
+  }
   const units = parseUnits(text, payment.tokenDecimals!)
   if (units === undefined || units === 0n) {
     return invalid(
@@ -234,11 +269,13 @@ const requestedPayments = (
 ): ReadonlyArray<PaymentState> | PublicError => {
   if (paymentId === null) return payments.filter(({ status }) => isCounted(status)).toSorted((a, b) => bySeenAt(b, a))
   const payment = payments.find(({ id }) => id === paymentId)
-  if (payment === undefined) return invalid("invoice_payment_id", "the id of a payment of this invoice")
+  if (payment === undefined) {
+    return invalid("invoice_payment_id", `${paymentId} is no payment of this invoice: send the id of one that is`)
+  }
   return payment.tokenDecimals === null || payment.metadata.token?.symbol == null
     ? invalid(
       "invoice_payment_id",
-      "its token has not said its symbol and decimals, so it cannot be sent back from here"
+      `the token of ${paymentId} has not said its symbol and decimals, so it cannot be sent back from here`
     )
     : [payment]
 }
@@ -255,14 +292,22 @@ export const portionsOf = (
   const payments = requestedPayments(request, invoice)
   if (isPublicError(payments)) return payments
   const available = portionsLeft(payments, invoice.payments, refunds)
+  // What came since may not be deep enough to count; what is refused is given back only where it is named.
+  const concerned = request.paymentId === null
+    ? invoice.payments.filter(({ status }) => status !== "rejected")
+    : payments
   if (request.mode === "custom" && request.tokenAmount !== null) {
-    return unitsOfOne(request.tokenAmount, available)
+    return unitsOfOne(request.tokenAmount, available, concerned)
   }
   const left = usdMillis(available.reduce((sum, each) => sum + each.usd, 0n))
   const wanted = requestedValue(request, invoice, refunds, payments, left)
   if (wanted === null) return invalid("amount", "send amount, in usd_millis, or token_amount with amount_mode custom")
   const [only] = available
-  const refusal = available.length === 1 ? exceedsPayment(only!.payment, only!) : exceeds(left)
+  const refusal = request.mode === "overpaid" && wanted === 0n
+    ? nothingOverpaid(left, concerned)
+    : available.length === 1
+    ? exceedsPayment(only!.payment, only!)
+    : exceeds(left, shallowOf(concerned))
   if (wanted > left) return refusal
   let rest: bigint = wanted
   const isAll = request.mode === "full" || request.mode === "remaining"

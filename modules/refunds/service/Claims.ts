@@ -1,8 +1,15 @@
 /** Claim links: a merchant makes one, and the payor who has it says where the refund goes. */
 import { Effect, MutableRef } from "effect"
-import { type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
+import { type CommitCause, type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { canClaim, claimHash, isPaymentRefund, type RefundCommand, type RefundState } from "../machine.ts"
+import {
+  canClaim,
+  claimHash,
+  fixedDestination,
+  isPaymentRefund,
+  type RefundCommand,
+  type RefundState
+} from "../machine.ts"
 import { auditActOf, refundsIn } from "../rules.ts"
 import { hashOf, mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
@@ -109,9 +116,11 @@ export const claimRefund = (services: RefundServices) =>
   Effect.fn("Refunds.claim")(function*(
     refundId: string,
     token: string,
-    wallet: ClaimedWallet
+    wallet: ClaimedWallet,
+    requestId: string | null = null
   ): Effect.fn.Return<RefundState, PublicError> {
     const { auditLog, invoices, repo } = services
+    const cause: CommitCause = { ...noCause, requestId }
     const opened = yield* findClaim(services)(refundId, token)
     if (opened === null || opened.refund.terms === null) return yield* publicError("REFUND_NOT_FOUND")
     const { environment, invoiceId, terms } = opened.refund
@@ -119,7 +128,7 @@ export const claimRefund = (services: RefundServices) =>
     const destination = yield* checkWallet(services, { ...wallet, network: terms.network }, environment)
     const { facts } = yield* invoices.change(
       invoiceId,
-      noCause,
+      cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)
         // The link may have been renewed or used since it was looked at.
@@ -127,16 +136,16 @@ export const claimRefund = (services: RefundServices) =>
         if (!canClaim(refund)) return yield* alreadyClaimed(refund)
         const command: RefundCommand = { _tag: "SetDestination", destination }
         const step = yield* decideOnRefund(services)(refund, command, current, now)
-        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, claimant, noCause))
+        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, claimant, cause))
         return { commands: step.commands, writes: [...step.writes, ...entry], facts: step.facts }
       })
     ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
     return refundsIn(facts).findLast(({ id }) => id === refundId) ?? opened.refund
   })
 
-const alreadyClaimed = ({ status }: RefundState): PublicError =>
+const alreadyClaimed = (refund: RefundState): PublicError =>
   publicError("INVALID_TRANSITION", {
-    message: status === "pending_approval" || status === "failed"
+    message: refund.claim?.status !== "open" && (refund.status === "pending_approval" || refund.status === "failed")
       ? "This link was used: the address is kept. Ask the shop for a new link to change it"
-      : `This refund is ${status}: its address cannot be changed any more`
+      : `${fixedDestination(refund)}. Ask the shop`
   })

@@ -14,7 +14,7 @@ export const registerClaims = Effect.gen(function*() {
     return {
       refund,
       check: (wallet) => refunds.checkClaim(opened.refund, wallet),
-      claim: (wallet) => Effect.asVoid(refunds.claim(refundId, token, wallet))
+      claim: (wallet, requestId) => Effect.asVoid(refunds.claim(refundId, token, wallet, requestId))
     }
   }))
 })

@@ -14,6 +14,8 @@ export const evmFamily: NetworkFamily<"evm", "erc20"> = {
   ownerKeys: () => [],
   addressKeys: (address) => [address.toLowerCase()],
   isWallet: () => true,
+  // Zero is no address at all: `readEvmAddress`.
+  burnAddresses: ["0x000000000000000000000000000000000000dead", "0xdead000000000000000000000000000000000000"],
   contractKey: (address) => address.toLowerCase(),
   tokenAddress: (text) => readEvmAddress(text.toLowerCase()),
   // The checksum of EIP-55 costs a hash of each address, and says nothing of which token it is.

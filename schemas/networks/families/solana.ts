@@ -30,6 +30,7 @@ export const solanaFamily: NetworkFamily<"solana", "spl"> = {
   accountKey: (address) => address,
   ownerKeys: ({ address, memo }) => memo === null ? [] : [address, codeKey(memo)],
   addressKeys: (address) => [address, ...referenceKeys(address)],
+  burnAddresses: ["1nc1nerator11111111111111111111111111111111", "11111111111111111111111111111111"],
   // Token accounts that wallets make are derived by a program, and so is every other account that no key signs for.
   isWallet: (address) => isOnCurve(base58.decode(address)),
   contractKey: readSolanaAddress,

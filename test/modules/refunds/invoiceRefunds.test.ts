@@ -103,8 +103,12 @@ layer(invoiceService)("refunds of invoices", (it) => {
       const payments = (yield* caller.ok(`/api/v1/invoices/${invoice.id}?expand=payments`)).payments.data
       const byAmount = (amount: number) => payments.find((each: any) => each.amount === amount).id
       assert.deepInclude(over.data, { amount: 5_000, token_amount: "5.000000", invoice_payment_id: byAmount(5_000) })
-      refused(yield* ask({ amount_mode: "overpaid" }), 409, "REFUND_EXCEEDS_RECEIVED")
+      const nothing = refused(yield* ask({ amount_mode: "overpaid" }), 409, "REFUND_EXCEEDS_RECEIVED", "remaining")
+      assert.include(nothing.message, "nothing is more than the invoice's amount")
       const full = refused(yield* ask({ amount_mode: "full" }), 409, "REFUND_EXCEEDS_RECEIVED", "10.000")
+      assert.include(full.message, "amount_mode remaining")
+      const unnamed = refused(yield* ask({ amount_mode: "custom", token_amount: "1" }), 400, "VALIDATION_ERROR")
+      assert.include(unnamed.message, byAmount(4_000))
       assert.deepStrictEqual(full.details, {
         refundable: 10_000,
         refundable_decimal: "10.000",
@@ -120,6 +124,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.deepInclude(units.data, { amount: 500, token_amount: "0.500000" })
       const error = refused(yield* ask({ ...named, amount: 2_501 }), 409, "REFUND_EXCEEDS_RECEIVED", "2.500")
       assert.include(error.details, { refundable: 2_500, refundable_token_amount: "2.500000" })
+      assert.include(error.message, byAmount(4_000))
       const rest = yield* made({})
       assert.deepStrictEqual(rest.refunds.map((each: any) => each.amount), [2_500])
       refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
@@ -188,7 +193,20 @@ layer(invoiceService)("refunds of invoices", (it) => {
           (answer) => refused(answer, 400, "WALLET_ADDRESS_INVALID").details
         )
       assert.deepStrictEqual(yield* reasonOf(usdc.address!), { reason: "not_a_wallet" })
+      assert.deepStrictEqual(yield* reasonOf("0x000000000000000000000000000000000000dEaD"), { reason: "not_a_wallet" })
       assert.isNull(yield* reasonOf(`0x${"0".repeat(40)}`))
+      for (
+        const [wrong, says] of [
+          [`${address.slice(0, -1)}e`, "checksum"],
+          [`0x${"0".repeat(40)}`, "zero address"],
+          [usdc.address!, "contract of a token"],
+          ["0x000000000000000000000000000000000000dEaD", "nobody has a key"],
+          [`0x${invoice.id}`, "copy it again"]
+        ] as const
+      ) {
+        const answer = yield* ask({ ...part, destination: { ...destination, address: wrong } })
+        assert.match(refused(answer, 400, "WALLET_ADDRESS_INVALID", says).message, /^destination\.address: /u)
+      }
     }))
 
   it.effect("are approved by a person only, at once where that is asked for, and never by a key", () =>
@@ -276,10 +294,12 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.strictEqual(canceled.data.status, "canceled")
       assert.strictEqual((yield* caller.ok(`${path}/${first.id}/cancel`, post({}))).data.status, "canceled")
       const second = (yield* made({ destination, auto_approve: true }, wallet)).data
-      refused(yield* caller.call(`${path}/${second.id}/cancel`, post({})), 409, "REFUND_NOT_CANCELABLE")
+      const cancel = () => caller.call(`${path}/${second.id}/cancel`, post({}))
+      refused(yield* cancel(), 409, "REFUND_NOT_CANCELABLE", "on its way")
       const refunds = yield* Refunds
       yield* refunds.change(second.id, { _tag: "Fail", code: "insufficient_funds" }, noCause, "service:test")
       refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      refused(yield* cancel(), 409, "REFUND_NOT_CANCELABLE", "/retry")
       assert.strictEqual((yield* caller.ok(`${path}/${second.id}/retry`, post({}))).data.status, "processing")
 
       const other = yield* paid(10n)
@@ -287,6 +307,8 @@ layer(invoiceService)("refunds of invoices", (it) => {
       yield* TestClock.adjust("31 days")
       yield* runDue
       assert.strictEqual((yield* other.caller.ok(`${path}/${waiting.id}`)).data.status, "expired")
+      const link = yield* other.caller.call(`${path}/${waiting.id}/claim-link`, post({}))
+      refused(link, 409, "INVALID_TRANSITION", "has expired")
       yield* other.made({})
     }))
 
@@ -322,6 +344,14 @@ layer(invoiceService)("refunds of invoices", (it) => {
       const entry = yield* receiveTransfer(invoice, usdc, 10n * dollar, "seen")
       const body = { invoice_id: invoice.id, ...all }
       refused(yield* caller.call(path, post(body)), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      const [payment] = (yield* (yield* Invoices).find(invoice.id))!.payments
+      const { confirmations, required_confirmations: required } = payment!.metadata
+      const depth = `The payment ${payment!.id} has ${confirmations} of ${required} confirmations`
+      for (const amount_mode of ["remaining", "overpaid"]) {
+        refused(yield* caller.call(path, post({ ...body, amount_mode })), 409, "REFUND_EXCEEDS_RECEIVED", depth)
+      }
+      const named = { ...body, invoice_payment_id: payment!.id }
+      refused(yield* caller.call(path, post(named)), 409, "REFUND_EXCEEDS_RECEIVED", depth)
       yield* reportAgain({ ...entry, status: "confirmed" })
       yield* caller.ok(path, post(body))
     }))

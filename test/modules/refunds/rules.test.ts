@@ -4,8 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { Aggregate, InvoiceFact, PaymentState } from "../../../modules/invoices/plugin.ts"
-import type { RefundState } from "../../../modules/refunds/machine.ts"
+import type { RefundCommand, RefundState } from "../../../modules/refunds/machine.ts"
 import {
+  auditActOf,
   defaultPayoutToken,
   payoutToken,
   type PayoutTokens,
@@ -106,5 +107,19 @@ describe("a change of an invoice", () => {
       isReverted: false,
       isNowConfirmed: false
     })
+  })
+})
+
+describe("what the audit log keeps of a refund", () => {
+  it("is its amount in base units, before its approval too, and the request that gave it an address", () => {
+    const refund = { id: "re_1", amount: 5_000n, tokenAmount: null, terms: { units: 5_000_000n, approvals: [] } }
+    const command: RefundCommand = {
+      _tag: "SetDestination",
+      destination: { network: "base", address: "0x1", memo: null }
+    }
+    const cause = { requestId: "req_1", idempotencyKey: null }
+    const act = auditActOf(refund as never, refund as never, command, "claim_link", cause)
+    assert.deepInclude(act, { action: "refund.set_destination", requestId: "req_1" })
+    assert.deepStrictEqual([act.before["token_amount"], act.after["token_amount"]], ["5000000", "5000000"])
   })
 })
