@@ -52,8 +52,8 @@ const readComparison = (row: ComparisonRow): Comparison => ({
   rejection: row.rejection
 })
 
-/** Money of which chain and books do not say the same, or that is told apart; what is wrong first. */
-export const comparisonsOf = (sql: SqlClient.SqlClient) => {
+/** What the comparison says more than once. */
+const fragmentsOf = (sql: SqlClient.SqlClient) => {
   /**
    * The id of a payment, of the first 16 bytes `h` of the hash of its name: `uuidOf` of `runtime/Uuid.ts`. Bytes are
    * set, as making it of pieces of text took four times as long for a million payments (measured).
@@ -66,6 +66,20 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
 
   const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
   const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
+  return {
+    uuidOfHash,
+    hashOf,
+    isIntoWallet,
+    isOutOfWallet,
+    /** What an entry moves into its wallet: below zero where it leaves. */
+    movedUnits: sql`CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END`,
+    movedUsd: sql`CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END`
+  }
+}
+
+/** Money of which chain and books do not say the same, or that is told apart; what is wrong first. */
+export const comparisonsOf = (sql: SqlClient.SqlClient) => {
+  const { hashOf, isIntoWallet, isOutOfWallet, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
 
   return ({ environment, merchantId }: BookOwner, { from, to }: Span) => {
     const [first, past] = [from - marginSeconds, to + marginSeconds]
@@ -90,11 +104,14 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
       ), entries AS (
         SELECT CASE b.source_object WHEN 'invoice_payment' THEN b.source_id::uuid ELSE x.payment_id END AS payment_id,
           CASE b.source_object WHEN 'exception' THEN b.source_id END AS exception_id, x.transfer_id, e.asset,
-          CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END AS units,
-          CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END AS usd_millis, e.created_at,
-          CASE WHEN e.kind = 'voided' THEN b.booked_micros WHEN b.reverses IS NOT NULL THEN (
-            SELECT r.booked_micros FROM balance_transactions r WHERE r.merchant_id = b.merchant_id AND r.id = b.reverses
-          ) END AS reversed_micros
+          ${movedUnits} AS units,
+          ${movedUsd} AS usd_millis, e.created_at,
+          -- When the money came: what it reverses may be a later decision on it.
+          CASE WHEN ${isOutOfWallet} THEN (
+            SELECT min(o.booked_micros) FROM balance_transactions o WHERE o.merchant_id = b.merchant_id
+              AND o.source_id = ANY (ARRAY(SELECT b.source_id UNION ALL
+                SELECT u.id FROM unmatched u WHERE u.payment_id::text = b.source_id))
+          ) END AS came_micros
         FROM ledger_entries e
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
         LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
@@ -104,7 +121,8 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
       ), k AS (
         SELECT payment_id, asset, bool_or(exception_id IS NULL) AS is_payment, min(exception_id) AS exception_id,
           min(transfer_id) AS transfer_id, sum(units) AS units, sum(usd_millis) AS usd_millis,
-          min(created_at) AS at, bool_or(reversed_micros < ${BigInt(first) * 1_000_000n}) IS TRUE AS reverses_earlier
+          min(created_at) AS at,
+          sum(units) < 0 AND bool_or(came_micros < ${BigInt(first) * 1_000_000n}) IS TRUE AS reverses_earlier
         FROM entries
         GROUP BY payment_id, CASE WHEN payment_id IS NULL THEN exception_id END, asset
       ), counted AS (
@@ -129,8 +147,8 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           coalesce(m.asset, m.ledger_asset) AS asset,
           coalesce(m.amount, c.amount) AS amount, coalesce(m.block_time, c.block_time) AS block_time,
           coalesce(m.tx_hash, c.tx_hash) AS tx_hash, coalesce(m.unlisted, c.unlisted) AS unlisted,
-          coalesce(m.is_handled, c.is_handled) AS is_handled, coalesce(m.units, o.units) AS units,
-          coalesce(m.usd_millis, o.usd_millis) AS usd_millis, coalesce(m.at, o.at) AS at,
+          coalesce(m.is_handled, c.is_handled) AS is_handled, coalesce(o.units, m.units) AS units,
+          coalesce(o.usd_millis, m.usd_millis) AS usd_millis, coalesce(o.at, m.at) AS at,
           coalesce(m.reverses_earlier, false) AS reverses_earlier, coalesce(m.counted, p.counted) AS counted,
           coalesce(m.rejection, p.rejection) AS rejection
         FROM odd m LEFT JOIN LATERAL (
@@ -138,15 +156,6 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
             CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
           FROM invoice_payments p WHERE m.at IS NULL AND p.id = m.payment_id AND p.merchant_id = ${merchantId} OFFSET 0
         ) p ON true LEFT JOIN LATERAL (
-          SELECT sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END) AS units,
-            sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END) AS usd_millis,
-            min(e.created_at) AS at
-          FROM balance_transactions b
-          JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id AND e.asset = m.asset
-          WHERE m.at IS NULL AND b.merchant_id = ${merchantId} AND (${isIntoWallet} OR ${isOutOfWallet})
-            AND b.source_id = ANY (ARRAY(SELECT m.payment_id::text UNION ALL
-              SELECT x.id FROM unmatched x WHERE x.payment_id = m.payment_id))
-        ) o ON true LEFT JOIN LATERAL (
           SELECT t.amount, t.block_time, t.tx_hash, t.unlisted, t.status = t.handled AS is_handled FROM transfers t
           WHERE m.id IS NULL AND NOT m.reverses_earlier AND t.merchant_id = ${merchantId} AND t.status <> 'reverted'
             AND t.id = coalesce(m.transfer_id, (
@@ -154,7 +163,19 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
               WHERE p.id = m.money_id AND p.merchant_id = ${merchantId}
                 AND (SELECT ${uuidOfHash} FROM ${hashOf(sql`t.id`)} h) = p.id LIMIT 1))
           OFFSET 0
-        ) c ON true
+        ) c ON true LEFT JOIN LATERAL (
+          -- Its bookings of all time: what left its chain and came back weeks later is booked three times.
+          SELECT sum(${movedUnits}) AS units,
+            sum(${movedUsd}) AS usd_millis,
+            min(e.created_at) AS at
+          FROM balance_transactions b
+          JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id
+            AND e.asset = coalesce(m.asset, m.ledger_asset)
+          WHERE (m.at IS NULL OR m.units <> coalesce(m.amount, c.amount)) AND b.merchant_id = ${merchantId}
+            AND (${isIntoWallet} OR ${isOutOfWallet}) AND b.source_object IN ('invoice_payment', 'exception')
+            AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
+              SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
+        ) o ON true
       )
       SELECT source_object, source_id, asset, amount::text AS chain_units, block_time AS chain_at, tx_hash,
         unlisted AS is_unlisted, is_handled, units::text AS ledger_units, usd_millis::text AS ledger_usd_millis,

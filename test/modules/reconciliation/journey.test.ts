@@ -5,7 +5,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { createHash } from "node:crypto"
+import { HDKey } from "@scure/bip32"
+import { createHash, randomBytes } from "node:crypto"
 import { noCause } from "../../../runtime/Commit.ts"
 import { Reconciliation } from "../../../modules/reconciliation/plugin.ts"
 import { assertBalanced, balanceOf, call, newInvoice, send, simulate, transactionsOf } from "../ledger/Books.ts"
@@ -150,6 +151,51 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.deepStrictEqual(earlier.differences.map((each: any) => [each.cause, each.payment_id]), [
         ["timing", payment.id]
       ])
+    }))
+
+  it.effect("knows money that was assigned to an invoice and left its chain: both of it was one transfer", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const value = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+      const wallet = { kind: "xpub", value }
+      const { call: ask } = yield* DevnetService
+      const headers = { "x-api-key": player.merchant }
+      yield* ask("/api/v1/merchant/wallets/evm", { method: "PUT", headers, body: wallet })
+      const id = yield* newInvoice(player)
+      yield* simulate(player, id, "unmatched")
+      const { data: [exception] } = yield* call(player, "/api/v1/exceptions?status=open")
+      yield* call(player, `/api/v1/exceptions/${exception.id}/resolve`, { action: "assign", invoice_id: id })
+      assert.deepStrictEqual(yield* causesOf(player), [])
+      yield* simulate(player, id, "drop")
+      yield* assertBalanced(player.id)
+      assert.deepStrictEqual(yield* causesOf(player), [])
+    }))
+
+  it.effect("knows money of an earlier month that leaves its chain, also where it was decided on since", () =>
+    Effect.gen(function*() {
+      for (const action of ["credit", "ignore", null]) {
+        const player = yield* newDevnetMerchant
+        const id = yield* newInvoice(player)
+        yield* simulate(player, id, "wrong_token")
+        yield* passMonth(player)
+        const { data: [exception] } = yield* call(player, "/api/v1/exceptions?status=open")
+        if (action !== null) yield* call(player, `/api/v1/exceptions/${exception.id}/resolve`, { action })
+        yield* simulate(player, id, "drop")
+        yield* assertBalanced(player.id)
+        assert.deepStrictEqual(yield* causesOf(player), ["reorg"], String(action))
+      }
+    }))
+
+  it.effect("knows money of an earlier month that left its chain and came back, in one month or in two", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const payment = yield* paidInvoice(player)
+      yield* passMonth(player)
+      yield* simulate(player, payment.invoice_id, "reorg")
+      assert.deepStrictEqual(yield* causesOf(player), [])
+      yield* passMonth(player)
+      yield* simulate(player, payment.invoice_id, "reorg")
+      assert.deepStrictEqual(yield* causesOf(player), [])
     }))
 
   it.effect("takes coins that the owner spent for normal, and a shortfall without any sending for a fault", () =>
