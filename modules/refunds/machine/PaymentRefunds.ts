@@ -309,6 +309,9 @@ const succeed = (
   if (status !== "processing" && status !== "failed") {
     return invalid(`Only a refund in processing is paid: this one is ${status}`)
   }
+  if (refund.destination === null || refund.terms.approvals.length === 0) {
+    return invalid("Nobody approved it, so nothing can have been sent for it")
+  }
   const next: RefundState = {
     ...refund,
     status: "succeeded",

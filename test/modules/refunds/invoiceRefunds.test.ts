@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { PayorDetails } from "../../../modules/payments/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { Refund } from "../../../schemas/Refund.ts"
@@ -327,6 +328,11 @@ layer(invoiceService)("refunds of invoices", (it) => {
         assert.deepInclude(data, { status: "failed", failure_code: "payment_reverted" })
         refused(yield* caller.call(`${path}/${id}/retry`, post({})), 409, "INVALID_TRANSITION", "left the chain")
       }
+      // Nobody approved it, so nothing can have been sent for it.
+      const unsent = yield* Effect.flip(
+        refunds.change(waiting.id, { _tag: "Succeed", txHash: "0xnobody" }, noCause, "service:test")
+      )
+      assert.strictEqual((unsent as PublicError).code, "INVALID_TRANSITION")
       assert.strictEqual((yield* caller.ok(`${path}/${sent.id}`)).data.status, "processing")
       refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
       // What comes back to the chain can be refunded once the failed refunds are given up.
