@@ -60,8 +60,7 @@ export const changeInvoice = <E, R>(
     Effect.gen(function*() {
       const current = yield* repo.find(id)
       if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
-      const nowMillis = yield* clock.nowMillis(current.invoice.merchantId, current.invoice.environment)
-      const now = Math.floor(nowMillis / 1_000)
+      const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
       const changePlan = yield* plan(current, now)
       const first = decide(current, changePlan.commands, now)
       if (first === "not_cancelable") return yield* notCancelable(current.invoice)
@@ -72,7 +71,7 @@ export const changeInvoice = <E, R>(
         changePlan.commands,
         first,
         changePlan.facts ?? [],
-        nowMillis
+        now
       )
       const reply = changePlan.reply?.(decision.next, facts)
       const hasNoExtras = changePlan.writes === undefined && writes.length === 0 && events.length === 0

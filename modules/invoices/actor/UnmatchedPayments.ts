@@ -30,8 +30,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
 ) {
   const { environment, merchantId } = payment
   const before = yield* repo.findException(merchantId, payment.id)
-  const nowMillis = yield* clock.nowMillis(merchantId, environment)
-  const now = Math.floor(nowMillis / 1_000)
+  const now = yield* clock.nowSeconds(merchantId, environment)
   const exception = unmatchedException(payment, before?.exception ?? null, now)
   if (exception !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
@@ -44,7 +43,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
   const after: ExceptionRecord | null = exception === null
     ? null
     : { exception, merchantId, environment, invoice: null, payment: null }
-  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now, nowMillis })
+  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now })
   yield* commit.append({
     merchantId,
     environment,

@@ -34,8 +34,14 @@ export const openExceptionOf = (
  * The id of the exception that an invoice opens next. It follows from how many there were, so a decision tells of it
  * before it is stored, and one that is decided anew tells of the same.
  */
-const nextExceptionId = ({ exceptions, invoice }: Aggregate): string =>
-  `exc_${uuidOf(`exception ${exceptions.length} of invoice ${invoice.id}`)}`
+const nextExceptionId = ({ exceptions: { length }, invoice }: Aggregate): string => {
+  const uuid = uuidOf(`exception ${length} of invoice ${invoice.id}`)
+  // Of two that are opened and decided on in the same second, the later one is told by its greater id.
+  return `exc_${length.toString(16).padStart(placeDigits, "0").slice(-placeDigits)}${uuid.slice(placeDigits)}`
+}
+
+/** Hex digits of an exception's id that are its place among those of its invoice. */
+const placeDigits = 4
 
 /** The state with an exception opened; unchanged where one of its type is open already for the same payment. */
 export const openException = (state: Aggregate, draft: ExceptionDraft, now: number): Aggregate =>

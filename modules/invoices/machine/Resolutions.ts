@@ -85,6 +85,7 @@ export const reopen = (
     const exceptions = state.exceptions.map((each) => each === exception ? { ...each, amount: standing } : each)
     return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
   }
+  if (isDecidedSince(state, exception)) return noChange(state)
   const isTakenOver = openExceptionOf(state, exception.type, exception.paymentId) !== undefined
   const undecided: ExceptionState = isTakenOver
     ? { ...exception, resolution: null }
@@ -92,6 +93,16 @@ export const reopen = (
   const exceptions = state.exceptions.map((each) => each === exception ? undecided : each)
   return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
 }
+
+/**
+ * Whether a payment that left its chain and came back was decided on anew: that decision is about the same money, all
+ * of it.
+ */
+const isDecidedSince = ({ exceptions }: Aggregate, exception: ExceptionState): boolean =>
+  exception.paymentId !== null &&
+  exceptions.slice(exceptions.indexOf(exception) + 1).some((later) =>
+    later.paymentId === exception.paymentId && later.type === exception.type && later.resolution !== null
+  )
 
 /** What is missing is waived: the invoice is paid with what came. */
 const acceptShortfall = (state: Aggregate, now: number): Step => {

@@ -426,6 +426,29 @@ describe("the exception behind a payment", () => {
     assert.deepInclude((events[0]!.object as any).metadata.exception, { status: "open" })
   })
 
+  it("is not asked again where its payment left its chain, came back and was decided on since", () => {
+    const seen = decided(expired(), come(inUsdc(late)), expiresAt + 20).next
+    const first = exceptionOf(seen, "late_payment")
+    const refunded = decided(seen, [resolve(first, "refund")], expiresAt + 30).next
+    const gone = decided(refunded, [revert(late)], expiresAt + 40).next
+    const back = decided(gone, come(inUsdc(late)), expiresAt + 50).next
+    const second = back.exceptions.find(({ status, type }) => status === "open" && type === "late_payment")!
+    assert.notStrictEqual(second.id, first.id)
+    const credited = decided(back, [resolve(second, "credit")], expiresAt + 60).next
+    const { next } = decided(credited, [{ _tag: "Reopen", exceptionId: first.id }], expiresAt + 70)
+    assert.deepStrictEqual(next.exceptions, credited.exceptions)
+  })
+
+  it("has a greater id than the one before it, which orders those of one second", () => {
+    const opened = [1, 2, 3, 4].map((n) => arrival(n, 50_000n)).reduce(
+      (state, one) => decided(decided(state, come(one)).next, [revert(one)]).next,
+      fresh()
+    )
+    const ids = opened.exceptions.map(({ id }) => id)
+    assert.lengthOf(ids, 4)
+    assert.deepStrictEqual(ids, ids.toSorted())
+  })
+
   const Step = Schema.Struct({
     kind: Schema.Literals([
       "observe",
