@@ -37,18 +37,15 @@ import { makePreferences, type Preferences } from "./service/Preferences.ts"
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
-/**
- * What a booking adds to a commit. `nowMillis`: when the change happens. `opening`: what the books should have had
- * before, which is told to nobody.
- */
-const additions = (
-  { tokenOf }: Books,
+/** What a booking adds to a commit. `opening`: what the books should have had before, which is told to nobody. */
+const additions = Effect.fnUntraced(function*(
+  { clock, tokenOf }: Books,
   owner: BookOwner,
-  nowMillis: number,
   booking: Postings,
   opening = nothingBooked
-) => {
+) {
   const { environment, merchantId } = owner
+  const nowMillis = yield* clock.nowMillis(merchantId, environment)
   const all = combine([opening, booking])
   return {
     writes: bookingWrites(owner, all, nowMillis),
@@ -58,7 +55,7 @@ const additions = (
       ? []
       : createdEvents(environment, booking, Math.floor(nowMillis / 1_000), (asset) => tokenOf(environment, asset))
   }
-}
+})
 
 /** What the hooks take. */
 interface Books {
@@ -122,16 +119,10 @@ export class Ledger extends Context.Service<Ledger, {
       return Ledger.of({
         adjust: (owner, adjustment) => {
           const transactionId = nameTransaction("adjustment", adjustment.id, 1)
-          // The second is the caller's; the rest of the clock orders what is booked in one second.
-          return Effect.map(books.clock.nowMillis(owner.merchantId, owner.environment), (millis) => ({
-            transactionId,
-            ...additions(
-              books,
-              owner,
-              adjustment.now * 1_000 + millis % 1_000,
-              bookAdjustment({ ...adjustment, transactionId })
-            )
-          }))
+          return Effect.map(
+            additions(books, owner, bookAdjustment({ ...adjustment, transactionId })),
+            (added) => ({ transactionId, ...added })
+          )
         },
         balances: repo.balances,
         check: repo.check,
@@ -171,16 +162,13 @@ const onInvoiceChange = (books: Books) =>
     const isAssignedBooked = assigned !== null && (yield* isBooked(books.repo, assigned))
     const { assignedAway, booking, commands, opening } = bookChange(input, nameTransaction, isAssignedBooked)
     const refunds = yield* refundPostings(books, input)
-    const { balances, events, writes } = additions(
+    const { balances, events, writes } = yield* additions(
       books,
       input.before.invoice,
-      input.nowMillis,
       combine([booking, refunds]),
       opening
     )
-    const away = assigned === null
-      ? null
-      : additions(books, assigned, input.nowMillis, assignedAway ?? nothingBooked)
+    const away = assigned === null ? null : yield* additions(books, assigned, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
@@ -194,7 +182,7 @@ const onUnmatchedChange = (books: Books) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
     const known = change.before !== null && (yield* isBooked(books.repo, change.before))
     const { booking, opening } = bookUnmatched(change, known, nameTransaction)
-    return additions(books, change.after, change.nowMillis, booking, opening)
+    return yield* additions(books, change.after, booking, opening)
   })
 
 /** The id before every other. */

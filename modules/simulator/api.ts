@@ -28,7 +28,7 @@ export const SimulateRequest = Schema.Struct({
       "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +
       "`missing_memo`: one without the memo that its network asks for; `unmatched`: one that came to the address before " +
       "the invoice had it; `duplicate`: the newest simulated transfer once " +
-      "more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; " +
+      "more; `dust`: one base unit, worth too little to count. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; " +
       "`drop`: no block has it any more. Of every payment that counts and is not settled: `settle`: its money has reached " +
       "the merchant; `fail_settlement`: this try to bring it there failed."
   }),

@@ -31,6 +31,7 @@ export const invoiceActions = [
   "missing_memo",
   "unmatched",
   "duplicate",
+  "dust",
   "expire",
   "settle",
   "fail_settlement"

@@ -23,6 +23,7 @@ import { simulatedPayment } from "./service/SimulationFact.ts"
 import { eventIdsOf, type Request, type SimulatorContext } from "./service/SimulatorContext.ts"
 import {
   duplicate,
+  dust,
   expire,
   late,
   missingMemo,
@@ -96,6 +97,8 @@ const act = (
       return unmatchedTransfer(context, current, request)
     case "duplicate":
       return duplicate(context, current, request, cause)
+    case "dust":
+      return dust(context, current, request, cause)
     case "confirm":
       return confirm(context, current, request, cause)
     case "reorg":

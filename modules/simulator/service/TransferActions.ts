@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { JournalEntry } from "../../../runtime/Chains.ts"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import { unlistedPlayToken } from "../../../schemas/PlayMoney.ts"
 import { type Aggregate, type ChangePlan, type Command, isPayable, nothingToScan } from "../../invoices/plugin.ts"
@@ -215,6 +216,18 @@ export const unmatchedTransfer = Effect.fnUntraced(
   }
 )
 
+/** One base unit of the token: worth less than a thousandth of a dollar, which is the least that counts. */
+export const dust = (context: SimulatorContext, current: Aggregate, request: Request, cause: CommitCause) =>
+  send(
+    context,
+    current,
+    cause,
+    Effect.fnUntraced(function*(latest) {
+      const destination = yield* destinationFor(context, latest, request)
+      return yield* makeEntry(context, latest, transferTo(destination, baseUnits(1n)), request.confirmations)
+    })
+  )
+
 export const duplicate = (context: SimulatorContext, current: Aggregate, request: Request, cause: CommitCause) =>
   send(
     context,
@@ -223,12 +236,10 @@ export const duplicate = (context: SimulatorContext, current: Aggregate, request
     Effect.fnUntraced(function*(latest) {
       const first = yield* chooseOnChain(context, latest, "Nothing was sent that could be sent twice: pay first")
       const target = yield* context.chains.target(latest.invoice.id, familyOf(first.network))
-      const transfer = {
-        network: first.network,
-        tokenAddress: first.tokenAddress,
-        units: first.amount,
-        target: target!
+      if (target === null) {
+        return yield* refuse("Its newest transfer was assigned to it, and it has no address to send to: pay it first")
       }
+      const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target }
       return yield* makeEntry(context, latest, transfer, request.confirmations)
     })
   )
