@@ -11,6 +11,7 @@ import { connect, type TestDatabase } from "../support/Database.ts"
 import { testedChains } from "../support/TestedChains.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, urlOf } from "./Database.ts"
+import { moneyHistories } from "./money.ts"
 import type { ReportLine } from "./Report.ts"
 
 /** Histories that run side by side, each on a database of its own: they wait most of the time. */
@@ -72,8 +73,16 @@ const runFamily = Effect.fnUntraced(function*(
   return line
 })
 
+/** The family that is no chain: what a merchant's money does. */
+const money = "money"
+
+const isAsked = ({ family }: Bench, name: string): boolean => family === undefined || name === family
+
 export const histories = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
-  Effect.forEach(
-    Object.entries(testedChains).filter(([name]) => bench.family === undefined || name === bench.family),
-    ([name, chain]) => runFamily(bench, name, chain)
-  ).pipe(Effect.orDie)
+  Effect.gen(function*() {
+    const chains = yield* Effect.forEach(
+      Object.entries(testedChains).filter(([name]) => isAsked(bench, name)),
+      ([name, chain]) => runFamily(bench, name, chain)
+    )
+    return isAsked(bench, money) ? [...chains, ...yield* moneyHistories(bench)] : chains
+  }).pipe(Effect.orDie)

@@ -1,0 +1,271 @@
+/**
+ * What must hold after any history of money, judged from what the service answers and from its tables, by sums that are
+ * written here once more: none of the ledger's own rules is used.
+ */
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { askUntilAnswered, type MoneyDeployment, type MoneyShop, read, rollOf } from "./Shop.ts"
+
+const page = 100
+
+/** A span of an export, at most: nothing of a history is later. */
+const spanSeconds = 31_622_400
+
+const add = (sums: Map<string, bigint>, name: string, amount: bigint): void =>
+  void sums.set(name, (sums.get(name) ?? 0n) + amount)
+
+/** Base units of a decimal number of tokens. */
+const unitsOf = (text: string, decimals: number): bigint => {
+  const [whole = "0", fraction = ""] = text.split(".")
+  return BigInt(whole + fraction.padEnd(decimals, "0").slice(0, decimals))
+}
+
+const millisOf = (text: string): bigint => unitsOf(text === "" ? "0" : text, 3)
+
+/** What the judges read by, and where they write what is wrong. */
+interface Reader {
+  readonly shop: MoneyShop
+  readonly get: (path: string) => Effect.Effect<any>
+  readonly query: MoneyDeployment["query"]
+}
+
+/** Every object of a list, oldest first. */
+const all = Effect.fnUntraced(function*({ get }: Reader, path: string) {
+  const found: Array<any> = []
+  for (;;) {
+    const after = found.length === 0 ? "" : `&starting_after=${found.at(-1).id}`
+    const { data, has_more: hasMore } = yield* get(`${path}${path.includes("?") ? "&" : "?"}limit=${page}${after}`)
+    found.push(...data)
+    if (!hasMore) return found.toReversed()
+  }
+})
+
+/** One side of an entry, as the export of the journal has it. */
+interface JournalRow {
+  readonly transaction_id: string
+  readonly account: string
+  readonly asset: string
+  readonly units: string
+  readonly debit_usd: string | null
+  readonly credit_usd: string | null
+}
+
+const signOf = (row: JournalRow): bigint => (row.debit_usd === null || row.debit_usd === "" ? -1n : 1n)
+
+/** Every group of entries sums to zero, in each asset and in dollars; every balance is the sum of its postings. */
+const judgeBooks = Effect.fnUntraced(function*({ get, query, shop }: Reader) {
+  const from = shop.startedAt - 86_400
+  const rows: ReadonlyArray<JournalRow> = yield* get(
+    `/api/v1/exports/journal?format=json&from=${from}&to=${from + spanSeconds}`
+  )
+  const faults: Array<string> = []
+  const groups = new Map<string, bigint>()
+  const units = new Map<string, bigint>()
+  const usd = new Map<string, bigint>()
+  for (const row of rows) {
+    const sign = signOf(row)
+    const millis = sign * (millisOf(row.debit_usd ?? "") + millisOf(row.credit_usd ?? ""))
+    add(groups, `${row.transaction_id} in ${row.asset}`, sign * BigInt(row.units))
+    add(groups, `${row.transaction_id} in dollars`, millis)
+    add(units, `${row.account} ${row.asset}`, sign * BigInt(row.units))
+    add(usd, `${row.account} ${row.asset}`, millis)
+  }
+  for (const [group, sum] of groups) if (sum !== 0n) faults.push(`the group ${group} sums to ${sum}`)
+  const balances = yield* query(
+    `SELECT account || ' ' || asset AS name, units::text, usd_millis::text FROM account_balances WHERE merchant_id = ${shop.id}`
+  )
+  for (const { name, units: held, usd_millis: worth } of balances) {
+    const [posted, value] = [units.get(name) ?? 0n, usd.get(name) ?? 0n]
+    if (posted !== BigInt(held) || value !== BigInt(worth)) {
+      faults.push(`${name} holds ${held} ($${worth}), its postings are ${posted} ($${value})`)
+    }
+    units.delete(name)
+  }
+  for (const [name, sum] of units) if (sum !== 0n) faults.push(`${name} has postings of ${sum} and no balance`)
+  return { faults, units: new Map([...units, ...balances.map(({ name, units }) => [name, BigInt(units)] as const)]) }
+})
+
+const isSettledAccount = (name: string): boolean => name.startsWith("chain:")
+
+/** Units that a refund sent: what was given back less its fee, which is rounded up to a unit. */
+const sentOf = (refund: any, decimals: number): bigint => {
+  const units = unitsOf(refund.token_amount, decimals)
+  const [fee, amount] = [BigInt(refund.fee), BigInt(refund.amount)]
+  return amount === 0n ? units : units - (fee * units + amount - 1n) / amount
+}
+
+/** For each asset: what the chain has of what was sent, less what went out by hand and by refunds, is in the books. */
+const judgeChain = (
+  shop: MoneyShop,
+  units: ReadonlyMap<string, bigint>,
+  refunds: ReadonlyArray<any>,
+  payments: ReadonlyMap<string, any>
+) => {
+  const expected = new Map<string, bigint>()
+  for (const { asset, isOnChain, units } of [...shop.unmatched, ...shop.invoices.flatMap(({ sent }) => sent)]) {
+    if (isOnChain) add(expected, asset, units)
+  }
+  for (const [asset, moved] of shop.adjusted) add(expected, asset, moved)
+  for (const refund of refunds.filter(({ status }) => status === "succeeded")) {
+    const payment = payments.get(refund.invoice_payment_id)
+    const { address, decimals } = payment.metadata.token
+    add(expected, `${payment.network}:${address ?? "native"}`, -sentOf(refund, decimals))
+  }
+  const booked = new Map<string, bigint>()
+  for (const [name, sum] of units) if (isSettledAccount(name)) add(booked, name.slice(name.indexOf(" ") + 1), sum)
+  return [...new Set([...expected.keys(), ...booked.keys()])].flatMap((asset) => {
+    const [chain, ledger] = [expected.get(asset) ?? 0n, booked.get(asset) ?? 0n]
+    return chain === ledger ? [] : [`${asset}: the chain has ${chain}, the books have ${ledger}`]
+  })
+}
+
+/** Refunds of a payment that are not given up never come to more than it brought. */
+const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, payments: ReadonlyMap<string, any>) => {
+  const faults: Array<string> = []
+  const given = new Map<string, { units: bigint; usd: bigint }>()
+  for (const refund of refunds) {
+    const payment = payments.get(refund.invoice_payment_id)
+    if (payment === undefined) {
+      faults.push(`the refund ${refund.id} is of no payment`)
+      continue
+    }
+    if (refund.status === "succeeded" && shop.refunds.get(refund.id)?.isSent !== true) {
+      faults.push(`the refund ${refund.id} was paid, and nobody sent it`)
+    }
+    if (["canceled", "expired"].includes(refund.status) || refund.failure_code === "payment_reverted") continue
+    const sum = given.get(payment.id) ?? { units: 0n, usd: 0n }
+    sum.units += unitsOf(refund.token_amount, payment.metadata.token.decimals)
+    sum.usd += BigInt(refund.amount)
+    given.set(payment.id, sum)
+  }
+  for (const [id, { units }] of given) {
+    const payment = payments.get(id)
+    const received = unitsOf(payment.payer_amount_token, payment.metadata.token.decimals)
+    if (units > received) faults.push(`the payment ${id} brought ${received}, and ${units} go back`)
+  }
+  for (const id of shop.refunds.keys()) {
+    if (!refunds.some((refund) => refund.id === id)) faults.push(`the refund ${id} was answered and lost`)
+  }
+  return faults
+}
+
+const equal = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+/** Fields of an open exception that follow its payments without an event of their own. */
+const following = ["amount", "amount_decimal", "evidence", "allowed_actions"]
+
+const without = (object: Readonly<Record<string, unknown>>, names: ReadonlyArray<string>) =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+
+/** Each event of an object undone by its previous attributes is the object of the event before it. */
+const judgeEvents = (events: ReadonlyArray<any>) => {
+  const faults: Array<string> = []
+  for (const [id, told] of Map.groupBy(events, ({ data }) => data.object.id)) {
+    const [first, ...others] = told
+    const hidden = first.data.object.object === "exception" ? following : []
+    let state = without(first.data.object, hidden)
+    for (const { data: { object, previous_attributes: previous }, id: event, type } of others) {
+      const seen = without(object, hidden)
+      // Several events tell of one change: the first of them says what it was.
+      if (equal(seen, state) && Object.keys(previous).length === 0) continue
+      const before = Object.fromEntries(
+        Object.keys(seen).map((key) => [key, key in previous ? previous[key] : seen[key]])
+      )
+      if (!equal(before, state) && !equal(seen, state)) {
+        faults.push(`${event} (${type} of ${id}) undone is ${difference(before, state)}`)
+      }
+      state = seen
+    }
+  }
+  return faults
+}
+
+/** Fields in which two states differ. */
+const difference = (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): string =>
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => !equal(one[key], other[key]))
+    .map((key) => `${key} ${JSON.stringify(one[key])} and not ${JSON.stringify(other[key])}`).join(", ")
+
+/** A decision stands, but for a refund that was given up: then the exception asks again. */
+const judgeDecisions = ({ decisions }: MoneyShop, exceptions: ReadonlyArray<any>) => {
+  const byId = new Map(exceptions.map((each) => [each.id, each]))
+  return [...decisions].flatMap(([id, action]) => {
+    const found = byId.get(id)
+    if (found === undefined) return [`the exception ${id} was decided on and is lost`]
+    if (found.resolution?.action === action && found.status === "resolved") return []
+    return action === "refund" ? [] : [`the exception ${id} was decided by ${action} and is ${found.status}`]
+  })
+}
+
+/** The bytes of a closed month are those of its closing, and its hash is that of the month before and the report. */
+const judgeClosed = Effect.fnUntraced(function*(deployment: MoneyDeployment, { closed, key }: MoneyShop) {
+  const faults: Array<string> = []
+  for (const [period, text] of closed) {
+    const { text: now } = yield* askUntilAnswered(deployment, rollOf(1), key, `/api/v1/reconciliation/closed/${period}`)
+    if (now !== text) faults.push(`the closed month ${period} has changed`)
+    const { hash, previous_hash: previous } = JSON.parse(text).data
+    const start = text.indexOf("\"report\":") + "\"report\":".length
+    const found = [1, 2].map((end) =>
+      createHash("sha256").update(`${previous}\n${text.slice(start, text.length - end)}`).digest("hex")
+    )
+    if (!found.includes(hash)) faults.push(`the hash of ${period} is not that of its report`)
+  }
+  return faults
+})
+
+/** What the service itself says of the month: nothing is unexplained. */
+const judgeReport = Effect.fnUntraced(function*({ get, shop }: Reader) {
+  const from = shop.startedAt - 86_400
+  const report = yield* get(`/api/v1/reconciliation?from=${from}&to=${from + spanSeconds}`)
+  return report.differences.filter(({ is_explained }: any) => !is_explained)
+    .map((each: any) => `not explained: ${JSON.stringify(each)}`)
+})
+
+const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reader: Reader) {
+  const { shop } = reader
+  const payments = new Map<string, any>()
+  const lost: Array<string> = []
+  for (const { id } of shop.invoices) {
+    const found: ReadonlyArray<any> = yield* reader.get(`/api/v1/invoices/${id}/payments?limit=100`)
+    for (const payment of found) payments.set(payment.id, payment)
+  }
+  const refunds = yield* all(reader, "/api/v1/refunds")
+  const exceptions = yield* all(reader, "/api/v1/exceptions")
+  const events = [
+    ...yield* all(reader, "/api/v1/events"),
+    ...yield* all(reader, "/api/v1/events?type=exception.*")
+  ]
+  const books = yield* judgeBooks(reader)
+  const checked = yield* deployment.check(shop.id)
+  return [
+    ...lost,
+    ...books.faults,
+    ...checked.map((each) => `ledger.check: ${JSON.stringify(each)}`),
+    ...judgeChain(shop, books.units, refunds, payments),
+    ...judgeRefunds(shop, refunds, payments),
+    ...judgeEvents(events),
+    ...judgeDecisions(shop, exceptions),
+    ...yield* judgeClosed(deployment, shop),
+    ...yield* judgeReport(reader)
+  ]
+})
+
+/** What an instance still had to do is done by then. */
+const patienceMillis = 15_000
+const againMillis = 500
+
+/** Adds what is wrong and stays wrong to the faults of the history. */
+export const judge = Effect.fnUntraced(function*(deployment: MoneyDeployment, shop: MoneyShop) {
+  const roll = rollOf(shop.id)
+  const reader: Reader = {
+    shop,
+    get: (path) => read(deployment, shop, roll, path),
+    query: deployment.query
+  }
+  const end = Date.now() + patienceMillis
+  for (;;) {
+    const faults = yield* judgeOnce(deployment, reader)
+    if (faults.length === 0) return
+    if (Date.now() > end) return void shop.faults.push(...faults)
+    yield* Effect.sleep(againMillis)
+  }
+})
