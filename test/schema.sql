@@ -883,6 +883,8 @@ CREATE TABLE settlement_preferences (
   CONSTRAINT settlement_preferences_preference_check CHECK ((preference = ANY (ARRAY['stables_only'::text, 'stables_preferred'::text, 'tokens'::text])))
 );
 
+CREATE INDEX balance_transactions_by_asset ON public.balance_transactions USING btree (merchant_id, environment, asset, type, booked_micros, id);
+
 CREATE INDEX balance_transactions_by_source ON public.balance_transactions USING btree (merchant_id, source_id);
 
 CREATE INDEX balance_transactions_newest ON public.balance_transactions USING btree (merchant_id, environment, type, booked_micros, id);

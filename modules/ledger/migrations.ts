@@ -33,6 +33,9 @@ export const migrations: Migrations = {
     // The list reads a run of each type, newest first: a page of a rare type must not walk the others.
     yield* sql`CREATE INDEX balance_transactions_newest ON balance_transactions
       (merchant_id, environment, type, booked_micros, id)`
+    // The same for what moves one asset.
+    yield* sql`CREATE INDEX balance_transactions_by_asset ON balance_transactions
+      (merchant_id, environment, asset, type, booked_micros, id)`
     yield* sql`CREATE INDEX balance_transactions_by_source ON balance_transactions (merchant_id, source_id)`
     yield* sql`CREATE TABLE ledger_entries (
       merchant_id integer NOT NULL,

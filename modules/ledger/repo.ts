@@ -13,14 +13,12 @@ import {
   type BookOwner,
   type Group,
   type Postings,
-  settlementPrefix,
+  settledAccount,
+  settledEnd,
   type Source,
   type StoredEntry,
   type StoredTransaction
 } from "./rules.ts"
-
-/** The first name behind those of settlements: the character after their colon. */
-const afterSettlements = `${settlementPrefix.slice(0, -1)};`
 
 const stepOf = ({ kind }: Group): number => (kind === "booked" ? 1 : 2)
 
@@ -223,12 +221,17 @@ export const makeRepo = Effect.gen(function*() {
     return { transactions: isNewer ? transactions.toReversed() : transactions, hasMore: rows.length > limit }
   })
 
-  /** What the accounts of a merchant hold: a row for each account and asset. Settlements are read by themselves. */
-  const balances = ({ environment, merchantId }: BookOwner) =>
-    sql<{ account: string; asset: string; units: string; usd_millis: bigint }>`
-      SELECT account, asset, units::text AS units, usd_millis FROM account_balances
-      WHERE merchant_id = ${merchantId} AND environment = ${environment}
-        AND (account < ${settlementPrefix} OR account >= ${afterSettlements}) ORDER BY asset, account`.pipe(
+  /**
+   * What the accounts of a merchant hold: a row for each account and asset. Settlements, of which there are more every
+   * day, are read by themselves: what is before them in the index, and what is behind.
+   */
+  const balances = ({ environment, merchantId }: BookOwner) => {
+    const select = sql`SELECT account, asset, units, usd_millis FROM account_balances
+      WHERE merchant_id = ${merchantId} AND environment = ${environment}`
+    return sql<{ account: string; asset: string; units: string; usd_millis: bigint }>`
+      SELECT account, asset, units::text AS units, usd_millis FROM (
+        (${select} AND account < ${settledAccount}) UNION ALL (${select} AND account >= ${settledEnd})
+      ) balances ORDER BY asset, account`.pipe(
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): AccountBalance => ({
@@ -239,6 +242,7 @@ export const makeRepo = Effect.gen(function*() {
         }))
       )
     )
+  }
 
   /** Payments that the books do not know, in the order of their ids. */
   const unbooked = (after: string, limit: number) =>

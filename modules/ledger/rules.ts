@@ -13,7 +13,7 @@ export {
   type Source
 } from "./rules/Moves.ts"
 export { bookRefund, refundsIn } from "./rules/RefundBookings.ts"
-export { settlementObject, settlementPrefix } from "./rules/Settlements.ts"
+export { settledAccount, settledEnd, settlementObject, settlementPrefix } from "./rules/Settlements.ts"
 export {
   type AccountBalance,
   type AssetToken,

@@ -37,15 +37,18 @@ import { makePreferences, type Preferences } from "./service/Preferences.ts"
 const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
-/** What a booking adds to a commit. `opening`: what the books should have had before, which is told to nobody. */
-const additions = Effect.fnUntraced(function*(
-  { clock, tokenOf }: Books,
+/**
+ * What a booking adds to a commit. `nowMillis`: when the change happens. `opening`: what the books should have had
+ * before, which is told to nobody.
+ */
+const additions = (
+  { tokenOf }: Books,
   owner: BookOwner,
+  nowMillis: number,
   booking: Postings,
   opening = nothingBooked
-) {
+) => {
   const { environment, merchantId } = owner
-  const nowMillis = yield* clock.nowMillis(merchantId, environment)
   const all = combine([opening, booking])
   return {
     writes: bookingWrites(owner, all, nowMillis),
@@ -55,7 +58,7 @@ const additions = Effect.fnUntraced(function*(
       ? []
       : createdEvents(environment, booking, Math.floor(nowMillis / 1_000), (asset) => tokenOf(environment, asset))
   }
-})
+}
 
 /** What the hooks take. */
 interface Books {
@@ -119,10 +122,16 @@ export class Ledger extends Context.Service<Ledger, {
       return Ledger.of({
         adjust: (owner, adjustment) => {
           const transactionId = nameTransaction("adjustment", adjustment.id, 1)
-          return Effect.map(
-            additions(books, owner, bookAdjustment({ ...adjustment, transactionId })),
-            (added) => ({ transactionId, ...added })
-          )
+          // The second is the caller's; the rest of the clock orders what is booked in one second.
+          return Effect.map(books.clock.nowMillis(owner.merchantId, owner.environment), (millis) => ({
+            transactionId,
+            ...additions(
+              books,
+              owner,
+              adjustment.now * 1_000 + millis % 1_000,
+              bookAdjustment({ ...adjustment, transactionId })
+            )
+          }))
         },
         balances: repo.balances,
         check: repo.check,
@@ -162,13 +171,16 @@ const onInvoiceChange = (books: Books) =>
     const isAssignedBooked = assigned !== null && (yield* isBooked(books.repo, assigned))
     const { assignedAway, booking, commands, opening } = bookChange(input, nameTransaction, isAssignedBooked)
     const refunds = yield* refundPostings(books, input)
-    const { balances, events, writes } = yield* additions(
+    const { balances, events, writes } = additions(
       books,
       input.before.invoice,
+      input.nowMillis,
       combine([booking, refunds]),
       opening
     )
-    const away = assigned === null ? null : yield* additions(books, assigned, assignedAway ?? nothingBooked)
+    const away = assigned === null
+      ? null
+      : additions(books, assigned, input.nowMillis, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
@@ -182,7 +194,7 @@ const onUnmatchedChange = (books: Books) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
     const known = change.before !== null && (yield* isBooked(books.repo, change.before))
     const { booking, opening } = bookUnmatched(change, known, nameTransaction)
-    return yield* additions(books, change.after, booking, opening)
+    return additions(books, change.after, change.nowMillis, booking, opening)
   })
 
 /** The id before every other. */

@@ -60,7 +60,8 @@ export const changeInvoice = <E, R>(
     Effect.gen(function*() {
       const current = yield* repo.find(id)
       if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
-      const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
+      const nowMillis = yield* clock.nowMillis(current.invoice.merchantId, current.invoice.environment)
+      const now = Math.floor(nowMillis / 1_000)
       const changePlan = yield* plan(current, now)
       const first = decide(current, changePlan.commands, now)
       if (first === "not_cancelable") return yield* notCancelable(current.invoice)
@@ -71,7 +72,7 @@ export const changeInvoice = <E, R>(
         changePlan.commands,
         first,
         changePlan.facts ?? [],
-        now
+        nowMillis
       )
       const reply = changePlan.reply?.(decision.next, facts)
       const hasNoExtras = changePlan.writes === undefined && writes.length === 0 && events.length === 0

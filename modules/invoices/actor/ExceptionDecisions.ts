@@ -102,7 +102,8 @@ export const assignException = Effect.fnUntraced(function*(
       if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
       const refusal = check(record) ?? invoiceRefusal(current)
       if (refusal !== null) return yield* refusal
-      const next = yield* resolvedNow(context, record, resolution)
+      const now = yield* context.clock.nowSeconds(record.merchantId, record.environment)
+      const next = resolvedAt(record, resolution, now)
       MutableRef.set(resolved, next)
       const { commands, writes } = yield* assignment.plan(current, record)
       return {
@@ -129,17 +130,16 @@ const invoiceRefusal = ({ invoice }: Aggregate): PublicError | null =>
     })
     : null
 
-const resolvedNow = ({ clock }: ChangeContext, record: ExceptionRecord, resolution: ExceptionResolution) =>
-  Effect.map(clock.nowSeconds(record.merchantId, record.environment), (now): ExceptionRecord => ({
-    ...record,
-    exception: {
-      ...record.exception,
-      version: record.exception.version + 1,
-      status: "resolved",
-      resolvedAt: now,
-      resolution
-    }
-  }))
+const resolvedAt = (record: ExceptionRecord, resolution: ExceptionResolution, now: number): ExceptionRecord => ({
+  ...record,
+  exception: {
+    ...record.exception,
+    version: record.exception.version + 1,
+    status: "resolved",
+    resolvedAt: now,
+    resolution
+  }
+})
 
 const recordOf = (aggregate: Aggregate, exceptionId: string): ExceptionRecord =>
   exceptionRecord(aggregate, aggregate.exceptions.find(({ id }) => id === exceptionId)!)
@@ -156,9 +156,10 @@ const resolveUnmatched = Effect.fnUntraced(
     if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
     const refusal = check(record)
     if (refusal !== null) return yield* refusal
-    const resolved = yield* resolvedNow(context, record, resolution)
-    const now = yield* clock.nowSeconds(merchantId, record.environment)
-    const added = yield* runUnmatchedHooks(hooks.current(), { before: record, after: resolved, now })
+    const nowMillis = yield* clock.nowMillis(merchantId, record.environment)
+    const now = Math.floor(nowMillis / 1_000)
+    const resolved = resolvedAt(record, resolution, now)
+    const added = yield* runUnmatchedHooks(hooks.current(), { before: record, after: resolved, now, nowMillis })
     yield* commit.append({
       merchantId,
       environment: record.environment,

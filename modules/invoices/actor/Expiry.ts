@@ -43,24 +43,25 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     handling
   })
 
-  const expire = Effect.fnUntraced(function*(current: Aggregate, progress: ScanProgress, now: number) {
+  const expire = Effect.fnUntraced(function*(current: Aggregate, progress: ScanProgress, nowMillis: number) {
     const commands: ReadonlyArray<Command> = [{ _tag: "Tick", progress }]
-    const first = decide(current, commands, now) as Decision
+    const first = decide(current, commands, Math.floor(nowMillis / 1_000)) as Decision
     if (isIdle(current, first)) return
-    const { afterCommit, decision, events, writes } = yield* runHooks(
+    const { afterCommit, balances, decision, events, writes } = yield* runHooks(
       hooks.current(),
       current,
       commands,
       first,
       [],
-      now
+      nowMillis
     )
     yield* commit.append({
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
       cause: noCause,
       writes: [...decisionWrites(decision), ...writes],
-      events: [...decision.events, ...events]
+      events: [...decision.events, ...events],
+      balances
     })
     yield* count(current.invoice, decision.next.invoice)
     yield* Effect.all(afterCommit, { discard: true })
@@ -74,7 +75,7 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       yield* Effect.forEach(invoices, (current) => {
         const { environment, id, merchantId } = current.invoice
         const ahead = clock.aheadSeconds(merchantId, environment)
-        return expire(current, inMerchantTime(progressById.get(id) ?? nothingToScan, ahead), now + ahead)
+        return expire(current, inMerchantTime(progressById.get(id) ?? nothingToScan, ahead), nowMillis + ahead * 1_000)
       }, { concurrency: "unbounded", discard: true })
       return invoices.length
     },

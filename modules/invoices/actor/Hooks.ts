@@ -19,6 +19,8 @@ export interface HookInput {
   readonly facts: ReadonlyArray<InvoiceFact>
   /** Epoch seconds of the merchant's time. */
   readonly now: number
+  /** The same moment in milliseconds: what happens in one second has an order. */
+  readonly nowMillis: number
 }
 
 /** What a hook adds to the commit of a change. */
@@ -48,6 +50,8 @@ export interface UnmatchedChange {
   readonly after: ExceptionRecord
   /** Epoch seconds of the merchant's time. */
   readonly now: number
+  /** The same moment in milliseconds. */
+  readonly nowMillis: number
 }
 
 /** Changes what another module keeps of an invoice in the invoice's own commit. */
@@ -132,12 +136,13 @@ export const runHooks = Effect.fnUntraced(function*(
   commands: ReadonlyArray<Command>,
   first: Decision,
   facts: ReadonlyArray<InvoiceFact>,
-  now: number
+  nowMillis: number
 ): Effect.fn.Return<HookedDecision, PublicError> {
+  const now = Math.floor(nowMillis / 1_000)
   let all = commands
   let combined: HookedDecision = { decision: first, writes: [], balances: [], events: [], facts, afterCommit: [] }
   for (const { run } of hooks) {
-    const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now })
+    const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now, nowMillis })
     all = [...all, ...result.commands ?? []]
     const decision = result.commands === undefined ? combined.decision : decide(before, all, now)
     if (decision === "not_cancelable") return yield* notCancelable(before.invoice)

@@ -30,7 +30,8 @@ export const recordUnmatched = Effect.fnUntraced(function*(
 ) {
   const { environment, merchantId } = payment
   const before = yield* repo.findException(merchantId, payment.id)
-  const now = yield* clock.nowSeconds(merchantId, environment)
+  const nowMillis = yield* clock.nowMillis(merchantId, environment)
+  const now = Math.floor(nowMillis / 1_000)
   const exception = unmatchedException(payment, before?.exception ?? null, now)
   if (exception !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
@@ -43,7 +44,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
   const after: ExceptionRecord | null = exception === null
     ? null
     : { exception, merchantId, environment, invoice: null, payment: null }
-  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now })
+  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now, nowMillis })
   yield* commit.append({
     merchantId,
     environment,

@@ -21,7 +21,7 @@ import { paymentObject } from "./Wire.ts"
 
 export const applySettlement = (
   state: Aggregate,
-  { needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>,
+  { isSilent = false, needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>,
   now: number
 ): Step => {
   const payment = paymentOf(state, paymentId)
@@ -34,7 +34,7 @@ export const applySettlement = (
   if (Object.keys(event.previousAttributes).length === 0) {
     return { next: before, events: [] }
   }
-  return { next: withPayment(before, after), events: [event] }
+  return { next: withPayment(before, after), events: isSilent ? [] : [event] }
 }
 
 /** Which balance transaction a payment's money is in. It is told with the change that it books, or by itself. */

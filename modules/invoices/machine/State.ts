@@ -229,6 +229,8 @@ export type Command =
     readonly paymentId: string
     readonly settlement: PaymentSettlement | null
     readonly needsOperator?: boolean
+    /** It is only noted in which settlement it was before, so nothing is published. */
+    readonly isSilent?: boolean
   }
   /**
    * The ledger has booked where its money is now; null: nowhere. `isSilent`: it is only noted what was there before, so

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import type { PageCursor } from "../../../schemas/Page.ts"
-import { type AccountBalance, type BookOwner, settlementPrefix } from "../rules.ts"
+import { type AccountBalance, type BookOwner, settledEnd, settlementPrefix } from "../rules.ts"
 
 /** What a merchant prefers to be settled in; as it was chosen, with its row's version: 0 where nothing was. */
 export interface StoredPreference {
@@ -30,7 +30,8 @@ interface Row {
 export const settlementQueries = (sql: SqlClient.SqlClient) => {
   const select = ({ environment, merchantId }: BookOwner) =>
     sql`SELECT account, asset, units::text AS units, usd_millis FROM account_balances
-      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND account LIKE ${`${settlementPrefix}%`}`
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} 
+        AND account >= ${settlementPrefix} AND account < ${settledEnd}`
 
   const read = (row: Row): AccountBalance => ({
     account: row.account,

@@ -1,7 +1,8 @@
-/** All books together, for an operator: a row for each account is read, and no entry. */
+/** All books together, for an operator: a row for each account is read, but no entry and no settlement. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { signedUsdWire } from "../../../schemas/Money.ts"
+import { settledAccount, settledEnd } from "../rules.ts"
 
 export interface BookTotals {
   /** usd_millis, as a metric takes them. */
@@ -31,15 +32,32 @@ interface Row {
 
 export const readTotals = (sql: SqlClient.SqlClient): Effect.Effect<BookTotals> =>
   sql<Row>`
+    WITH RECURSIVE owners AS (
+      (SELECT merchant_id, environment FROM account_balances ORDER BY merchant_id, environment LIMIT 1)
+      UNION ALL
+      SELECT n.merchant_id, n.environment FROM owners o, LATERAL (
+        SELECT merchant_id, environment FROM account_balances b
+        WHERE (b.merchant_id, b.environment) > (o.merchant_id, o.environment)
+        ORDER BY b.merchant_id, b.environment LIMIT 1
+      ) n
+    ), balances AS (
+      SELECT o.merchant_id, o.environment, b.asset, b.units, b.usd_millis FROM owners o, LATERAL (
+        SELECT asset, units, usd_millis FROM account_balances
+        WHERE merchant_id = o.merchant_id AND environment = o.environment AND account < ${settledAccount}
+        UNION ALL
+        SELECT asset, units, usd_millis FROM account_balances
+        WHERE merchant_id = o.merchant_id AND environment = o.environment AND account >= ${settledEnd}
+      ) b
+    )
     SELECT coalesce(sum(usd_millis), 0)::text AS usd_millis, (
       SELECT count(*)::integer FROM (
-        SELECT 1 FROM account_balances GROUP BY merchant_id, environment, asset
+        SELECT 1 FROM balances GROUP BY merchant_id, environment, asset
         HAVING sum(units) <> 0 OR sum(usd_millis) <> 0
       ) unbalanced
     ) AS unbalanced, (
       SELECT min(created_at)::float8 FROM exceptions WHERE status = 'open' AND type = ANY (${suspenseTypes}::text[])
     ) AS oldest
-    FROM account_balances`.pipe(
+    FROM balances`.pipe(
     Effect.orDie,
     Effect.map(([row]) => ({
       usdMillis: signedUsdWire(BigInt(row!.usd_millis)),

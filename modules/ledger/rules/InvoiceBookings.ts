@@ -124,7 +124,9 @@ export const bookChange = (
     into.push(booking)
     if (isEarlier) into.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
     const grouped = groupedSettlement(next.invoice, payment)
-    if (grouped !== null && !opens) commands.push({ _tag: "Settle", paymentId: payment.id, settlement: grouped })
+    if (grouped !== null) {
+      commands.push({ _tag: "Settle", paymentId: payment.id, settlement: grouped, isSilent: opens })
+    }
     const isKnown = previous?.balanceTransactionId != null || previous?.status === "reverted"
     into.push(bookSettlement(next.invoice, isKnown ? previous : undefined, payment, {
       source: { object: "invoice_payment", id: payment.id },

@@ -14,8 +14,11 @@ import { nothingBooked } from "./Moves.ts"
 import type { AccountBalance, AssetToken } from "./Wire.ts"
 import { tokenText } from "./Wire.ts"
 
-const settledAccount = "settled"
-export const settlementPrefix = "settled:"
+/** The other side of every settlement. Accounts between it and {@link settledEnd} are theirs, and all others are not. */
+export const settledAccount = "settled"
+export const settlementPrefix = `${settledAccount}:`
+/** The first name behind those of settlements: the character after their colon. */
+export const settledEnd = `${settledAccount};`
 
 const secondsPerDay = 86_400
 
