@@ -151,6 +151,15 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.deepInclude(parts[1], { amount: 0, token_amount: "0.000000000000000001" })
     }))
 
+  it.effect("name the field that was meant where a body has one that is none", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* paid(10n)
+      const answer = yield* ask({ fee_bearr: "payor", destination: { ...destination, adress: address } })
+      const warning = answer.headers.get("x-service-warning") ?? ""
+      assert.include(warning, `unknown body field "fee_bearr", nearest is "fee_bearer"`)
+      assert.include(warning, `unknown body field "destination.adress", nearest is "destination.address"`)
+    }))
+
   it.effect("keep the network's fee of the amount where the payor bears it, and never all of it", () =>
     Effect.gen(function*() {
       const { ask, made } = yield* paid(10n)
