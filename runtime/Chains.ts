@@ -480,6 +480,17 @@ export interface ChainDriver {
     | ((address: string, from: bigint, to: bigint) => Effect.Effect<BaseUnits | null, DriverError>)
     | null
   /**
+   * What addresses hold together of each token (null: the native coin), in their order, at the newest final block, for
+   * a chain that is asked for no older one. All are of that one block; what came in later blocks is in none of them.
+   * Null where `balanceAt` tells more, and where nobody can tell the block.
+   */
+  readonly finalBalances:
+    | ((
+      addresses: ReadonlyArray<string>,
+      tokens: ReadonlyArray<string | null>
+    ) => Effect.Effect<FinalBalances, DriverError>)
+    | null
+  /**
    * What a contract answers to `data` (ABI-encoded, `0x` hex) at the newest block, as `0x` hex. `0x` alone when no
    * contract is there, it reverts or returns more than 32 KB: that is an answer, and only a node that gives none is a
    * `DriverError`. The caller
@@ -568,20 +579,22 @@ export interface RestoreProgress {
 /** Addresses of a wallet whose balances are read, at most: each costs two calls for each token. */
 export const maximumWalletAddresses = 10_000
 
+/** What addresses hold at a final block, a sum for each token that was asked for. */
+export interface FinalBalances {
+  /** `time` in epoch seconds. */
+  readonly point: ChainPoint & { readonly time: number }
+  readonly balances: ReadonlyArray<BaseUnits>
+  /** Whether any of the addresses is seen to have sent something: where that cannot be told, not. */
+  readonly hasSent: boolean
+}
+
 /**
  * What a wallet's addresses hold at a final block, a sum for each token asked for, in their order; or why nobody can
  * say. `not_followed`: the network has no driver here, or read no block yet; `not_offered`: its driver reads no
  * balances; `too_many_addresses`: more than {@link maximumWalletAddresses}.
  */
 export type WalletBalances =
-  | {
-    readonly _tag: "Balances"
-    /** `time` in epoch seconds. */
-    readonly point: ChainPoint & { readonly time: number }
-    readonly balances: ReadonlyArray<BaseUnits>
-    /** Whether any of the addresses ever sent anything. */
-    readonly hasSent: boolean
-  }
+  | (FinalBalances & { readonly _tag: "Balances" })
   | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" | "too_many_addresses" }
 
 /**

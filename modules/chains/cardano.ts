@@ -194,6 +194,7 @@ export const makeDriver = Effect.fnUntraced(
       history: { _tag: "BlockHistory", readBlock: readBlock(endpoints) },
       coinsForwarded: null,
       balanceAt: null,
+      finalBalances: null,
       readContract: null,
       readToken: null,
       corroborate: makeCorroborate(endpoints, readers),

@@ -218,6 +218,7 @@ export const makeDriver = Effect.fnUntraced(
       history: { _tag: "BlockHistory", readBlock: readBlock(network, rpc) },
       balanceAt: balanceAt(rpc),
       coinsForwarded: coinsForwarded(rpc),
+      finalBalances: null,
       readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
       readToken: readToken(rpc),
       corroborate: makeCorroborate(rpc, readers),

@@ -178,6 +178,7 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   tokenDecimals: null,
   coinsForwarded: null,
   balanceAt: null,
+  finalBalances: null,
   readContract: null,
   readToken: (address) => {
     const token = unlistedPlayToken(network)

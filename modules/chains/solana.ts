@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, MutableRef, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, DriverError, type WalletRef } from "../../runtime/Chains.ts"
+import { readAgreedBalances } from "../../runtime/nodes/FinalBalances.ts"
 import { makeReaders } from "../../runtime/nodes/Corroboration.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
@@ -16,6 +17,7 @@ import { solanaPaymentUri } from "../../schemas/PaymentUri.ts"
 import { makeAccountBook } from "./solana/AccountBook.ts"
 import { makeReceivingAccounts } from "./solana/Accounts.ts"
 import { metadataAccount, systemProgram, tokenPrograms } from "./solana/Addresses.ts"
+import { readBalances } from "./solana/Balances.ts"
 import { makeCorroborate } from "./solana/Corroboration.ts"
 import { follow } from "./solana/Follow.ts"
 import type { FollowOptions } from "./solana/FollowContext.ts"
@@ -205,6 +207,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     history: makeHistory(nodes, environment),
     coinsForwarded: null,
     balanceAt: null,
+    finalBalances: (addresses, tokens) => readAgreedBalances(nodes, (node) => readBalances(node, addresses, tokens)),
     readContract: null,
     readToken: readToken(nodes),
     corroborate: makeCorroborate(nodes, readers),

@@ -156,6 +156,7 @@ export const makeDriver = Effect.fnUntraced(
       history: makeHistory(chain),
       coinsForwarded: null,
       balanceAt: null,
+      finalBalances: null,
       readContract: null,
       readToken: readToken(endpoints),
       corroborate: makeCorroborate(chain),

@@ -169,6 +169,7 @@ export const makeDriver = Effect.fnUntraced(
       history: makeHistory(reader, endpoints),
       coinsForwarded: null,
       balanceAt: null,
+      finalBalances: null,
       readContract: null,
       readToken: (address) =>
         Effect.map(readMaster(endpoints, address), (token) => token ?? { symbol: null, decimals: null }),

@@ -1,7 +1,15 @@
 /** What the addresses of a wallet hold at a final block, to compare the books with the chain. */
 import { Effect } from "effect"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
-import type { ChainDriver, ChainPoint, Chains, DriverError, WalletBalances, WatchSet } from "../Chains.ts"
+import type { Network } from "../../schemas/Network.ts"
+import {
+  type ChainDriver,
+  type ChainPoint,
+  type Chains,
+  DriverError,
+  type WalletBalances,
+  type WatchSet
+} from "../Chains.ts"
 import { maximumWalletAddresses } from "../Chains.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { driverOf, type JournalContext } from "./JournalContext.ts"
@@ -38,27 +46,54 @@ const readBalance = Effect.fnUntraced(function*(
   }
 })
 
+/** A balance at the height that the follower takes for final. */
+const readAtHeight = Effect.fnUntraced(function*(
+  driver: ChainDriver,
+  balanceAt: NonNullable<ChainDriver["balanceAt"]>,
+  addresses: ReadonlyArray<string>,
+  tokens: ReadonlyArray<string | null>,
+  { finalized, head }: { readonly head: ChainPoint; readonly finalized: bigint | null }
+): Effect.fn.Return<WalletBalances, DriverError> {
+  const height = finalHeight(driver.network, driver.environment, { head: head.height, finalized })
+  const point = yield* readPoint(driver, height, head)
+  if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
+  const found = yield* Effect.forEach(tokens, (token) => readBalance(balanceAt, addresses, token, height))
+  return {
+    _tag: "Balances",
+    point,
+    balances: found.map(({ balance }) => balance),
+    hasSent: found.some(({ hasSent }) => hasSent)
+  }
+})
+
+/** A balance of now, where transfers are known up to its block: what came after the month's end is taken off by them. */
+const readNow = Effect.fnUntraced(function*(
+  finalBalances: NonNullable<ChainDriver["finalBalances"]>,
+  addresses: ReadonlyArray<string>,
+  tokens: ReadonlyArray<string | null>,
+  network: Network,
+  head: ChainPoint
+): Effect.fn.Return<WalletBalances, DriverError> {
+  const found = yield* finalBalances(addresses, tokens)
+  if (found.point.height <= head.height) return { _tag: "Balances", ...found }
+  const reason = `balances are those at ${found.point.height}, and transfers are read up to ${head.height}`
+  return yield* new DriverError({ network, reason, kind: "unavailable" })
+})
+
 /** `Chains.walletBalances`. */
 export const walletBalances =
   (journal: JournalContext): Chains["Service"]["walletBalances"] => ({ environment, fingerprint, network, tokens }) =>
     Effect.gen(function*(): Effect.fn.Return<WalletBalances, DriverError> {
       const driver = driverOf(journal, network, environment)
       if (driver === undefined) return { _tag: "Unreadable", reason: "not_followed" }
-      const { balanceAt } = driver
-      if (balanceAt === null) return { _tag: "Unreadable", reason: "not_offered" }
+      const { balanceAt, finalBalances } = driver
+      if (balanceAt === null && finalBalances === null) return { _tag: "Unreadable", reason: "not_offered" }
       const cursor = yield* journal.repo.cursor(network, environment)
       const head = cursor?.recent[0]
       if (cursor === null || head === undefined) return { _tag: "Unreadable", reason: "not_followed" }
       const addresses = yield* journal.repo.addressesOfWallet(fingerprint, maximumWalletAddresses + 1)
       if (addresses.length > maximumWalletAddresses) return { _tag: "Unreadable", reason: "too_many_addresses" }
-      const height = finalHeight(network, environment, { head: head.height, finalized: cursor.finalized })
-      const point = yield* readPoint(driver, height, head)
-      if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
-      const found = yield* Effect.forEach(tokens, (token) => readBalance(balanceAt, addresses, token, height))
-      return {
-        _tag: "Balances",
-        point,
-        balances: found.map(({ balance }) => balance),
-        hasSent: found.some(({ hasSent }) => hasSent)
-      }
+      return finalBalances === null
+        ? yield* readAtHeight(driver, balanceAt!, addresses, tokens, { head, finalized: cursor.finalized })
+        : yield* readNow(finalBalances, addresses, tokens, network, head)
     })

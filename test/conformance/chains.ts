@@ -5,6 +5,7 @@
  */
 import { describe } from "@effect/vitest"
 import type { Effect, Scope } from "effect"
+import { balanceRules } from "./chains/BalanceRules.ts"
 import { followingRules } from "./chains/FollowingRules.ts"
 import { historyRules } from "./chains/HistoryRules.ts"
 import { paymentRules } from "./chains/PaymentRules.ts"
@@ -26,5 +27,6 @@ export const chainConformance = (
     paymentRules(rule)
     historyRules(rule)
     reorganisationRules(rule)
+    balanceRules(rule)
   })
 }

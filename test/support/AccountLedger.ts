@@ -155,6 +155,7 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     },
     coinsForwarded: null,
     balanceAt: null,
+    finalBalances: null,
     readContract: null,
     readToken: null,
     corroborate: null,

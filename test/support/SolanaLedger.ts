@@ -252,9 +252,23 @@ export class SolanaLedger {
     return { lamports: 1_169_280n, owner: "Sysvar1111111111111111111111111111111111111", executable: false, data }
   }
 
+  /** An account as it stood before the first transaction with it that is not final. */
+  private finalAccount(key: string): LedgerAccount | null {
+    const found = this.account(key)
+    const later = this.transactions.find(({ keys, slot }) =>
+      slot > this.slotAt("finalized") && keys.includes(address(key))
+    )
+    if (found === null || later === undefined) return found
+    const { lamports, token } = later.before[later.keys.indexOf(address(key))]!
+    const data = Uint8Array.from(found.data)
+    if (token === null) return lamports === 0n ? null : { ...found, lamports }
+    new DataView(data.buffer).setBigUint64(64, token.amount, true)
+    return { ...found, lamports, data }
+  }
+
   accountAt(key: string, commitment: Commitment): LedgerAccount | null {
     if (key === clockSysvar) return this.clockAt(commitment)
-    const found = this.account(key)
+    const found = commitment === "finalized" ? this.finalAccount(key) : this.account(key)
     // What has neither coins nor data is no account.
     return found === null || (found.lamports === 0n && found.owner === systemProgram) ? null : found
   }

@@ -103,6 +103,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
     },
     coinsForwarded: null,
     balanceAt: null,
+    finalBalances: null,
     readContract: null,
     readToken: null,
     corroborate: corroborate(api),

@@ -87,10 +87,11 @@ export interface AccountSnapshot {
 export const readAccounts = Effect.fnUntraced(function*(
   node: JsonRpcClient,
   keys: ReadonlyArray<string>,
-  length?: number
+  length?: number,
+  commitment: Commitment = "confirmed"
 ): Effect.fn.Return<AccountSnapshot, DriverError> {
   const slice = length === undefined ? {} : { dataSlice: { offset: 0, length } }
-  const options = { commitment: "confirmed", encoding: "base64", ...slice }
+  const options = { commitment, encoding: "base64", ...slice }
   const { context, value } = yield* node.call(
     "getMultipleAccounts",
     [keys, options],

@@ -124,6 +124,16 @@ const tokenMovesOf = ({ meta }: ChainTransaction): ReadonlyArray<TokenMove> => {
 const lamportsChange = ({ meta }: ChainTransaction, index: number): bigint =>
   BigInt(meta.postBalances[index] ?? 0) - BigInt(meta.preBalances[index] ?? 0)
 
+/** Whether a wallet has less of a token (null: the coin) after a transaction: then its owner sent it, or a delegate did. */
+export const hasSpent = (transaction: ChainTransaction, wallet: string, token: string | null): boolean => {
+  if (token === null) {
+    const index = keysOf(transaction).indexOf(wallet)
+    return index >= 0 && lamportsChange(transaction, index) < 0n
+  }
+  const moves = tokenMovesOf(transaction).filter(({ mint, owner }) => mint === token && owner === wallet)
+  return moves.reduce((sum, { change }) => sum + change, 0n) < 0n
+}
+
 /** Texts that the transaction gave to the memo program, also through other programs. */
 const memosOf = (transaction: ChainTransaction, keys: ReadonlyArray<string>): ReadonlyArray<string> =>
   [
