@@ -24,6 +24,7 @@ import {
   type Report,
   type StoredAdjustment
 } from "./rules.ts"
+import { makeExplainedMonths, reportMonths } from "./service/ExplainedMonths.ts"
 import { makeReport, nowOf } from "./service/PeriodReports.ts"
 import { readWallets } from "./service/WalletReadings.ts"
 
@@ -70,9 +71,14 @@ const make = Effect.gen(function*() {
   const repo = yield* makeRepo
   const services = { clock: yield* MerchantClock, ledger: yield* Ledger, repo }
   const { ledger } = services
-  const reportOf = makeReport(services)
+  const makeAny = makeReport(services)
+  const explainedMonths = yield* makeExplainedMonths
+  const reportOf = (owner: BookOwner, period: Period) =>
+    Effect.tap(makeAny(owner, period), (report) => explainedMonths.record(owner, period, report))
 
-  yield* (yield* Timers).register(yield* readWallets({ chains, commit, repo }))
+  const timers = yield* Timers
+  yield* timers.register(yield* readWallets({ chains, commit, repo }))
+  yield* timers.register(yield* reportMonths(repo, reportOf))
 
   const report = Effect.fnUntraced(function*(owner: BookOwner, period: Period): Effect.fn.Return<PeriodReport> {
     const closed = period.name === null ? null : yield* repo.closed(owner, period.name)

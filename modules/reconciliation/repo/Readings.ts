@@ -1,7 +1,7 @@
 /** What wallets held when a month had ended: rows of `chain_balance_readings`. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Write } from "../../../runtime/Commit.ts"
+import { systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import type { WalletReading } from "../rules/Report.ts"
@@ -135,5 +135,19 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       Effect.map(([row]) => BigInt(row!.units))
     )
 
-  return { readings, receivedSince, walletsAfter }
+  /** Merchants behind one of them whose wallets have received something, each in one of its environments; in order. */
+  const ownersAfter = ({ environment, merchantId }: BookOwner, limit: number) =>
+    sql<
+      { merchant_id: number; environment: Environment }
+    >`SELECT DISTINCT merchant_id, environment FROM account_balances
+      WHERE (merchant_id, environment) > (${merchantId}::integer, ${environment})
+        AND merchant_id <> ${systemMerchant} AND account >= 'chain:' AND account < 'chain;'
+      ORDER BY merchant_id, environment LIMIT ${limit}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): BookOwner => ({ merchantId: row.merchant_id, environment: row.environment }))
+      )
+    )
+
+  return { ownersAfter, readings, receivedSince, walletsAfter }
 }
