@@ -69,6 +69,11 @@ const inBrowsers = {
   "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser"
 }
 
+/** Runs in merchants' browsers, also from a saved file. */
+const inWallets = {
+  "modules/chains/evm/recovery/": "the recovery page's script: promises of the browser's wallet, no Effect"
+}
+
 const bans: ReadonlyArray<Ban> = [
   {
     what: "Date.now and new Date",
@@ -99,7 +104,7 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\basync\s*(?:\(|function\b|\w+\s*=>)|(?<!\.)\bawait\s+[\w(]/g,
     instead: "Effect.gen; a promise of a library enters by Effect.tryPromise",
     within: own,
-    except: { ...published, ...inBrowsers }
+    except: { ...published, ...inBrowsers, ...inWallets }
   },
   {
     what: "try and catch",
@@ -109,7 +114,8 @@ const bans: ReadonlyArray<Ban> = [
     except: {
       "runtime/store/embedded/": "synchronous file system calls at the start, where absence is an answer",
       ...published,
-      ...inBrowsers
+      ...inBrowsers,
+      ...inWallets
     }
   },
   {

@@ -33,6 +33,7 @@ export class DocsGroup extends HttpApiGroup.make("docs").add(
     success: html,
     error: notFound
   }),
+  HttpApiEndpoint.get("recovery", "/docs/recovery", { success: html }),
   HttpApiEndpoint.get("home", "/", { success: html, error: notFound }),
   HttpApiEndpoint.get("icon", "/favicon.svg", { success: plain }),
   // Browsers ask here where a page names no icon, as with a refusal in JSON.

@@ -44,6 +44,15 @@ const referenceHeaders = {
     "connect-src 'self'"
 }
 
+/**
+ * The recovery page holds a seed for a while: it runs its own script, named by its hash, and may connect to nobody.
+ */
+const recoveryHeaders = (text: string) => ({
+  ...commonHeaders,
+  "content-security-policy": `${basePolicy}; script-src '${Pages.inlineHash(text, "script")}'; ` +
+    `style-src '${Pages.inlineHash(text, "style")}'; img-src 'self' data:`
+})
+
 const isErrorCode = (text: string): text is ErrorCode => (errorCodes as ReadonlyArray<string>).includes(text)
 
 const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<string, string>>) =>
@@ -109,6 +118,10 @@ export const handlers = Operations.group(
       (asset) => send(asset, revalidate, commonHeaders)
     )
 
+    const recovery = yield* Effect.cached(Effect.gen(function*() {
+      const text = yield* repo.recoveryPage
+      return { asset: yield* makeAsset(text, html), headers: recoveryHeaders(text) }
+    }))
     const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
     const rules = yield* Effect.cached(repo.rules(publicUrl))
 
@@ -158,6 +171,10 @@ export const handlers = Operations.group(
             Effect.succeed(errorMain(params.code, { publicUrl, keysPath }))
           )
           : notFoundPage)
+      .handle(
+        "recovery",
+        () => Effect.flatMap(recovery, ({ asset, headers }) => send(asset, revalidate, headers))
+      )
       .handle(
         "home",
         Effect.fnUntraced(function*() {

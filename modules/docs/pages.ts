@@ -1,4 +1,5 @@
 /** The pages as text: pure functions of what they show. Whatever enters HTML is escaped here. */
+import { createHash } from "node:crypto"
 import { errorCodes, meaningOf, type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
 
 /** A guide, or a page of the reference, as a page and as the Markdown it was written in. */
@@ -161,6 +162,12 @@ export const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (cha
 
 /** Backticks of our own sentences become code. */
 export const sentence = (text: string): string => escape(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>")
+
+/** How a policy names what stands between the tags of `name`, which the page has once (CSP 3, hash source). */
+export const inlineHash = (page: string, name: "script" | "style"): string => {
+  const inner = page.slice(page.indexOf(`<${name}>`) + name.length + 2, page.lastIndexOf(`</${name}>`))
+  return `sha256-${createHash("sha256").update(inner).digest("base64")}`
+}
 
 /** A whole page. `stylesheet` is the address of the style; `main` is trusted HTML. */
 export const page = (title: string, main: string, stylesheet: string): string =>

@@ -84,6 +84,9 @@ export const make = Effect.gen(function*() {
   return {
     stylesheet: read("style.css"),
 
+    /** A page that is one file with its script and style, made by modules/chains/evm/recovery/build.ts. */
+    recoveryPage: read("recovery.html"),
+
     /** The guides in reading order, with the addresses and the file of keys of this deployment. */
     guides: (publicUrl: string, keysPath: string | null) =>
       pagesIn("guides", guideNames, guideDescriptions, (text) => withKeys(withAddress(text, publicUrl), keysPath)),
