@@ -44,6 +44,7 @@ export { catchUpSeconds, outageWaitSeconds } from "./machine/Expiry.ts"
 export { mergeMetadata } from "./machine/MerchantChanges.ts"
 export { dustThreshold } from "./machine/Payments.ts"
 export { policyOf, toleranceOf } from "./machine/Policy.ts"
+export { divideRefund, isLate, isReceived } from "./machine/RefundShares.ts"
 export {
   type Aggregate,
   amountRemaining,

@@ -1,5 +1,14 @@
 /** The rules of the books: accounts, where money is, what a move of it books, and how that is shown. Pure. */
-export { assetOf, type BookOwner, isChainAccount, readAsset } from "./rules/Accounts.ts"
+export {
+  accounts,
+  assetOf,
+  type BookOwner,
+  chainAccount,
+  chainPrefix,
+  isChainAccount,
+  readAsset,
+  unknownWallet
+} from "./rules/Accounts.ts"
 export { type Adjustment, bookAdjustment, bookValue } from "./rules/Adjustments.ts"
 export { createdEvents } from "./rules/Events.ts"
 export { assignedIn, bookChange, bookUnmatched, openingFact, transactionOfException } from "./rules/InvoiceBookings.ts"
@@ -12,7 +21,7 @@ export {
   type Postings,
   type Source
 } from "./rules/Moves.ts"
-export { bookRefund, refundsIn } from "./rules/RefundBookings.ts"
+export { beforeRefunds, bookRefund, refundsIn } from "./rules/RefundBookings.ts"
 export { settledAccount, settledEnd, settlementObject, settlementPrefix } from "./rules/Settlements.ts"
 export {
   type AccountBalance,

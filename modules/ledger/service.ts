@@ -14,6 +14,7 @@ import {
   assetOf,
   type AssetToken,
   assignedIn,
+  beforeRefunds,
   bookAdjustment,
   bookChange,
   type BookOwner,
@@ -42,7 +43,7 @@ const nameTransaction: NameTransaction = (type, sourceId, version) =>
  * before, which is told to nobody.
  */
 const additions = (
-  { tokenOf }: Books,
+  { tokenOf }: LedgerServices,
   owner: BookOwner,
   nowMillis: number,
   booking: Postings,
@@ -61,7 +62,7 @@ const additions = (
 }
 
 /** What the hooks take. */
-interface Books {
+interface LedgerServices {
   readonly repo: Repo
   readonly clock: MerchantClock["Service"]
   /** What is known of an asset's token now; null: it is in no list. */
@@ -89,14 +90,14 @@ export class Ledger extends Context.Service<Ledger, {
   readonly findSettlement: Repo["findSettlement"]
   readonly listSettlements: Repo["listSettlements"]
   readonly preferences: Preferences
-  readonly tokenOf: Books["tokenOf"]
+  readonly tokenOf: LedgerServices["tokenOf"]
 }>()("tillwire/modules/ledger/Ledger") {
   static readonly layer = Layer.effect(
     Ledger,
     Effect.gen(function*() {
       const catalog = yield* TokenCatalog
       const repo = yield* makeRepo
-      const books: Books = {
+      const services: LedgerServices = {
         repo,
         clock: yield* MerchantClock,
         tokenOf: (environment, asset) => {
@@ -112,8 +113,8 @@ export class Ledger extends Context.Service<Ledger, {
       yield* (yield* InvoiceHooks).register({
         name: "ledger",
         isLast: true,
-        run: onInvoiceChange(books),
-        onUnmatched: onUnmatchedChange(books),
+        run: onInvoiceChange(services),
+        onUnmatched: onUnmatchedChange(services),
         nameRefund: (refundId, version) => nameTransaction("refund", refundId, version)
       })
       yield* openBooks(repo)
@@ -123,10 +124,10 @@ export class Ledger extends Context.Service<Ledger, {
         adjust: (owner, adjustment) => {
           const transactionId = nameTransaction("adjustment", adjustment.id, 1)
           // The second is the caller's; the rest of the clock orders what is booked in one second.
-          return Effect.map(books.clock.nowMillis(owner.merchantId, owner.environment), (millis) => ({
+          return Effect.map(services.clock.nowMillis(owner.merchantId, owner.environment), (millis) => ({
             transactionId,
             ...additions(
-              books,
+              services,
               owner,
               adjustment.now * 1_000 + millis % 1_000,
               bookAdjustment({ ...adjustment, transactionId })
@@ -140,7 +141,7 @@ export class Ledger extends Context.Service<Ledger, {
         findSettlement: repo.findSettlement,
         listSettlements: repo.listSettlements,
         preferences: yield* makePreferences(repo),
-        tokenOf: books.tokenOf
+        tokenOf: services.tokenOf
       })
     })
   )
@@ -153,8 +154,9 @@ const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
 }
 
 /** The groups of the refunds that a change tells of. */
-const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Books, input: HookInput) {
-  const { decision: { next: invoice }, facts, now } = input
+const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: LedgerServices, input: HookInput) {
+  const { before, decision, facts, now } = input
+  const invoice = beforeRefunds(before, decision.next)
   const postings: Array<Postings> = []
   for (const { refund, sender } of refundsIn(facts)) {
     const { destination, merchantId, token } = refund
@@ -165,14 +167,14 @@ const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Books
   return combine(postings)
 })
 
-const onInvoiceChange = (books: Books) =>
+const onInvoiceChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
-    const isAssignedBooked = assigned !== null && (yield* isBooked(books.repo, assigned))
+    const isAssignedBooked = assigned !== null && (yield* isBooked(services.repo, assigned))
     const { assignedAway, booking, commands, opening } = bookChange(input, nameTransaction, isAssignedBooked)
-    const refunds = yield* refundPostings(books, input)
+    const refunds = yield* refundPostings(services, input)
     const { balances, events, writes } = additions(
-      books,
+      services,
       input.before.invoice,
       input.nowMillis,
       combine([booking, refunds]),
@@ -180,7 +182,7 @@ const onInvoiceChange = (books: Books) =>
     )
     const away = assigned === null
       ? null
-      : additions(books, assigned, input.nowMillis, assignedAway ?? nothingBooked)
+      : additions(services, assigned, input.nowMillis, assignedAway ?? nothingBooked)
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: [...writes, ...away?.writes ?? []],
@@ -190,11 +192,11 @@ const onInvoiceChange = (books: Books) =>
   })
 
 /** Money on a wallet that several merchants share is in the operator's books, those of no merchant. */
-const onUnmatchedChange = (books: Books) =>
+const onUnmatchedChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
-    const known = change.before !== null && (yield* isBooked(books.repo, change.before))
+    const known = change.before !== null && (yield* isBooked(services.repo, change.before))
     const { booking, opening } = bookUnmatched(change, known, nameTransaction)
-    return additions(books, change.after, change.nowMillis, booking, opening)
+    return additions(services, change.after, change.nowMillis, booking, opening)
   })
 
 /** The id before every other. */

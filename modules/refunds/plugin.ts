@@ -22,7 +22,7 @@ export {
   refundObject,
   type RefundState
 } from "./machine.ts"
-export type { PayoutSender, RefundChange, RefundFact, RefundFigures } from "./rules.ts"
+export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
 export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
 export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"

@@ -5,9 +5,9 @@
 import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { CommitCause } from "../../runtime/Commit.ts"
 import { isPublicError } from "../../schemas/Errors.ts"
-import { type UsdMillis, usdWire } from "../../schemas/Money.ts"
+import { usdWire } from "../../schemas/Money.ts"
 import { descriptorOf, type Environment, type Network } from "../../schemas/Network.ts"
-import type { FeeBearer, RefundQuote } from "../../schemas/Refund.ts"
+import type { RefundQuote } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { type Aggregate, bySeenAt, type HookInput, type InvoiceFact, type PaymentState } from "../invoices/plugin.ts"
 import type { RefundAddressFact } from "../payments/plugin.ts"
@@ -32,7 +32,6 @@ export interface RefundFact extends InvoiceFact {
   readonly _tag: "Refund"
   readonly change: RefundChange
   readonly refund: RefundState
-  readonly figures: RefundFigures
   /** Who paid it out; absent: nobody knows, or it is not paid. */
   readonly sender?: PayoutSender
 }
@@ -42,35 +41,6 @@ export interface PayoutSender {
   /** Fingerprint of the receiving wallet of the merchant, or of the deployment; null: it was sent from none of them. */
   readonly wallet: string | null
 }
-
-/** What the books need to know of a refund. */
-export interface RefundFigures {
-  /** The payment that gives it; null: of an order, from whichever there are. */
-  readonly paymentId: string | null
-  /** The token that is sent; null until that is known, which it is from the start where a payment is given back. */
-  readonly token: RefundState["token"]
-  /** Base units that it takes from the merchant, the fee among them; null until they are known. */
-  readonly units: bigint | null
-  /** Base units that are sent; null until it is approved. */
-  readonly sentUnits: bigint | null
-  /** Base units kept for the payout; 0 for the refund of an order, whose fee is in dollars. */
-  readonly feeUnits: bigint
-  /** usd_millis of the whole refund, and of the fee. */
-  readonly usd: UsdMillis
-  readonly fee: UsdMillis
-  readonly feeBearer: FeeBearer
-}
-
-export const refundFigures = ({ amount, fee, feeFree, paymentId, terms, token, tokenAmount }: RefundState) => ({
-  paymentId,
-  token,
-  units: terms?.units ?? tokenAmount,
-  sentUnits: tokenAmount,
-  feeUnits: terms?.feeUnits ?? 0n,
-  usd: amount,
-  fee,
-  feeBearer: terms?.feeBearer ?? (feeFree ? "merchant" : "payor")
-} satisfies RefundFigures)
 
 const changeOf = (before: RefundState | null, { status }: RefundState): RefundChange => {
   if (before === null) return "opened"
@@ -91,8 +61,7 @@ export const isBookedAnew = (before: RefundState | null, after: RefundState): bo
 export const refundFact = (before: RefundState | null, refund: RefundState): RefundFact => ({
   _tag: "Refund",
   change: changeOf(before, refund),
-  refund,
-  figures: refundFigures(refund)
+  refund
 })
 
 const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"

@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { accounts, chainPrefix, settlementPrefix, unknownWallet } from "../rules.ts"
 import { bookedRefunds, readSources } from "./CheckSources.ts"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import { maximumCredit } from "../../../schemas/Money.ts"
@@ -68,21 +69,21 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
           AS is_booked, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
           THEN coalesce(p.metadata -> 'token' ->> 'address', 'native')
           ELSE 'token-' || coalesce(p.token_id::text, 'unknown') END AS asset,
-        coalesce(p.wallet, 'unknown') AS wallet, p.units,
+        coalesce(p.wallet, ${unknownWallet}) AS wallet, p.units,
         CASE WHEN p.status <> 'rejected' OR p.amount > 0 OR p.token_decimals IS NULL
             OR p.metadata -> 'quote' ->> 'exchange_rate' IS NULL THEN p.amount
           ELSE least(${maximumCredit.toString()}::numeric, floor(p.units
             * (p.metadata -> 'quote' ->> 'exchange_rate')::numeric * 1000 / ('1e' || p.token_decimals)::numeric))
           END AS usd_millis,
-        CASE WHEN p.status IN ('underpaid', 'confirmed') THEN 'merchant_available'
-          WHEN p.status <> 'rejected' THEN 'merchant_pending'
+        CASE WHEN p.status IN ('underpaid', 'confirmed') THEN ${accounts.available}
+          WHEN p.status <> 'rejected' THEN ${accounts.pending}
           WHEN x.action = 'credit' THEN
-            CASE WHEN p.confirmed_at IS NULL THEN 'merchant_pending' ELSE 'merchant_available' END
-          WHEN x.action = 'ignore' THEN 'suspense:ignored' ELSE 'suspense' END AS account,
+            CASE WHEN p.confirmed_at IS NULL THEN ${accounts.pending} ELSE ${accounts.available} END
+          WHEN x.action = 'ignore' THEN ${accounts.ignored} ELSE ${accounts.suspense} END AS account,
         CASE WHEN p.status IN ('underpaid', 'confirmed') AND p.settlement ->> 'progress' = 'settled'
             AND p.settlement ->> 'txHash' IS NULL AND p.settlement ->> 'settledAt' IS NOT NULL
-          THEN 'settled:' || lpad(div((p.settlement ->> 'settledAt')::numeric, 86400)::text, 6, '0') || ':'
-            || (p.settlement ->> 'id') || ':' || coalesce(p.wallet, 'unknown') END AS settled_account
+          THEN ${settlementPrefix} || lpad(div((p.settlement ->> 'settledAt')::numeric, 86400)::text, 6, '0') || ':'
+            || (p.settlement ->> 'id') || ':' || coalesce(p.wallet, ${unknownWallet}) END AS settled_account
       FROM invoice_payments p LEFT JOIN LATERAL (
         SELECT x.resolution ->> 'action' AS action FROM exceptions x
         WHERE x.merchant_id = p.merchant_id AND x.invoice_id = p.invoice_id AND x.invoice_payment_id = p.id
@@ -95,11 +96,11 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
     ), unmatched AS (
       SELECT x.merchant_id, x.environment,
         (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native') AS asset,
-        coalesce(x.evidence ->> 'wallet', 'unknown') AS wallet,
+        coalesce(x.evidence ->> 'wallet', ${unknownWallet}) AS wallet,
         (x.evidence ->> 'token_amount')::numeric * CASE WHEN x.evidence ->> 'token_amount_unit' = 'token'
           THEN ('1e' || (x.evidence ->> 'token_decimals'))::numeric ELSE 1 END AS units, x.amount AS usd_millis,
-        CASE x.resolution ->> 'action' WHEN 'credit' THEN 'merchant_available' WHEN 'ignore' THEN 'suspense:ignored'
-          ELSE 'suspense' END AS account
+        CASE x.resolution ->> 'action' WHEN 'credit' THEN ${accounts.available} WHEN 'ignore' THEN ${accounts.ignored}
+          ELSE ${accounts.suspense} END AS account
       FROM exceptions x
       WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
         AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore'))
@@ -115,7 +116,7 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
       UNION ALL
       SELECT 'objects', s.* FROM (${sources}) s
       UNION ALL
-      SELECT 'objects', merchant_id, environment, 'chain:' || wallet, asset, units, usd_millis FROM received
+      SELECT 'objects', merchant_id, environment, ${chainPrefix} || wallet, asset, units, usd_millis FROM received
       UNION ALL
       SELECT 'objects', merchant_id, environment, account, asset, -units, -usd_millis FROM received
     ), compared AS (

@@ -6,9 +6,13 @@
  * (merchant_id, environment, account, asset, units, usd_millis).
  */
 import { Effect } from "effect"
+import { accounts, chainAccount, chainPrefix, settledAccount } from "../rules.ts"
 import type { SqlClient, Statement } from "effect/sql"
 
 type Fragment = Statement.Fragment
+
+/** All accounts of wallets, as LIKE takes them. */
+const chainAccounts = `${chainPrefix}%`
 
 /** As it was booked of such an object. */
 const asBooked = (sql: SqlClient.SqlClient, sourceObject: string) =>
@@ -24,10 +28,10 @@ const refunds = (sql: SqlClient.SqlClient) =>
   sql`SELECT merchant_id, environment, account, asset, units, usd_millis FROM (
       SELECT b.merchant_id, b.environment, b.source_id, b.account, b.asset, b.units, b.usd_millis
       FROM bookings b JOIN refunds r ON r.merchant_id = b.merchant_id AND r.id = b.source_id
-      WHERE b.source_object = 'refund' AND b.account <> 'refund_payable' AND b.account NOT LIKE 'chain:%'
+      WHERE b.source_object = 'refund' AND b.account <> ${accounts.refundPayable} AND b.account NOT LIKE ${chainAccounts}
       UNION ALL
       SELECT k.merchant_id, k.environment, k.source_id,
-        CASE r.status WHEN 'succeeded' THEN 'chain:' || coalesce(s.wallet, p.wallet) ELSE 'refund_payable' END, p.asset,
+        CASE r.status WHEN 'succeeded' THEN ${chainPrefix} || coalesce(s.wallet, p.wallet) ELSE ${accounts.refundPayable} END, p.asset,
         -((r.terms ->> 'units')::numeric
           - CASE r.status WHEN 'succeeded' THEN (r.terms ->> 'feeUnits')::numeric ELSE 0 END),
         -(r.amount - CASE r.status WHEN 'succeeded' THEN r.fee ELSE 0 END)
@@ -39,11 +43,13 @@ const refunds = (sql: SqlClient.SqlClient) =>
       SELECT k.merchant_id, k.environment, k.source_id, b.account, b.asset, b.units, b.usd_millis
       FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
         JOIN bookings b ON b.merchant_id = k.merchant_id AND b.source_object = 'refund' AND b.source_id = k.source_id
-      WHERE r.terms IS NULL AND CASE r.status WHEN 'succeeded' THEN b.account LIKE 'chain:%'
-        WHEN 'canceled' THEN false WHEN 'expired' THEN false ELSE b.account = 'refund_payable' END
+      WHERE r.terms IS NULL AND CASE r.status WHEN 'succeeded' THEN b.account LIKE ${chainAccounts}
+        WHEN 'canceled' THEN false WHEN 'expired' THEN false ELSE b.account = ${accounts.refundPayable} END
       UNION ALL
       SELECT k.merchant_id, k.environment, k.source_id,
-        CASE r.status WHEN 'succeeded' THEN coalesce(k.wallet, 'chain:unknown') ELSE 'refund_payable' END,
+        CASE r.status WHEN 'succeeded' THEN coalesce(k.wallet, ${
+    chainAccount(null)
+  }) ELSE ${accounts.refundPayable} END,
         coalesce(CASE r.status WHEN 'succeeded' THEN k.sent_asset END, k.asset),
         CASE r.status WHEN 'succeeded' THEN -r.token_amount - k.sent_units ELSE 0 END,
         CASE r.status WHEN 'succeeded' THEN -(r.amount - r.fee) - k.sent ELSE -r.amount - k.held END
@@ -53,23 +59,23 @@ const refunds = (sql: SqlClient.SqlClient) =>
 
 const adjustments = (sql: SqlClient.SqlClient, ofMerchant: Fragment) =>
   sql`SELECT a.merchant_id, a.environment, s.account, a.asset, s.sign * a.units, s.sign * a.usd_millis
-    FROM reconciliation_adjustments a, LATERAL (VALUES (a.account, 1), ('merchant_available', -1)) s (account, sign)
+    FROM reconciliation_adjustments a, LATERAL (VALUES (a.account, 1), (${accounts.available}, -1)) s (account, sign)
     WHERE ${ofMerchant}`
 
 /** The final payments of a day, asset and wallet, as each names its settlement. */
 const settlements = (sql: SqlClient.SqlClient) =>
   sql`SELECT p.merchant_id, p.environment, s.account, p.asset, s.sign * p.units, s.sign * p.usd_millis
-    FROM payments p, LATERAL (VALUES (p.settled_account, 1), ('settled', -1)) s (account, sign)
+    FROM payments p, LATERAL (VALUES (p.settled_account, 1), (${settledAccount}, -1)) s (account, sign)
     WHERE p.settled_account IS NOT NULL`
 
 /** What the check knows of each refund that is booked: what is held for it, and what was sent. */
 export const bookedRefunds = (sql: SqlClient.SqlClient) =>
   sql`SELECT merchant_id, environment, source_id, min(asset) AS asset,
-      coalesce(sum(usd_millis) FILTER (WHERE account = 'refund_payable'), 0) AS held,
-      coalesce(sum(usd_millis) FILTER (WHERE account LIKE 'chain:%'), 0) AS sent,
-      coalesce(sum(units) FILTER (WHERE account LIKE 'chain:%'), 0) AS sent_units,
-      min(account) FILTER (WHERE account LIKE 'chain:%') AS wallet,
-      min(asset) FILTER (WHERE account LIKE 'chain:%') AS sent_asset
+      coalesce(sum(usd_millis) FILTER (WHERE account = ${accounts.refundPayable}), 0) AS held,
+      coalesce(sum(usd_millis) FILTER (WHERE account LIKE ${chainAccounts}), 0) AS sent,
+      coalesce(sum(units) FILTER (WHERE account LIKE ${chainAccounts}), 0) AS sent_units,
+      min(account) FILTER (WHERE account LIKE ${chainAccounts}) AS wallet,
+      min(asset) FILTER (WHERE account LIKE ${chainAccounts}) AS sent_asset
     FROM bookings WHERE source_object = 'refund' GROUP BY merchant_id, environment, source_id`
 
 /** The parts that this database has tables for. */

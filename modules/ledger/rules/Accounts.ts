@@ -21,10 +21,10 @@ export const accounts = {
 } as const
 export type Account = typeof accounts[keyof typeof accounts]
 
-const chainPrefix = "chain:"
+export const chainPrefix = "chain:"
 
 /** Money whose wallet is not known: it was recorded before wallets were. */
-const unknownWallet = "unknown"
+export const unknownWallet = "unknown"
 
 export const chainAccount = (wallet: string | null | undefined): string => chainPrefix + (wallet ?? unknownWallet)
 

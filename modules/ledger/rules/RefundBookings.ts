@@ -1,5 +1,5 @@
 /** What a refund means for the books (modules/docs/reference/ledger.md#refunds). Pure. */
-import { type Aggregate, bySeenAt, type InvoiceFact, type PaymentState } from "../../invoices/plugin.ts"
+import { type Aggregate, divideRefund, type InvoiceFact, type PaymentState } from "../../invoices/plugin.ts"
 import type { PayoutSender, RefundFact, RefundState } from "../../refunds/plugin.ts"
 import { accounts, assetOf, chainAccount, type Entry } from "./Accounts.ts"
 import { combine, type Group, type NameTransaction, nothingBooked, type Postings, type Transaction } from "./Moves.ts"
@@ -17,10 +17,11 @@ export interface StoredRefundTransaction extends Transaction {
   readonly entries: ReadonlyArray<Entry & Pick<Group, "kind">>
 }
 
-/** What a refund depends on in the books. */
-export interface RefundBooks {
+/** What a refund depends on in the input. */
+export interface RefundBookingInput {
   /** Its own transactions, the first one first. */
   readonly stored: ReadonlyArray<StoredRefundTransaction>
+  /** As the change makes it, but for what that refunds: {@link beforeRefunds}. */
   readonly invoice: Aggregate
   readonly now: number
   readonly nameTransaction: NameTransaction
@@ -54,25 +55,30 @@ const shareOf = (invoice: Aggregate, payment: PaymentState, units: bigint, usdMi
   usdMillis
 })
 
-/** Of one payment what was agreed; of an order's payments the oldest first, as far as each goes. */
-const sharesOf = ({ amount, paymentId, source, terms }: RefundState, invoice: Aggregate): ReadonlyArray<Share> => {
-  const own = invoice.payments.find(({ id }) => id === paymentId)
-  if (own !== undefined && terms !== null) return [shareOf(invoice, own, terms.units, amount)]
-  const rank = (
-    { status }: PaymentState
-  ) => (status === "reverted" ? 2 : (status === "rejected") === (source === "late") ? 0 : 1)
-  let left: bigint = amount
-  return invoice.payments.toSorted((a, b) => rank(a) - rank(b) || bySeenAt(a, b)).flatMap((payment) => {
-    const capacity = payment.amount - payment.refunded
-    const taken = capacity < left ? capacity : left
-    if (taken <= 0n) return []
-    left -= taken
-    return [shareOf(invoice, payment, unitsOf(payment, taken), taken)]
-  })
+/** Of one payment what was agreed; of an order's payments as they will be asked for it. */
+const sharesOf = (refund: RefundState, invoice: Aggregate): ReadonlyArray<Share> => {
+  const own = invoice.payments.find(({ id }) => id === refund.paymentId)
+  return own !== undefined && refund.terms !== null
+    ? [shareOf(invoice, own, refund.terms.units, refund.amount)]
+    : divideRefund(refund, invoice.payments).map(({ amount, payment }) =>
+      shareOf(invoice, payment, unitsOf(payment, amount), amount)
+    )
+}
+
+/** An invoice as a change makes it, but for what the change itself refunds of its payments. */
+export const beforeRefunds = (before: Aggregate, next: Aggregate): Aggregate => {
+  const refundedById = new Map(before.payments.map(({ id, refunded }) => [id, refunded]))
+  return {
+    ...next,
+    payments: next.payments.map((payment) => ({
+      ...payment,
+      refunded: refundedById.get(payment.id) ?? payment.refunded
+    }))
+  }
 }
 
 const transactionOf = (
-  { nameTransaction, now }: RefundBooks,
+  { nameTransaction, now }: RefundBookingInput,
   refund: RefundState,
   more: Pick<Transaction, "type" | "amount" | "net" | "reverses"> & { readonly entries: ReadonlyArray<Entry> }
 ): Postings & { readonly id: string } => {
@@ -97,8 +103,8 @@ const transactionOf = (
 const total = (entries: ReadonlyArray<Entry>): bigint => entries.reduce((sum, { usdMillis }) => sum + usdMillis, 0n)
 
 /** It is opened: what it will give back is nobody's to spend any more. */
-const open = (books: RefundBooks, refund: RefundState) => {
-  const entries = sharesOf(refund, books.invoice).map(({ account, asset, units, usdMillis }): Entry => ({
+const open = (input: RefundBookingInput, refund: RefundState) => {
+  const entries = sharesOf(refund, input.invoice).map(({ account, asset, units, usdMillis }): Entry => ({
     debit: account,
     credit: accounts.refundPayable,
     asset,
@@ -107,14 +113,14 @@ const open = (books: RefundBooks, refund: RefundState) => {
   }))
   const net = -total(entries.filter(({ debit }) => isMerchants(debit)))
   return {
-    ...transactionOf(books, refund, { type: "refund", amount: -refund.amount, net, reverses: null, entries }),
+    ...transactionOf(input, refund, { type: "refund", amount: -refund.amount, net, reverses: null, entries }),
     entries
   }
 }
 
 /** It is over, or another amount: its money goes back to where it was. */
-const reverse = (books: RefundBooks, refund: RefundState, before: StoredRefundTransaction): Postings =>
-  transactionOf(books, refund, {
+const reverse = (input: RefundBookingInput, refund: RefundState, before: StoredRefundTransaction): Postings =>
+  transactionOf(input, refund, {
     type: "refund_reversal",
     amount: -before.amount,
     net: -before.net,
@@ -144,7 +150,7 @@ const feesOf = ({ fee, terms }: RefundState, entries: ReadonlyArray<Entry>): Rea
  * the network. What is paid out in another token is revalued: both sides are worth the same.
  */
 const pay = (
-  books: RefundBooks,
+  input: RefundBookingInput,
   refund: RefundState,
   transactionId: string,
   opened: ReadonlyArray<Entry>
@@ -156,9 +162,9 @@ const pay = (
     usdMillis: entry.usdMillis - fees[place]!.usdMillis
   }))
   // Where nobody knows who sent it, the wallet that received it did.
-  const wallet = books.sender === undefined
-    ? books.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
-    : books.sender.wallet
+  const wallet = input.sender === undefined
+    ? input.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
+    : input.sender.wallet
   const payout = refund.terms !== null
     ? net.map((entry): Entry => ({ ...entry, debit: accounts.refundPayable, credit: chainAccount(wallet) }))
     : [
@@ -166,14 +172,14 @@ const pay = (
       {
         debit: accounts.revaluation,
         credit: chainAccount(null),
-        asset: books.payoutAsset ?? assetOf(refund.destination!.network, null, refund.token?.id ?? null),
+        asset: input.payoutAsset ?? assetOf(refund.destination!.network, null, refund.token?.id ?? null),
         units: refund.tokenAmount ?? 0n,
         usdMillis: total(net)
       }
     ]
   const paid: Postings = {
     transactions: [],
-    groups: [{ transactionId, kind: "posted", createdAt: books.now, entries: payout }]
+    groups: [{ transactionId, kind: "posted", createdAt: input.now, entries: payout }]
   }
   if (refund.fee === 0n) return paid
   const entries = fees.filter(({ units, usdMillis }) => units > 0n || usdMillis > 0n)
@@ -181,7 +187,7 @@ const pay = (
   const kept = total(entries.filter(({ credit }) => isMerchants(credit)))
   return combine([
     paid,
-    transactionOf(books, refund, { type: "fee", amount: total(entries), net: kept, reverses: null, entries })
+    transactionOf(input, refund, { type: "fee", amount: total(entries), net: kept, reverses: null, entries })
   ])
 }
 
@@ -189,22 +195,22 @@ const pay = (
  * The groups of a refund as it will be. `failed` still stands for money, which can be tried again; only `canceled` and
  * `expired` give it back to the balance.
  */
-export const bookRefund = (refund: RefundState, books: RefundBooks): Postings => {
-  const reversedIds = new Set(books.stored.map(({ reverses }) => reverses))
-  const before = books.stored.findLast(({ id, type }) => type === "refund" && !reversedIds.has(id)) ?? null
+export const bookRefund = (refund: RefundState, input: RefundBookingInput): Postings => {
+  const reversedIds = new Set(input.stored.map(({ reverses }) => reverses))
+  const before = input.stored.findLast(({ id, type }) => type === "refund" && !reversedIds.has(id)) ?? null
   const isPaid = before?.entries.some(({ kind }) => kind === "posted") === true
   if (isPaid) return nothingBooked
   if (refund.status === "canceled" || refund.status === "expired") {
-    return before === null ? nothingBooked : reverse(books, refund, before)
+    return before === null ? nothingBooked : reverse(input, refund, before)
   }
   if (before !== null && before.amount === -refund.amount) {
-    return refund.status === "succeeded" ? pay(books, refund, before.id, before.entries) : nothingBooked
+    return refund.status === "succeeded" ? pay(input, refund, before.id, before.entries) : nothingBooked
   }
-  const opened = open(books, refund)
+  const opened = open(input, refund)
   return combine([
-    ...(before === null ? [] : [reverse(books, refund, before)]),
+    ...(before === null ? [] : [reverse(input, refund, before)]),
     opened,
-    ...(refund.status === "succeeded" ? [pay(books, refund, opened.id, opened.entries)] : [])
+    ...(refund.status === "succeeded" ? [pay(input, refund, opened.id, opened.entries)] : [])
   ])
 }
 
@@ -212,7 +218,7 @@ export const bookRefund = (refund: RefundState, books: RefundBooks): Postings =>
 export const bookEarlierRefund = (
   invoice: Aggregate,
   payment: PaymentState,
-  { nameTransaction, now }: Pick<RefundBooks, "nameTransaction" | "now">
+  { nameTransaction, now }: Pick<RefundBookingInput, "nameTransaction" | "now">
 ): Postings => {
   const share = shareOf(invoice, payment, unitsOf(payment, payment.refunded), payment.refunded)
   if (payment.refunded === 0n) return nothingBooked

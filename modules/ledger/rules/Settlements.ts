@@ -8,7 +8,7 @@ import { signedUsdDecimal, signedUsdWire } from "../../../schemas/Money.ts"
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { PaymentSettlement, PaymentState } from "../../invoices/plugin.ts"
-import { assetOf, type BookOwner, type Entry } from "./Accounts.ts"
+import { assetOf, type BookOwner, type Entry, unknownWallet } from "./Accounts.ts"
 import type { Cause, Postings } from "./Moves.ts"
 import { nothingBooked } from "./Moves.ts"
 import type { AccountBalance, AssetToken } from "./Wire.ts"
@@ -63,7 +63,7 @@ const keyOf = (owner: BookOwner, payment: PaymentState): SettlementKey | null =>
       environment: owner.environment,
       day: Math.floor(settlement.settledAt! / secondsPerDay),
       asset: assetOf(payment.network, payment.metadata.token, payment.tokenId),
-      wallet: payment.wallet ?? "unknown"
+      wallet: payment.wallet ?? unknownWallet
     }
     : null
 }

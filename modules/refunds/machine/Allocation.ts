@@ -2,33 +2,19 @@
  * Refunds and payments: which payment gives what was paid out, and which refund gives way to a payment that is gone.
  */
 import { usdMillis } from "../../../schemas/Money.ts"
-import { type Aggregate, bySeenAt, type Command, type PaymentState } from "../../invoices/plugin.ts"
+import { type Aggregate, type Command, divideRefund, isReceived, type PaymentState } from "../../invoices/plugin.ts"
 import { balance } from "./Amounts.ts"
-import { destinationSeconds, isLate, isOpen, isReceived, type RefundState } from "./State.ts"
+import { destinationSeconds, isOpen, type RefundState } from "./State.ts"
 
 /** `failure_code` of a refund whose money went away while it was to be paid out. */
 export const revertedCode = "payment_reverted"
 
-/**
- * Which payments give what a payout gave back: those of its source, the oldest first, each as far as it goes. What was
- * paid out of money that is gone by now is the loss of those payments, so that no other is asked for it twice.
- */
+/** Which payments give what a payout gave back. */
 export const allocateRefund = (
-  { amount, source }: Pick<RefundState, "amount" | "source">,
+  refund: Pick<RefundState, "amount" | "source">,
   payments: ReadonlyArray<PaymentState>
-): ReadonlyArray<Command> => {
-  const rank = (payment: PaymentState): number =>
-    isReceived(payment) ? source === "late" && !isLate(payment) ? 1 : 0 : 2
-  const inOrder = payments.toSorted((a, b) => rank(a) - rank(b) || bySeenAt(a, b))
-  let left: bigint = amount
-  return inOrder.flatMap((payment) => {
-    const capacity = payment.amount - payment.refunded
-    const share = capacity < left ? capacity : left
-    if (share <= 0n) return []
-    left -= share
-    return [{ _tag: "Refund", paymentId: payment.id, amount: usdMillis(share) } as const]
-  })
-}
+): ReadonlyArray<Command> =>
+  divideRefund(refund, payments).map(({ amount, payment }) => ({ _tag: "Refund", paymentId: payment.id, amount }))
 
 /**
  * What becomes of open refunds once a payment is gone from the chain: the newest give way first. What waits is cut to

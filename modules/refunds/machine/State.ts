@@ -4,7 +4,9 @@ import type { BaseUnits, UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import type { FeeBearer, RefundQuote, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
-import type { Aggregate, Command, PaymentState } from "../../invoices/plugin.ts"
+import { type Aggregate, type Command, isLate, isReceived, type PaymentState } from "../../invoices/plugin.ts"
+
+export { isLate, isReceived }
 
 /** Where a refund goes; the address in the form `readAddress` gives. */
 export interface Destination {
@@ -149,13 +151,6 @@ export interface RefundDecision {
 
 /** Seconds a refund waits for a destination (modules/docs/reference/refunds.md#states): 30 days. */
 export const destinationSeconds = 30 * 86_400
-
-/** Came too late to count, but is there: it can be given back. */
-export const isLate = ({ metadata, status }: PaymentState): boolean =>
-  status === "rejected" && metadata.exception === "late_payment"
-
-/** Whether a payment's money is there. */
-export const isReceived = (payment: PaymentState): boolean => isCounted(payment.status) || isLate(payment)
 
 /** Whether it is there to stay: what came too late is told of before it is deep in the chain. */
 export const isConfirmed = (payment: PaymentState): boolean => isReceived(payment) && payment.confirmedAt !== null

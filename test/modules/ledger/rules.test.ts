@@ -6,7 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBookings.ts"
 import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
 import { deltasOf, type Group, type Postings, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
-import { bookRefund } from "../../../modules/ledger/rules/RefundBookings.ts"
+import { beforeRefunds, bookRefund } from "../../../modules/ledger/rules/RefundBookings.ts"
+import { allocateRefund } from "../../../modules/refunds/machine.ts"
 import type { PayoutSender, RefundState } from "../../../modules/refunds/plugin.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
 import { type Aggregate, type Command, decide, type IncomingTransfer } from "../../../modules/invoices/machine.ts"
@@ -415,5 +416,57 @@ describe("a refund of one payment whose payor bears the fee", () => {
       merchant_available: [1_000_000n, 1_000n],
       refund_payable: [-1_000_000n, -1_000n]
     })
+  })
+})
+
+describe("a refund of an order", () => {
+  const roll = makeRandom(5)
+  const { aggregate } = begin(newInvoice(roll, startSeconds, { type: "commerce", amount: usdMillis(10_000n) }))
+  const received = (["wrong_token", null, null] as const).flatMap((exception, n): ReadonlyArray<Command> => {
+    const transfer = transferOf(roll, `payment ${n}`, startSeconds + n)
+    const metadata = { ...transfer.metadata, exception }
+    return [
+      { _tag: "Observe", transfer: { ...transfer, units: 6_000_000n, amount: usdMillis(6_000n), metadata } },
+      { _tag: "Value", paymentId: transfer.id, amount: usdMillis(6_000n), quote },
+      { _tag: "Confirm", paymentId: transfer.id, confirmations: 1 }
+    ]
+  })
+  const decision = decide(aggregate, received, startSeconds)
+  assert(typeof decision !== "string")
+  const state = decision.next
+  const refund = {
+    id: "refund",
+    version: 1,
+    paymentId: null,
+    terms: null,
+    source: "all",
+    status: "processing",
+    amount: usdMillis(8_000n),
+    fee: usdMillis(0n),
+    token: null,
+    tokenAmount: baseUnits(8_000_000n),
+    destination: { network: "base", address: "0x", memo: null }
+  } as unknown as RefundState
+  const book = (refund: RefundState, invoice: Aggregate) =>
+    bookRefund(refund, { stored: [], invoice, now: startSeconds, nameTransaction, payoutAsset: "base:native" })
+
+  it("takes of each payment in the books what the payment itself is asked for", () => {
+    const taken = book(refund, state).groups[0]!.entries
+    const asked = allocateRefund(refund, state.payments).map((command) =>
+      command._tag === "Refund" ? command.amount as bigint : null
+    )
+    assert.deepStrictEqual(taken.map(({ usdMillis }) => usdMillis), [6_000n, 2_000n])
+    assert.deepStrictEqual(asked, [6_000n, 2_000n])
+    assert.isTrue(taken.every(({ debit }) => debit === accounts.available), "none of it of money that does not count")
+  })
+
+  it("is booked in full also where the books hear of it only when it is paid", () => {
+    const paid = decide(state, allocateRefund(refund, state.payments), startSeconds)
+    assert(typeof paid !== "string")
+    const { groups } = book({ ...refund, status: "succeeded" }, beforeRefunds(state, paid.next))
+    const total = (account: string) =>
+      groups.flatMap(({ entries }) => entries).filter(({ credit }) => credit === account)
+        .reduce((sum, { usdMillis }) => sum + usdMillis, 0n)
+    assert.deepStrictEqual([total(accounts.refundPayable), total(chainAccount(null))], [8_000n, 8_000n])
   })
 })
