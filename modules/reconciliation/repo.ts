@@ -6,7 +6,7 @@ import type { BookOwner } from "../ledger/plugin.ts"
 import { comparisonsOf } from "./repo/Comparisons.ts"
 import { makeReadings } from "./repo/Readings.ts"
 import { makeSources } from "./repo/Sources.ts"
-import type { ClosedPeriod, PeriodChain, StoredAdjustment, Suspense } from "./rules/Report.ts"
+import type { ClosedPeriod, LastClosedMonth, StoredAdjustment, Suspense } from "./rules/Report.ts"
 
 export { maximumComparisons } from "./repo/Comparisons.ts"
 export { firstWallet, readingWrite, type WalletAsset, type WalletPlace } from "./repo/Readings.ts"
@@ -29,9 +29,9 @@ export const closedPeriodWrite = (
   }
 })
 
-export const periodChainWrite = (
+export const lastClosedWrite = (
   { environment, merchantId }: BookOwner,
-  before: PeriodChain | null,
+  before: LastClosedMonth | null,
   { hash, period }: Pick<ClosedPeriod, "hash" | "period">
 ): Write => ({
   table: "closed_period_chains",
@@ -167,11 +167,11 @@ export const makeRepo = Effect.gen(function*() {
         ${before === null ? sql`` : sql`AND period < ${before}`}
       ORDER BY period DESC LIMIT ${limit}`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readClosed)))
 
-  const chainEnd = ({ environment, merchantId }: BookOwner) =>
+  const lastClosed = ({ environment, merchantId }: BookOwner) =>
     sql<{ version: bigint; period: string; hash: string }>`SELECT version, period, hash FROM closed_period_chains
       WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
       Effect.orDie,
-      Effect.map(([row]): PeriodChain | null =>
+      Effect.map(([row]): LastClosedMonth | null =>
         row === undefined ? null : { version: Number(row.version), period: row.period, hash: row.hash }
       )
     )
@@ -195,7 +195,7 @@ export const makeRepo = Effect.gen(function*() {
     ...makeSources(sql),
     ...makeReadings(sql),
     adjustments,
-    chainEnd,
+    lastClosed,
     closed,
     comparisons: comparisonsOf(sql),
     firstEntryAt,

@@ -9,7 +9,7 @@ export { monthOf, nextMonth, type Period, previousMonth, readMonth, readPeriod }
 export {
   type AssetToken,
   type ClosedPeriod,
-  type PeriodChain,
+  type LastClosedMonth,
   type Report,
   reportObject,
   type StoredAdjustment,

@@ -10,7 +10,7 @@ import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type BookOwner, isChainAccount, Ledger } from "../ledger/plugin.ts"
-import { adjustmentWrite, closedPeriodWrite, makeRepo, periodChainWrite } from "./repo.ts"
+import { adjustmentWrite, closedPeriodWrite, lastClosedWrite, makeRepo } from "./repo.ts"
 import {
   adjustmentAct,
   type AdjustmentRequest,
@@ -93,25 +93,25 @@ const make = Effect.gen(function*() {
       if (period === null) return yield* invalidParameter("period", "a month of UTC, like 2026-11")
       const stored = yield* repo.closed(owner, name)
       if (stored !== null) return stored
-      const chainEnd = yield* repo.chainEnd(owner)
+      const lastClosed = yield* repo.lastClosed(owner)
       const closedAt = yield* nowOf(services, owner)
       const current = yield* reportOf(owner, period)
       const refusal = closingRefusal({
         period,
         report: current,
-        chainEnd,
+        lastClosed,
         firstEntryAt: yield* repo.firstEntryAt(owner),
         isUnsettled: yield* repo.isUnsettled(owner, period.to),
         now: closedAt
       })
       if (refusal !== null) return yield* refusal
-      const closed = closePeriod(canonicalJson(current), { actor, closedAt, period: name }, chainEnd, sha256)
+      const closed = closePeriod(canonicalJson(current), { actor, closedAt, period: name }, lastClosed, sha256)
       yield* commit.append({
         ...owner,
         cause,
         writes: [
           closedPeriodWrite(owner, closed),
-          periodChainWrite(owner, chainEnd, closed),
+          lastClosedWrite(owner, lastClosed, closed),
           ...yield* auditLog.writesOf(closingAct(owner, closed, cause.requestId))
         ],
         events: [],

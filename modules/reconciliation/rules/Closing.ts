@@ -1,7 +1,7 @@
 /** When a month is closed, and the chain of closed months (modules/docs/reference/reconciliation.md#closing). Pure. */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { closingDelaySeconds, nextMonth, type Period, readMonth } from "./Periods.ts"
-import type { ClosedPeriod, PeriodChain, Report } from "./Report.ts"
+import type { ClosedPeriod, LastClosedMonth, Report } from "./Report.ts"
 
 /** What the first closed month of a chain follows. */
 export const firstPreviousHash = "0".repeat(64)
@@ -11,7 +11,7 @@ export interface ClosingState {
   readonly period: Period
   readonly report: Report
   /** The last closed month; null: none is. */
-  readonly chainEnd: PeriodChain | null
+  readonly lastClosed: LastClosedMonth | null
   /** Epoch seconds of the first entry of the books; null: they are empty. */
   readonly firstEntryAt: number | null
   /** A transfer of the month is not final, or not dealt with. */
@@ -24,12 +24,12 @@ const refused = (message: string): PublicError => publicError("INVALID_TRANSITIO
 
 /** Why a month cannot be closed now; null: it can. */
 export const closingRefusal = (state: ClosingState): PublicError | null => {
-  const { chainEnd, firstEntryAt, isUnsettled, now, period, report } = state
+  const { lastClosed, firstEntryAt, isUnsettled, now, period, report } = state
   const { name, to } = period
   if (now < to + closingDelaySeconds) {
     return refused(`${name} can be closed from one hour after its end on, ${to + closingDelaySeconds} in epoch seconds`)
   }
-  const expected = chainEnd === null ? null : nextMonth(readMonth(chainEnd.period)!)
+  const expected = lastClosed === null ? null : nextMonth(readMonth(lastClosed.period)!)
   if (expected !== null && expected.name !== name) {
     return refused(`Months are closed in order: the next one is ${expected.name}`)
   }
@@ -58,9 +58,9 @@ export const closingRefusal = (state: ClosingState): PublicError | null => {
 export const closePeriod = (
   report: string,
   { actor, closedAt, period }: Pick<ClosedPeriod, "actor" | "closedAt" | "period">,
-  chainEnd: PeriodChain | null,
+  lastClosed: LastClosedMonth | null,
   hashOf: (text: string) => string
 ): ClosedPeriod => {
-  const previousHash = chainEnd?.hash ?? firstPreviousHash
+  const previousHash = lastClosed?.hash ?? firstPreviousHash
   return { period, report, previousHash, hash: hashOf(`${previousHash}\n${report}`), actor, closedAt }
 }

@@ -90,7 +90,7 @@ export interface ClosedPeriod {
 }
 
 /** The last closed month of a merchant and environment. */
-export interface PeriodChain {
+export interface LastClosedMonth {
   readonly version: number
   readonly period: string
   readonly hash: string

@@ -208,7 +208,7 @@ const report = { differences: [], has_more_differences: false, ledger_trial_bala
 const ready = {
   period,
   report,
-  chainEnd: null,
+  lastClosed: null,
   firstEntryAt: at,
   isUnsettled: false,
   now: period.to + 3_600
@@ -223,8 +223,8 @@ describe("a month", () => {
     assert.match(refusal({ firstEntryAt: null })!, /first month with money/u)
     assert.match(refusal({ firstEntryAt: period.to })!, /first month with money/u)
     assert.match(refusal({ isUnsettled: true })!, /not final yet/u)
-    assert.match(refusal({ chainEnd: { version: 1, period: "2026-09", hash: "" } })!, /next one is 2026-10/u)
-    assert.isUndefined(refusal({ chainEnd: { version: 1, period: "2026-10", hash: "" }, firstEntryAt: null }))
+    assert.match(refusal({ lastClosed: { version: 1, period: "2026-09", hash: "" } })!, /next one is 2026-10/u)
+    assert.isUndefined(refusal({ lastClosed: { version: 1, period: "2026-10", hash: "" }, firstEntryAt: null }))
     const open = { ...report, differences: [{ is_explained: false }, { is_explained: true }] } as unknown as Report
     assert.match(refusal({ report: open })!, /^1 differences of 2026-11/u)
     assert.match(refusal({ report: { ...report, has_more_differences: true } })!, /not explained/u)
