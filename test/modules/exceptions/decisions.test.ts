@@ -116,8 +116,8 @@ const table: ReadonlyArray<{
 layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("an exception", (it) => {
   for (const { allowed, happen, leaves, namesNoInvoice = false, type } of table) {
     it.effect(`${type} is decided on by ${allowed.join(", ")}, and by nothing else`, () =>
-      Effect.gen(function*() {
-        for (const action of allowed) {
+      Effect.forEach(allowed, (action) =>
+        Effect.gen(function*() {
           const player = yield* newOwner
           const id = yield* newInvoice(player)
           yield* happen(player, id)
@@ -143,8 +143,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           assert.strictEqual((yield* call(player, `/api/v1/invoices/${id}`)).status, leaves[action], action)
           assertRefused(yield* send(player, path, body), 409, "EXCEPTION_ALREADY_RESOLVED")
           yield* assertBalanced(player.id)
-        }
-      }))
+        }), { concurrency: namesNoInvoice ? 1 : "unbounded", discard: true }))
   }
 
   it.effect("of no invoice leaves nothing to send a second time where it is assigned to one without an address", () =>
