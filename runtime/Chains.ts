@@ -225,15 +225,15 @@ export interface WatchSet {
 export type WalletRef = IndexedWallet | SharedWallet
 
 /**
- * What makes the addresses of a `forwarder` wallet. Who has it can gather what lies on them to the payee, and to nobody
- * else; who has lost it cannot, so it is kept for ever (modules/docs/reference/wallets.md#forwarders).
+ * What makes the addresses of a `forwarder` wallet. Who has it can collect what lies on them to the payee, and to
+ * nobody else; who has lost it cannot, so it is kept for ever (modules/docs/reference/wallets.md#forwarders).
  */
 export interface Forwarder {
   /** Whom every address pays, in the one spelling of its family. */
   readonly payee: string
   /** 32 random bytes, hex: nobody who lacks them can tell which addresses are the payee's. */
   readonly seed: string
-  /** The contract that anybody may call to gather, and the one that it was made by. */
+  /** The contract that anybody may call to collect, and the one that it was made by. */
   readonly collector: string
   readonly deployer: string
   /** keccak-256 of the code that makes an address's contract, `0x` hex. */
@@ -291,7 +291,7 @@ export interface WalletOwner {
 
 /** What a network knows of the contracts that a `forwarder` wallet needs. */
 export interface ForwarderFacts {
-  /** Whether the contract that gathers is there, with the very code that it must have. */
+  /** Whether the contract that collects is there, with the very code that it must have. */
   readonly hasCollector: boolean
   /** Whether the payee is a contract there: one that is not on another network cannot be paid there. */
   readonly isPayeeContract: boolean
@@ -301,9 +301,9 @@ export interface ForwarderFacts {
 
 /**
  * Why nothing can be received in a wallet on a network now, though it runs there: `COLLECTOR_MISSING` nobody has put
- * the contract there that gathers; `PAYEE_MISSING` the payee is a contract that is on another network only;
+ * the contract there that collects; `PAYEE_MISSING` the payee is a contract that is on another network only;
  * `PAYEE_REFUSES_COIN` of the network's own coin; `RECOVERY_UNCONFIRMED` the owner has not shown that what the wallet
- * is gathered by is kept elsewhere; `NETWORK_DEGRADED` the network could not be asked.
+ * is collected by is kept elsewhere; `NETWORK_DEGRADED` the network could not be asked.
  */
 export type ReceivingObstacle =
   | "COLLECTOR_MISSING"
@@ -315,6 +315,8 @@ export type ReceivingObstacle =
 /** A wallet that was ever set. */
 export interface KeptWallet {
   readonly wallet: WalletRef
+  /** Of a forwarder: its payee was a contract on some network when it was set. */
+  readonly isPayeeContract: boolean
   /** False: its addresses must not be paid yet ({@link ReceivingObstacle}, `RECOVERY_UNCONFIRMED`). */
   readonly mayReceive: boolean
 }

@@ -82,9 +82,9 @@ export const forwarderRecoveryExample = {
 
 const Bytes32 = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{64}$/))
 
-/** What is needed to gather what lies on the addresses of a forwarder, with no service of ours. */
+/** What is needed to collect what lies on the addresses of a forwarder, with no service of ours. */
 export const ForwarderRecovery = Schema.Struct({
-  collector: Schema.String.annotate({ description: "The contract that anybody may call to gather" }),
+  collector: Schema.String.annotate({ description: "The contract that anybody may call to collect" }),
   deployer: Schema.String.annotate({ description: "The contract by which anybody may put the collector on a network" }),
   payee: Schema.String.annotate({ description: "Whom every address pays" }),
   seed: Bytes32.annotate({

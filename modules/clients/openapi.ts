@@ -477,7 +477,7 @@ export interface paths {
         };
         /**
          * Read the recovery documents of your forwarders
-         * @description All that is needed to gather what lies on their addresses without this service, of the wallet that receives now first, and of each that ever did. For a person who signed in.
+         * @description All that is needed to collect what lies on their addresses without this service, of the wallet that receives now first, and of each that ever did. For a person who signed in.
          */
         get: operations["wallets.recovery"];
         put?: never;
@@ -4911,7 +4911,7 @@ export interface components {
          *     }
          */
         ForwarderRecovery: {
-            /** @description The contract that anybody may call to gather */
+            /** @description The contract that anybody may call to collect */
             collector: string;
             /** @description The contract by which anybody may put the collector on a network */
             deployer: string;
@@ -4945,7 +4945,7 @@ export interface components {
          *     }
          */
         ForwarderRecovery_1: {
-            /** @description The contract that anybody may call to gather */
+            /** @description The contract that anybody may call to collect */
             collector: string;
             /** @description The contract by which anybody may put the collector on a network */
             deployer: string;

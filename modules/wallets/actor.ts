@@ -13,7 +13,7 @@ import type { ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../s
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { NewWallet, SetWallet, WalletCall } from "./actor/Calls.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
-import { type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
+import { forwarderIn, type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
 import { confirmRecovery } from "./actor/RecoveryConfirmation.ts"
 import { makeKeptWallets } from "./actor/KeptWallets.ts"
 import { invalidWallet, keepValue, readNew } from "./actor/NewWallets.ts"
@@ -156,16 +156,17 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         list: (merchantId, environment) =>
           Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
         put: Effect.fnUntraced(function*(owner, given, call) {
-          const ref = yield* readNew(forwarders, owner, given)
-          const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
-          const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
-          if (startIndex instanceof PublicError) return yield* startIndex
+          const first = yield* readNew(forwarders, owner, given)
           const id = `wal_${yield* uuidV7}`
-          const started = startingAt(ref, startIndex)
           const changed = yield* change(owner, call, () =>
             Effect.gen(function*() {
+              // Again of a forwarder: one call at a time chooses the seed of a payee.
+              const ref = forwarderIn(first) === null ? first : yield* readNew(forwarders, owner, given)
+              const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
+              const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
+              if (startIndex instanceof PublicError) return yield* startIndex
               // Addresses first: of a list that is another's too, the refusal names an entry.
-              const conflict = yield* chains.claimAddresses(owner, given.kind, started)
+              const conflict = yield* chains.claimAddresses(owner, given.kind, startingAt(ref, startIndex))
               if (conflict !== null) return yield* invalidWallet(conflictMessage(given.kind, conflict))
               const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
               if (claim === null) return yield* invalidWallet(walletInUseMessage)
@@ -176,7 +177,8 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
               return { wallet, result, writes: [...claim, ...writes] }
             }))
           // Once it has an owner: whose its addresses are is read from there.
-          yield* chains.watchWallet(started, owner.family)
+          const current = yield* activeWallets.of(owner)
+          if (current !== null) yield* chains.watchWallet(current, owner.family)
           return changed
         }),
         recoveries: (owner) => recoveriesOf(forwarders, owner),

@@ -129,7 +129,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Read the recovery documents of your forwarders",
     description:
-      "All that is needed to gather what lies on their addresses without this service, of the wallet that receives now " +
+      "All that is needed to collect what lies on their addresses without this service, of the wallet that receives now " +
       "first, and of each that ever did. For a person who signed in."
   })),
   HttpApiEndpoint.get("proof", "/:family/proof", {

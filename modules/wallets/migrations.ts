@@ -27,7 +27,7 @@ export const migrations: Migrations = {
       CHECK ((seed IS NOT NULL) = (kind IS NOT DISTINCT FROM 'forwarder'))
     )`
     // What a wallet was made of is kept for ever, also where another one receives now: money may come to an address of
-    // it at any time, and a forwarder's can be gathered by its seed only.
+    // it at any time, and a forwarder's can be collected by its seed only.
     yield* sql`CREATE TABLE wallet_values (
       fingerprint text PRIMARY KEY,
       version bigint NOT NULL,
@@ -37,10 +37,13 @@ export const migrations: Migrations = {
       kind text NOT NULL CHECK (kind IN ('xpub', 'address', 'pool', 'forwarder')),
       value text NOT NULL,
       seed text CHECK (seed ~ '^[0-9a-f]{64}$'),
+      -- Of a forwarder: whether its payee was a contract on any network when it was set.
+      payee_is_contract boolean,
       -- When the owner showed that the recovery document is kept elsewhere; null: not yet.
       recovery_confirmed_at bigint,
       created_at bigint NOT NULL,
-      CHECK ((kind = 'forwarder') = (seed IS NOT NULL))
+      CHECK ((kind = 'forwarder') = (seed IS NOT NULL)),
+      CHECK ((seed IS NULL) = (payee_is_contract IS NULL))
     )`
     yield* sql`CREATE INDEX wallet_values_forwarders ON wallet_values (merchant_id, environment, family, created_at)
       WHERE kind = 'forwarder'`

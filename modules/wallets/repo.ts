@@ -22,6 +22,8 @@ export interface WalletValue extends WalletOwner {
   readonly kind: WalletKind
   readonly value: string
   readonly seed: string | null
+  /** Of a forwarder: whether its payee was a contract on any network when it was set. */
+  readonly isPayeeContract: boolean | null
   /** Epoch seconds; null: the owner has not shown yet that the recovery document is kept elsewhere. */
   readonly recoveryConfirmedAt: number | null
   readonly createdAt: number
@@ -36,6 +38,7 @@ interface ValueRow {
   readonly kind: WalletKind
   readonly value: string
   readonly seed: string | null
+  readonly payee_is_contract: boolean | null
   readonly recovery_confirmed_at: bigint | null
   readonly created_at: bigint
 }
@@ -49,6 +52,7 @@ const valueOf = (row: ValueRow): WalletValue => ({
   kind: row.kind,
   value: row.value,
   seed: row.seed,
+  isPayeeContract: row.payee_is_contract,
   recoveryConfirmedAt: row.recovery_confirmed_at === null ? null : Number(row.recovery_confirmed_at),
   createdAt: Number(row.created_at)
 })
@@ -64,6 +68,7 @@ export const valueWrite = (kept: WalletValue): Write => ({
     kind: kept.kind,
     value: kept.value,
     seed: kept.seed,
+    payee_is_contract: kept.isPayeeContract,
     recovery_confirmed_at: kept.recoveryConfirmedAt,
     created_at: kept.createdAt
   }

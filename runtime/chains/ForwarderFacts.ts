@@ -1,5 +1,5 @@
 /**
- * Whether what comes to a `forwarder` wallet could be gathered on a network: its contract must be there, and its payee
+ * Whether what comes to a `forwarder` wallet could be collected on a network: its contract must be there, and its payee
  * too where that is one. Money that is sent where they are not is safe and cannot be moved, so nobody is offered that.
  */
 import { Cache, Effect, type Exit } from "effect"
@@ -11,10 +11,10 @@ import { driversOf, type JournalContext } from "./JournalContext.ts"
 /** What networks say of one payee; null: they have no such wallets, or could not be asked. */
 export type FactsByNetwork = ReadonlyMap<Network, ForwarderFacts | null>
 
-/** Milliseconds for which facts are kept: whoever puts a missing contract in place waits as long at most. */
+/** Milliseconds for which facts are kept: a payee's contract that is put in place is found as late at most. */
 const factsMillis = 3_600_000
 
-/** The same of facts that stand against receiving: a person may be mending them. */
+/** The same where the collector is missing or the payee refuses the coin: a person may be mending that. */
 const obstacleMillis = 60_000
 
 /** The same where a node did not answer. */
@@ -28,13 +28,19 @@ const askMillis = 3_000
 
 /**
  * What stands against a network, by what all networks of the family say. A payee that is a contract somewhere is one
- * that the same key does not own everywhere, so it must be one on each network.
+ * that the same key does not own everywhere, so it must be one on each network. `wasPayeeContract`: it was one on some
+ * network when the wallet was set, which a network that does not answer now cannot take back.
  */
-export const obstacleOf = (facts: FactsByNetwork, network: Network, isCoin: boolean): ReceivingObstacle | null => {
+export const obstacleOf = (
+  facts: FactsByNetwork,
+  network: Network,
+  isCoin: boolean,
+  wasPayeeContract: boolean
+): ReceivingObstacle | null => {
   const own = facts.get(network) ?? null
   if (own === null) return "NETWORK_DEGRADED"
   if (!own.hasCollector) return "COLLECTOR_MISSING"
-  const isContract = [...facts.values()].some((each) => each?.isPayeeContract === true)
+  const isContract = wasPayeeContract || [...facts.values()].some((each) => each?.isPayeeContract === true)
   if (isContract && !own.isPayeeContract) return "PAYEE_MISSING"
   return isCoin && !own.takesCoin ? "PAYEE_REFUSES_COIN" : null
 }
@@ -88,6 +94,7 @@ export const obstacleTo = (journal: JournalContext): Chains["Service"]["obstacle
     const forwarder = kept?.wallet._tag === "IndexedWallet" ? kept.wallet.forwarder : undefined
     if (kept === null || forwarder === undefined) return null
     if (!kept.mayReceive) return "RECOVERY_UNCONFIRMED"
-    return obstacleOf(yield* factsOf({ environment, family: familyOf(network) }, forwarder.payee), network, isCoin)
+    const facts = yield* factsOf({ environment, family: familyOf(network) }, forwarder.payee)
+    return obstacleOf(facts, network, isCoin, kept.isPayeeContract)
   })
 }

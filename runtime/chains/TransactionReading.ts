@@ -67,14 +67,16 @@ const agreedTransfers = (
   txHash: string
 ): ReadonlyArray<ObservedTransfer> | null => {
   if (corroboration._tag === "Disagreed" || corroboration._tag === "Unavailable") return null
-  if (corroboration._tag === "Alone" && !corroboration.hasAllAnswers) return null
-  const shown = corroboration.readings.map((reading) =>
+  // Of two that agree about the block, one may have shown less of it than its header names.
+  const isOfOne = corroboration.readings.length === 1
+  if (isOfOne && (corroboration._tag === "Agreed" || !corroboration.hasAllAnswers)) return null
+  const readings = corroboration.readings.map((reading) =>
     new Map(reading.filter((each) => each.txHash === txHash).map((each) => [shownKey(each), each]))
   )
-  const all = new Map(shown.flatMap((reading) => [...reading]))
-  const timesTwice = (key: string) => shown.filter((reading) => reading.has(key)).length * 2
-  if ([...all.keys()].some((key) => timesTwice(key) === shown.length)) return null
-  return [...all].filter(([key]) => timesTwice(key) > shown.length).map(([, transfer]) => transfer)
+  const transfersByKey = new Map(readings.flatMap((reading) => [...reading]))
+  const countOf = (key: string) => readings.filter((reading) => reading.has(key)).length
+  if ([...transfersByKey.keys()].some((key) => countOf(key) * 2 === readings.length)) return null
+  return [...transfersByKey].filter(([key]) => countOf(key) * 2 > readings.length).map(([, transfer]) => transfer)
 }
 
 /** `Chains.readTransaction`. */

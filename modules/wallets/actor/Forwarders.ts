@@ -11,7 +11,7 @@ import type { makeRepo, WalletValue } from "../repo.ts"
 import { recoveryDocument } from "../rules/Recovery.ts"
 import type { WalletReader } from "./WalletReader.ts"
 
-const seedBytes = 32
+const seedLength = 32
 
 export const forwarderIn = (wallet: WalletRef | string | null): Forwarder | null =>
   wallet !== null && typeof wallet !== "string" && wallet._tag === "IndexedWallet" ? wallet.forwarder ?? null : null
@@ -42,9 +42,12 @@ const checkPayee = Effect.fnUntraced(function*(
   if (network !== undefined && (yield* chains.isReceiveAddress(network, owner.environment, payee))) {
     return yield* refuse("this is an address that invoices are paid to here: give your wallet's own")
   }
-  if ([...facts.values()].every((each) => each === null)) {
+  const silent = [...facts].filter(([, each]) => each === null).map(([each]) => each)
+  if (silent.length > 0) {
     return yield* publicError("NETWORK_DEGRADED", {
-      message: "No network of the family answers, so nobody can say whether this address can be paid: try again",
+      message: `${
+        silent.join(", ")
+      } does not answer, so nobody can say whether this address can be paid there: try again`,
       retryAfterSeconds: 15
     })
   }
@@ -67,14 +70,15 @@ export const readForwarder = Effect.fnUntraced(function*(
       param: "kind"
     })
   }
-  const { reader, repo } = services
-  const seed = yield* Effect.sync(() => randomBytes(seedBytes).toString("hex"))
-  const made = yield* reader.read(owner, "forwarder", payee, seed)
-  const forwarder = forwarderIn(made)
-  if (forwarder === null) return made
+  const { chains, reader, repo } = services
+  const seed = yield* Effect.sync(() => randomBytes(seedLength).toString("hex"))
+  // Not by the reader, which would remember a wallet that may never be set.
+  const newWallet = yield* chains.readWallet(owner, "forwarder", payee, seed)
+  const forwarder = forwarderIn(newWallet)
+  if (forwarder === null) return newWallet
   yield* checkPayee(services, owner, forwarder.payee)
   const earlier = (yield* repo.forwarders(owner)).find(({ value }) => value === forwarder.payee)
-  return earlier?.seed == null ? made : yield* reader.read(owner, "forwarder", earlier.value, earlier.seed)
+  return yield* reader.read(owner, "forwarder", forwarder.payee, earlier?.seed ?? seed)
 })
 
 /** A wallet that was ever set, as addresses are derived from it. */

@@ -26,7 +26,10 @@ export const makeKeptWallets = Effect.fnUntraced(function*(services: Pick<Forwar
             Effect.succeed(null) :
             Effect.map(
               readValue(services, kept),
-              (wallet): KeptWallet | null => wallet === null ? null : { wallet, mayReceive: mayReceive(kept) }
+              (wallet): KeptWallet | null =>
+                wallet === null
+                  ? null
+                  : { wallet, isPayeeContract: kept.isPayeeContract === true, mayReceive: mayReceive(kept) }
             )
       ),
     { capacity: cacheCapacity, timeToLive: keepSuccess(cacheMillis) }

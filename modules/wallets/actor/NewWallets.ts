@@ -45,8 +45,18 @@ export const keepValue = Effect.fnUntraced(function*(
   // The same wallet may be written in another way.
   const value = forwarder?.payee ?? given.value
   const seed = forwarder?.seed ?? null
-  const made = { ...owner, fingerprint, version: 1, kind: given.kind, value, seed, createdAt }
-  const kept: WalletValue = earlier ?? { ...made, recoveryConfirmedAt: null }
+  const facts = forwarder === null ? null : yield* chains.forwarderFacts(owner, forwarder.payee)
+  const kept: WalletValue = earlier ?? {
+    ...owner,
+    fingerprint,
+    version: 1,
+    kind: given.kind,
+    value,
+    seed,
+    isPayeeContract: facts === null ? null : [...facts.values()].some((each) => each?.isPayeeContract === true),
+    recoveryConfirmedAt: null,
+    createdAt
+  }
   const { nextIndex } = yield* chains.walletUse(fingerprint)
   return {
     value,

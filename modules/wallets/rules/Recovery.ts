@@ -1,5 +1,5 @@
 /**
- * The recovery document of a `forwarder` wallet: all that is needed to gather what lies on its addresses without this
+ * The recovery document of a `forwarder` wallet: all that is needed to collect what lies on its addresses without this
  * service (modules/docs/reference/wallets.md#recovery). Pure.
  */
 import type { Forwarder } from "../../../runtime/Chains.ts"
@@ -29,8 +29,8 @@ export const recoveryDocument = (
 })
 
 /**
- * What an owner sends back to show that the document is kept elsewhere: a hash of the parts that are lost with it. It
- * stands in no answer, so that only who has the document can name it. `hashOf`: SHA-256, hex.
+ * What an owner sends back to show that the document is kept elsewhere: a hash of the parts that nobody can compute
+ * again. It stands in no answer, so that only who has the document can name it. `hashOf`: SHA-256, hex.
  */
 export const recoveryChecksum = (
   { collector, payee, seed }: Pick<Forwarder, "collector" | "payee" | "seed">,

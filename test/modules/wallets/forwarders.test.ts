@@ -1,5 +1,5 @@
 /**
- * Goal: a merchant types one address and every invoice gets its own, which pays to it only; what it takes to gather is
+ * Goal: a merchant types one address and every invoice gets its own, which pays to it only; what it takes to collect is
  * never lost and told to nobody but a person of the merchant's. Method: the real routes, commit log and chains.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -101,6 +101,17 @@ describe("a wallet of kind forwarder", () => {
       assert.notInclude(JSON.stringify(told), first.seed.slice(2))
     })))
 
+  it.live("is one where a person sets the same payee twenty times at once", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { wallets } = yield* service()
+      const payee = newAddress.evm()
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, () => put(wallets, "p31", payee)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(new Set(answers.map((each) => ok(each).recovery.seed)).size, 1)
+    })))
+
   it.live("is a person's to set and to read: a key is refused", () =>
     Effect.scoped(Effect.gen(function*() {
       const { wallets } = yield* service()
@@ -174,14 +185,16 @@ describe("what stands against a network", () => {
 
   it("is that the payee is a contract on another network only", () => {
     const both = facts(["base", { isPayeeContract: true }], ["optimism", {}])
-    assert.isNull(obstacleOf(both, "base", true))
-    assert.strictEqual(obstacleOf(both, "optimism", false), "PAYEE_MISSING")
+    assert.isNull(obstacleOf(both, "base", true, false))
+    assert.strictEqual(obstacleOf(both, "optimism", false, false), "PAYEE_MISSING")
+    const later = facts(["base", null], ["optimism", {}])
+    assert.strictEqual(obstacleOf(later, "optimism", false, true), "PAYEE_MISSING", "also while that one is away")
   })
 
   it("is that it could not be asked, and never what another one said", () => {
     const one = facts(["base", null], ["optimism", {}])
-    assert.strictEqual(obstacleOf(one, "base", false), "NETWORK_DEGRADED")
-    assert.isNull(obstacleOf(one, "optimism", false))
-    assert.strictEqual(obstacleOf(facts(["base", { takesCoin: false }]), "base", true), "PAYEE_REFUSES_COIN")
+    assert.strictEqual(obstacleOf(one, "base", false, false), "NETWORK_DEGRADED")
+    assert.isNull(obstacleOf(one, "optimism", false, false))
+    assert.strictEqual(obstacleOf(facts(["base", { takesCoin: false }]), "base", true, false), "PAYEE_REFUSES_COIN")
   })
 })

@@ -180,7 +180,7 @@ describe("balance comparison of a forwarder's address", () => {
           const chains = yield* Chains
           yield* chains.registerWallets({
             current: () => Effect.succeed(wallet),
-            withFingerprint: () => Effect.succeed({ wallet, mayReceive: true })
+            withFingerprint: () => Effect.succeed({ wallet, isPayeeContract: false, mayReceive: true })
           })
           const { address } = yield* allocate
           assert.strictEqual(address, wallet.derive(0).address)
