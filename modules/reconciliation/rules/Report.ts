@@ -198,12 +198,20 @@ const suspenseObject = (groups: ReadonlyArray<Suspense>) =>
     }
   })
 
-/** Whether adjustments that name the difference's payment or exception come to what it is about, in its asset. */
-const isAdjusted = ({ asset, source, units }: Difference, adjustments: ReadonlyArray<StoredAdjustment>): boolean => {
-  const own = adjustments.filter((each) => each.explainsId === source?.id && each.asset === asset)
+const unitsOf = (adjustments: ReadonlyArray<StoredAdjustment>): bigint =>
+  adjustments.reduce((sum, { units }) => sum + units, 0n)
+
+/** Adjustments that name the difference's payment or exception, in its asset. */
+const ownAdjustments = (
+  { asset, source }: Difference,
+  adjustments: ReadonlyArray<StoredAdjustment>
+): ReadonlyArray<StoredAdjustment> =>
+  adjustments.filter((each) => each.explainsId === source?.id && each.asset === asset)
+
+/** Whether adjustments of a difference come to what it is about. */
+const isAdjusted = ({ units }: Difference, own: ReadonlyArray<StoredAdjustment>): boolean =>
   // A difference in dollars alone has no units that could be booked: what was found stands in the note.
-  return own.length > 0 && (units === 0n || own.reduce((sum, each) => sum + each.units, 0n) === units)
-}
+  own.length > 0 && (units === 0n || unitsOf(own) === units)
 
 /** What is different in a period, what is wrong first. */
 export const differencesIn = (
@@ -211,12 +219,20 @@ export const differencesIn = (
 ): ReadonlyArray<Difference> => {
   const found = comparisons.flatMap((each) => {
     const difference = differenceOf(each, period)
-    return difference === null ? [] : [{ ...difference, isAdjusted: isAdjusted(difference, adjustments) }]
+    return difference === null
+      ? []
+      : [{ ...difference, isAdjusted: isAdjusted(difference, ownAdjustments(difference, adjustments)) }]
   })
+  // What was booked before the month's end is in its closing: that much of a difference explains no gap any more.
+  const left = found.map((difference) => ({
+    ...difference,
+    units: difference.units -
+      unitsOf(ownAdjustments(difference, adjustments).filter(({ createdAt }) => createdAt < period.to))
+  }))
   // What is booked after the month's end is not in its closing; an adjustment of one payment stands for its difference.
   const booked = adjustments.filter(({ createdAt, explainsId }) => explainsId === null && createdAt >= period.to)
   const holdings = walletFlows(movements).map((row) => ({ ...row, reading: comparable(readingOf(readings, row)) }))
-  return [...found, ...chainDifferences(holdings, [...found, ...booked])]
+  return [...found, ...chainDifferences(holdings, [...left, ...booked])]
     .toSorted((a, b) => Number(isExplained(a)) - Number(isExplained(b)))
 }
 

@@ -12,7 +12,8 @@ import {
   chainDifferences,
   type Comparison,
   differenceOf,
-  explainedPpm
+  explainedPpm,
+  isExplained
 } from "../../../modules/reconciliation/rules/Differences.ts"
 import { flowNames, type Movement, walletFlows } from "../../../modules/reconciliation/rules/Flows.ts"
 import {
@@ -22,7 +23,7 @@ import {
   readMonth,
   readPeriod
 } from "../../../modules/reconciliation/rules/Periods.ts"
-import type { Report } from "../../../modules/reconciliation/rules/Report.ts"
+import { differencesIn, type Report } from "../../../modules/reconciliation/rules/Report.ts"
 
 const period = readMonth("2026-11")!
 const at = period.from + 1_000
@@ -190,6 +191,57 @@ describe("a difference", () => {
     const elsewhere = [{ asset: "base:0xa", account: "chain:two", units: 50n }]
     assert.deepStrictEqual(of(150n, false, elsewhere), [["amount", 50n, 500n]])
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", units: -50n }]), [["amount", 50n, 500n]])
+  })
+
+  it("that was adjusted explains no other wallet once its adjustment is in the books of the month", () => {
+    const asset = "base:0xa"
+    const unexplainedWith = (bookedAt: number, bookedUnits = 100n) => {
+      const isBooked = bookedAt < period.to
+      const movement = { asset, counterAccount: "merchant_pending", isBeforePeriod: false, usdMillis: 0n }
+      const reading = { period: "2026-11", asset, laterUnits: 0n, hasSent: false, reason: null, readAt: period.to }
+      const block = { height: 1n, hash: "0x1", time: period.to }
+      return differencesIn({
+        environment: "devnet",
+        period,
+        // A has a payment of 100 that was never booked. B has 100 of which nobody knows anything.
+        movements: [
+          { ...movement, account: "chain:a", units: isBooked ? 500n + bookedUnits : 500n },
+          { ...movement, account: "chain:b", units: 500n }
+        ],
+        comparisons: [{ ...paid, chain: { ...paid.chain!, units: 100n }, ledger: null }],
+        hasMoreComparisons: false,
+        chain: [],
+        ledger: [],
+        events: [],
+        readings: [
+          { ...reading, account: "chain:a", units: 600n, block },
+          { ...reading, account: "chain:b", units: 600n, block }
+        ],
+        adjustments: [{
+          id: "adj_1",
+          account: "chain:a",
+          asset,
+          units: bookedUnits,
+          usdMillis: 0n,
+          note: "found",
+          explainsPeriod: "2026-11",
+          explainsId: "p1",
+          balanceTransactionId: "txn_1",
+          actor: "wallet_1",
+          createdAt: bookedAt
+        }],
+        suspense: [],
+        now: period.to
+      }).filter((each) => !isExplained(each)).map(({ account, cause, units }) => [cause, account, units])
+    }
+    assert.deepStrictEqual(unexplainedWith(period.to - 1), [["amount", "chain:b", 100n]])
+    // Booked after the month's end it is not in the month's closing: the payment is what A has more.
+    assert.deepStrictEqual(unexplainedWith(period.to), [["amount", "chain:b", 100n]])
+    // A part of it leaves the rest to be accounted for.
+    assert.deepStrictEqual(unexplainedWith(period.to - 1, 40n), [
+      ["unmatched_chain", null, 100n],
+      ["amount", "chain:b", 100n]
+    ])
   })
 
   it("leaves less than all explained, however small it is", () => {
