@@ -28,6 +28,7 @@ interface ComparisonRow {
   readonly ledger_usd_millis: string | null
   readonly ledger_at: bigint | null
   readonly reverses_earlier: boolean | null
+  readonly is_reversed_later: boolean | null
   readonly counted: bigint | null
   readonly rejection: string | null
 }
@@ -46,7 +47,8 @@ const readComparison = (row: ComparisonRow): Comparison => ({
     units: BigInt(row.ledger_units),
     usdMillis: BigInt(row.ledger_usd_millis!),
     at: Number(row.ledger_at),
-    reversesEarlier: row.reverses_earlier!
+    reversesEarlier: row.reverses_earlier!,
+    isReversedLater: row.is_reversed_later!
   },
   countedUsdMillis: row.counted,
   rejection: row.rejection
@@ -77,11 +79,37 @@ const fragmentsOf = (sql: SqlClient.SqlClient) => {
   }
 }
 
+/** What entries come to for each payment or exception; for what takes back earlier money, those of the period alone. */
+const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
+  const isMoved = sql`(created_at >= ${from} AND created_at < ${to})`
+  return sql`SELECT payment_id, asset, is_payment, exception_id, transfer_id, reverses_earlier, held_units,
+      held_usd_millis, CASE WHEN reverses_earlier THEN moved_units ELSE units END AS units,
+      CASE WHEN reverses_earlier THEN moved_usd_millis ELSE usd_millis END AS usd_millis,
+      CASE WHEN reverses_earlier THEN moved_at ELSE at END AS at
+    FROM (
+      SELECT s.*, (moved_units < 0 AND came_micros < ${BigInt(from) * 1_000_000n}) IS TRUE AS reverses_earlier
+      FROM (
+        SELECT payment_id, asset, bool_or(exception_id IS NULL) AS is_payment, min(exception_id) AS exception_id,
+          min(transfer_id) AS transfer_id, min(came_micros) AS came_micros,
+          sum(units) AS units, sum(usd_millis) AS usd_millis, min(created_at) AS at,
+          -- In the period, and up to its end.
+          sum(units) FILTER (WHERE ${isMoved}) AS moved_units,
+          sum(usd_millis) FILTER (WHERE ${isMoved}) AS moved_usd_millis,
+          min(created_at) FILTER (WHERE ${isMoved}) AS moved_at,
+          sum(units) FILTER (WHERE created_at < ${to}) AS held_units,
+          sum(usd_millis) FILTER (WHERE created_at < ${to}) AS held_usd_millis
+        FROM entries
+        GROUP BY payment_id, CASE WHEN payment_id IS NULL THEN exception_id END, asset
+      ) s
+    ) k`
+}
+
 /** Money of which chain and books do not say the same, or that is told apart; what is wrong first. */
 export const comparisonsOf = (sql: SqlClient.SqlClient) => {
   const { hashOf, isIntoWallet, isOutOfWallet, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
 
-  return ({ environment, merchantId }: BookOwner, { from, to }: Span) => {
+  return ({ environment, merchantId }: BookOwner, span: Span) => {
+    const { from, to } = span
     const [first, past] = [from - marginSeconds, to + marginSeconds]
     const isWithin = (moment: Statement.Fragment) => sql`(${moment} >= ${from} AND ${moment} < ${to})`
     return sql<ComparisonRow>`WITH t AS (
@@ -119,19 +147,14 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           AND e.created_at < ${past} AND (${isIntoWallet} OR ${isOutOfWallet})
           AND b.source_object IN ('invoice_payment', 'exception')
       ), k AS (
-        SELECT payment_id, asset, bool_or(exception_id IS NULL) AS is_payment, min(exception_id) AS exception_id,
-          min(transfer_id) AS transfer_id, sum(units) AS units, sum(usd_millis) AS usd_millis,
-          min(created_at) AS at,
-          sum(units) < 0 AND bool_or(came_micros < ${BigInt(first) * 1_000_000n}) IS TRUE AS reverses_earlier
-        FROM entries
-        GROUP BY payment_id, CASE WHEN payment_id IS NULL THEN exception_id END, asset
+        ${moneyOf(sql, span)}
       ), counted AS (
         SELECT k.*, CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
           CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
         FROM k LEFT JOIN invoice_payments p ON p.id = k.payment_id AND p.merchant_id = ${merchantId}
       ), odd AS (
         SELECT t.*, k.asset AS ledger_asset, k.units, k.usd_millis, k.at, k.reverses_earlier, k.is_payment,
-          k.exception_id, k.transfer_id, k.counted, k.rejection,
+          k.held_units, k.held_usd_millis, k.exception_id, k.transfer_id, k.counted, k.rejection,
           coalesce(t.payment_id, k.payment_id) AS money_id
         FROM t FULL JOIN counted k ON k.payment_id = t.payment_id AND k.asset = t.asset
         WHERE (${isWithin(sql`t.block_time`)} OR ${isWithin(sql`k.at`)}) AND (t.id IS NULL OR k.at IS NULL
@@ -147,8 +170,10 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           coalesce(m.asset, m.ledger_asset) AS asset,
           coalesce(m.amount, c.amount) AS amount, coalesce(m.block_time, c.block_time) AS block_time,
           coalesce(m.tx_hash, c.tx_hash) AS tx_hash, coalesce(m.unlisted, c.unlisted) AS unlisted,
-          coalesce(m.is_handled, c.is_handled) AS is_handled, coalesce(o.units, m.units) AS units,
-          coalesce(o.usd_millis, m.usd_millis) AS usd_millis, coalesce(o.at, m.at) AS at,
+          coalesce(m.is_handled, c.is_handled) AS is_handled,
+          CASE WHEN l.is_reversed_later THEN m.held_units ELSE coalesce(o.units, m.units) END AS units,
+          CASE WHEN l.is_reversed_later THEN m.held_usd_millis ELSE coalesce(o.usd_millis, m.usd_millis) END
+            AS usd_millis, coalesce(o.at, m.at) AS at, l.is_reversed_later,
           coalesce(m.reverses_earlier, false) AS reverses_earlier, coalesce(m.counted, p.counted) AS counted,
           coalesce(m.rejection, p.rejection) AS rejection
         FROM odd m LEFT JOIN LATERAL (
@@ -171,15 +196,20 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           FROM balance_transactions b
           JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id
             AND e.asset = coalesce(m.asset, m.ledger_asset)
-          WHERE (m.at IS NULL OR m.units <> coalesce(m.amount, c.amount)) AND b.merchant_id = ${merchantId}
+          WHERE m.reverses_earlier IS NOT TRUE AND (m.at IS NULL OR m.units IS DISTINCT FROM coalesce(m.amount, c.amount))
+            AND b.merchant_id = ${merchantId}
             AND (${isIntoWallet} OR ${isOutOfWallet}) AND b.source_object IN ('invoice_payment', 'exception')
             AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
               SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
-        ) o ON true
+        ) o ON true CROSS JOIN LATERAL (
+          -- It is on its chain no more, and was taken out of the books when the period was over.
+          SELECT (m.id IS NULL AND c.amount IS NULL AND m.held_units > 0 AND o.units = 0) IS TRUE
+            AS is_reversed_later
+        ) l
       )
       SELECT source_object, source_id, asset, amount::text AS chain_units, block_time AS chain_at, tx_hash,
         unlisted AS is_unlisted, is_handled, units::text AS ledger_units, usd_millis::text AS ledger_usd_millis,
-        at AS ledger_at, reverses_earlier, counted, rejection
+        at AS ledger_at, reverses_earlier, is_reversed_later, counted, rejection
       FROM completed
       WHERE (amount IS NULL AND units <> 0) OR units IS NULL OR reverses_earlier
         OR units <> amount OR unlisted OR ${isWithin(sql`block_time`)} <> ${isWithin(sql`at`)}

@@ -43,8 +43,10 @@ export interface Comparison {
     readonly usdMillis: bigint
     /** Epoch seconds of its first booking. */
     readonly at: number
-    /** The transaction in an earlier period that was taken back. */
+    /** It takes back money of an earlier period. */
     readonly reversesEarlier: boolean
+    /** It was taken back when the period was over, as its chain has it no more. */
+    readonly isReversedLater: boolean
   } | null
   /** usd_millis that the payment counts for; null: it counts for zero, or there is none. */
   readonly countedUsdMillis: bigint | null
@@ -93,6 +95,7 @@ export const differenceOf = (
     return of(chain.isHandled ? "unmatched_chain" : "timing", counted)
   }
   if (ledger.reversesEarlier) return of("reorg", ledger.usdMillis, 0n)
+  if (ledger.isReversedLater) return of("reorg", ledger.usdMillis)
   if (chain === null) return ledger.units === 0n ? null : of("unmatched_ledger", ledger.usdMillis)
   if (ledger.units > chain.units) return of("unmatched_ledger", ledger.usdMillis - counted)
   if (ledger.units === 0n) return of(chain.isHandled ? "unmatched_chain" : "timing", counted)

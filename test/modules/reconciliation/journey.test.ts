@@ -198,6 +198,36 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.deepStrictEqual(yield* causesOf(player), [])
     }))
 
+  it.effect("tells money that left its chain after the month's end in both months, hours or days later", () =>
+    Effect.gen(function*() {
+      for (const secondsLater of [259_200, 7_200]) {
+        const player = yield* newDevnetMerchant
+        const advance = (seconds: number) => call(player, "/api/v1/devnet/clock/advance", { seconds })
+        const { now } = yield* advance(1)
+        const { period, to } = yield* report(player)
+        yield* advance(to - 3_600 - now)
+        const payment = yield* paidInvoice(player)
+        assert.deepStrictEqual(yield* causesOf(player, `period=${period}`), [])
+        yield* advance(secondsLater)
+        yield* simulate(player, payment.invoice_id, "drop")
+        yield* assertBalanced(player.id)
+        for (const query of [`period=${period}`, ""]) {
+          const { differences, explained_ppm: explained, wallets: [wallet] } = yield* report(player, query)
+          assert.deepStrictEqual(
+            differences.map((each: any) => [each.cause, each.payment_id, each.amount, each.is_explained]),
+            [["reorg", payment.id, 50_000, true]],
+            `${secondsLater} ${query}`
+          )
+          assert.strictEqual(explained, 1_000_000)
+          // The first month closes with money that its chain never kept; the next one has both without it.
+          const missing = query === "" ? "0" : `-${wallet.closing.units}`
+          assert.strictEqual(differences[0].units, missing)
+        }
+        yield* advance(7_200)
+        yield* closeMonth(player, period)
+      }
+    }))
+
   it.effect("takes coins that the owner spent for normal, and a shortfall without any sending for a fault", () =>
     Effect.gen(function*() {
       const sql = yield* sqlOf

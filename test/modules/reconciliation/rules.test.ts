@@ -124,7 +124,7 @@ const paid: Comparison = {
   source: { object: "invoice_payment", id: "p1" },
   asset: "base:0xa",
   chain: { units: 50n, at, txHash: "0x1", isUnlisted: false, isHandled: true },
-  ledger: { units: 50n, usdMillis: 5_000n, at, reversesEarlier: false },
+  ledger: { units: 50n, usdMillis: 5_000n, at, reversesEarlier: false, isReversedLater: false },
   countedUsdMillis: 5_000n,
   rejection: null
 }
@@ -160,6 +160,8 @@ describe("a difference", () => {
     assert.isNull(causeOf({ ledger: next, chain: { ...paid.chain!, at: period.to + 1 } }), "the next period's affair")
     const reversed = { ...paid.ledger!, units: -50n, usdMillis: -5_000n, reversesEarlier: true }
     assert.deepStrictEqual(causeOf({ chain: null, ledger: reversed }), ["reorg", 0n, 5_000n])
+    const left = { ...paid.ledger!, isReversedLater: true }
+    assert.deepStrictEqual(causeOf({ chain: null, ledger: left }), ["reorg", -50n, 5_000n])
     assert.deepStrictEqual(causeOf({ countedUsdMillis: null, rejection: "below_dust" }), ["dust", 0n, 5_000n])
     const unlisted = { ...paid.chain!, isUnlisted: true }
     assert.deepStrictEqual(causeOf({ chain: unlisted, countedUsdMillis: null }), ["unknown_token", 0n, 5_000n])
