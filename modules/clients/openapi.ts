@@ -2589,7 +2589,7 @@ export interface components {
             note: string;
             /** @description The month whose difference it accounts for */
             period?: string;
-            /** @description The payment or exception whose difference it accounts for */
+            /** @description The payment or exception whose difference it accounts for; send `period` with it */
             explains?: string;
         };
         ApiKey: {

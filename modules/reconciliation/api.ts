@@ -136,7 +136,7 @@ export const AdjustmentRequestBody = Schema.Struct({
   note: Schema.String.check(Schema.isMaxLength(maximumNote)).annotate({ description: "Why, for an auditor" }),
   period: Schema.optionalKey(Month).annotate({ description: "The month whose difference it accounts for" }),
   explains: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))).annotate({
-    description: "The payment or exception whose difference it accounts for"
+    description: "The payment or exception whose difference it accounts for; send `period` with it"
   })
 }).annotate({
   identifier: "AdjustmentRequest",

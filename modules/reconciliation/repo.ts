@@ -136,14 +136,14 @@ export const makeRepo = Effect.gen(function*() {
     )
 
   /** Whether a transfer in a block before `to` waits for its depth, or for its payment to be dealt with. */
-  const isUnsettled = ({ environment, merchantId }: BookOwner, to: number) =>
-    sql<{ is_unsettled: boolean }>`SELECT EXISTS (
+  const hasOpenTransfers = ({ environment, merchantId }: BookOwner, to: number) =>
+    sql<{ has_open_transfers: boolean }>`SELECT EXISTS (
         SELECT FROM transfers WHERE status = 'seen' AND merchant_id = ${merchantId} AND environment = ${environment}
           AND block_time < ${to}
       ) OR EXISTS (
         SELECT FROM transfers WHERE status <> handled AND merchant_id = ${merchantId} AND environment = ${environment}
           AND block_time < ${to}
-      ) AS is_unsettled`.pipe(Effect.orDie, Effect.map(([row]) => row!.is_unsettled))
+      ) AS has_open_transfers`.pipe(Effect.orDie, Effect.map(([row]) => row!.has_open_transfers))
 
   /** Epoch seconds of the first entry of the books; null: they are empty. */
   const firstEntryAt = ({ environment, merchantId }: BookOwner) =>
@@ -199,7 +199,7 @@ export const makeRepo = Effect.gen(function*() {
     closed,
     comparisons: comparisonsOf(sql),
     firstEntryAt,
-    isUnsettled,
+    hasOpenTransfers,
     lastOrdinal,
     listClosed,
     suspense,

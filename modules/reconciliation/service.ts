@@ -101,7 +101,7 @@ const make = Effect.gen(function*() {
         report: current,
         lastClosed,
         firstEntryAt: yield* repo.firstEntryAt(owner),
-        isUnsettled: yield* repo.isUnsettled(owner, period.to),
+        hasOpenTransfers: yield* repo.hasOpenTransfers(owner, period.to),
         now: closedAt
       })
       if (refusal !== null) return yield* refusal

@@ -67,6 +67,9 @@ export const readAdjustment = (
   if (request.period !== undefined && readMonth(request.period) === null) {
     return invalidParameter("period", "a month of UTC, like 2026-11")
   }
+  if (request.explains !== undefined && request.period === undefined) {
+    return invalidParameter("period", "sent with `explains`: the month, like 2026-11, whose report has that difference")
+  }
   const isLoss = sign === "-"
   if (isLoss && magnitude > wallet.units) {
     return publicError("VALIDATION_ERROR", {

@@ -1,6 +1,6 @@
 /** When a month is closed, and the chain of closed months (modules/docs/reference/reconciliation.md#closing). Pure. */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { closingDelaySeconds, nextMonth, type Period, readMonth } from "./Periods.ts"
+import { closingDelaySeconds, monthOf, nextMonth, type Period, readMonth } from "./Periods.ts"
 import type { ClosedPeriod, LastClosedMonth, Report } from "./Report.ts"
 
 /** What the first closed month of a chain follows. */
@@ -14,30 +14,37 @@ export interface ClosingState {
   readonly lastClosed: LastClosedMonth | null
   /** Epoch seconds of the first entry of the books; null: they are empty. */
   readonly firstEntryAt: number | null
-  /** A transfer of the month is not final, or not dealt with. */
-  readonly isUnsettled: boolean
+  /** A transfer up to the month's end waits for its depth, or to be dealt with. */
+  readonly hasOpenTransfers: boolean
   /** Epoch seconds. */
   readonly now: number
 }
 
 const refused = (message: string): PublicError => publicError("INVALID_TRANSITION", { message })
 
+/** The month that is closed next: the first one is that of the first entry. Null: nothing was booked. */
+const monthToClose = ({ lastClosed, firstEntryAt }: ClosingState): Period | null => {
+  if (lastClosed !== null) return nextMonth(readMonth(lastClosed.period)!)
+  return firstEntryAt === null ? null : monthOf(firstEntryAt)
+}
+
 /** Why a month cannot be closed now; null: it can. */
 export const closingRefusal = (state: ClosingState): PublicError | null => {
-  const { lastClosed, firstEntryAt, isUnsettled, now, period, report } = state
+  const { hasOpenTransfers, now, period, report } = state
   const { name, to } = period
   if (now < to + closingDelaySeconds) {
     return refused(`${name} can be closed from one hour after its end on, ${to + closingDelaySeconds} in epoch seconds`)
   }
-  const expected = lastClosed === null ? null : nextMonth(readMonth(lastClosed.period)!)
-  if (expected !== null && expected.name !== name) {
-    return refused(`Months are closed in order: the next one is ${expected.name}`)
-  }
-  if (expected === null && (firstEntryAt === null || firstEntryAt >= to)) {
+  const expected = monthToClose(state)
+  if (expected === null) {
     return refused(`Nothing was booked before the end of ${name}: close the first month with money in it first`)
   }
-  if (isUnsettled) {
-    return refused(`Transfers of ${name} are not final yet: try again when the networks have confirmed them`)
+  if (expected.name !== name) return refused(`Months are closed in order: the next one is ${expected.name}`)
+  if (hasOpenTransfers) {
+    return refused(
+      `Transfers up to the end of ${name} wait for their depth, or to be dealt with: try again in some minutes, and ` +
+        "where that does not help ask the operator which ones wait"
+    )
   }
   const open = report.differences.filter(({ is_explained }) => !is_explained).length
   if (open > 0 || report.has_more_differences) {

@@ -264,7 +264,7 @@ const ready = {
   report,
   lastClosed: null,
   firstEntryAt: at,
-  isUnsettled: false,
+  hasOpenTransfers: false,
   now: period.to + 3_600
 }
 
@@ -275,8 +275,10 @@ describe("a month", () => {
     assert.isUndefined(refusal({}))
     assert.match(refusal({ now: period.to + 3_599 })!, /one hour after its end/u)
     assert.match(refusal({ firstEntryAt: null })!, /first month with money/u)
-    assert.match(refusal({ firstEntryAt: period.to })!, /first month with money/u)
-    assert.match(refusal({ isUnsettled: true })!, /not final yet/u)
+    assert.match(refusal({ firstEntryAt: period.to })!, /next one is 2026-12/u)
+    // Whoever skipped the first months could never close them.
+    assert.match(refusal({ firstEntryAt: period.from - 1 })!, /next one is 2026-10/u)
+    assert.match(refusal({ hasOpenTransfers: true })!, /wait for their depth, or to be dealt with/u)
     assert.match(refusal({ lastClosed: { version: 1, period: "2026-09", hash: "" } })!, /next one is 2026-10/u)
     assert.isUndefined(refusal({ lastClosed: { version: 1, period: "2026-10", hash: "" }, firstEntryAt: null }))
     const open = { ...report, differences: [{ is_explained: false }, { is_explained: true }] } as unknown as Report
@@ -319,6 +321,8 @@ describe("an adjustment", () => {
     }
     assert.strictEqual(read({ note: "  " }), "note")
     assert.strictEqual(read({ period: "2026-13" }), "period")
+    assert.strictEqual(read({ explains: "p1" }), "period", "it would account for nothing")
+    assert.deepStrictEqual(read({ explains: "p1", period: "2026-11" }), [-1_000_000n, -999n])
     assert.strictEqual(read({ amount: 5 }), "amount")
     assert.strictEqual(read({}, []), "asset")
     assert.strictEqual(read({}, [wallet, { ...wallet, account: "chain:two" }]), "account")
