@@ -100,7 +100,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       )
     )
 
-  /** Money that came by the books, by the times of its first bookings. */
+  /** Money that came by the books: what its entries of the period come to, where that is above zero. */
   const ledgerSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
     sql<{ asset: string; count: bigint; units: string }>`SELECT asset, count(*) AS count, sum(units)::text AS units
       FROM (

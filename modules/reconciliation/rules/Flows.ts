@@ -80,7 +80,7 @@ const addMovement = (row: WalletFlows, movement: Movement): WalletFlows => {
   return { ...row, flows: { ...row.flows, [name]: add(row.flows[name], part) }, closing }
 }
 
-/** One row for each asset of each wallet, in order; those that never held anything in the period are left out. */
+/** One row for each asset of each wallet, in order. */
 export const walletFlows = (movements: ReadonlyArray<Movement>): ReadonlyArray<WalletFlows> => {
   const rows = new Map<string, WalletFlows>()
   for (const movement of movements) {

@@ -28,13 +28,13 @@ const startOf = (year: number, month: number): number =>
 
 /** A month by its name; null: it is none. */
 export const readMonth = (name: string): Period | null => {
-  const [, year, month] = monthPattern.exec(name) ?? []
-  if (year === undefined || month === undefined) return null
-  const [from, next] = [Number(year), Number(month)]
+  const found = monthPattern.exec(name)
+  if (found === null) return null
+  const [year, month] = [Number(found[1]), Number(found[2])]
   return {
     name,
-    from: startOf(from, next),
-    to: next === 12 ? startOf(from + 1, 1) : startOf(from, next + 1)
+    from: startOf(year, month),
+    to: month === 12 ? startOf(year + 1, 1) : startOf(year, month + 1)
   }
 }
 
