@@ -593,11 +593,15 @@ export interface FinalBalances {
 /**
  * What a wallet's addresses hold at a final block, a sum for each token asked for, in their order; or why nobody can
  * say. `not_followed`: the network has no driver here, or read no block yet; `not_offered`: its driver reads no
- * balances; `too_many_addresses`: more than {@link maximumWalletAddresses}.
+ * balances; `too_many_addresses`: more than {@link maximumWalletAddresses}; `collected`: the contract of a forwarder
+ * has paid its payee, so that what its addresses hold is not what came to them, though its owner spent nothing.
  */
 export type WalletBalances =
   | (FinalBalances & { readonly _tag: "Balances" })
-  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" | "too_many_addresses" }
+  | {
+    readonly _tag: "Unreadable"
+    readonly reason: "collected" | "not_followed" | "not_offered" | "too_many_addresses"
+  }
 
 /**
  * What a transaction brought to an account, as the network's driver reads it. `isFinal`: no reorganisation takes it

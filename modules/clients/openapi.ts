@@ -8567,7 +8567,7 @@ export interface components {
                     /** @example 1766320496 */
                     time: number;
                 } | null;
-                chain_balance_reason: ("not_followed" | "not_offered" | "too_many_addresses" | "shared" | "unknown_wallet" | "missed" | "not_read_yet") | null;
+                chain_balance_reason: ("collected" | "not_followed" | "not_offered" | "too_many_addresses" | "shared" | "unknown_wallet" | "missed" | "not_read_yet") | null;
             }[];
             sources: {
                 chain: {

@@ -38,13 +38,19 @@ const readBalance = Effect.fnUntraced(function*(
   addresses: ReadonlyArray<string>,
   token: string | null,
   height: bigint
-): Effect.fn.Return<{ readonly balance: BaseUnits; readonly hasSent: boolean }, DriverError> {
+): Effect.fn.Return<{ readonly balance: BaseUnits; readonly sender: string | null }, DriverError> {
   const found = yield* Effect.forEach(addresses, (address) => balanceAt(address, token, height), { concurrency })
   return {
     balance: baseUnits(found.reduce((sum, { balance }) => sum + balance, 0n)),
-    hasSent: found.some(({ hasSent }) => hasSent)
+    sender: addresses.find((_, place) => found[place]!.hasSent) ?? null
   }
 })
+
+/** Whether an address that has sent is the contract of a forwarder: all addresses of a wallet are of one kind. */
+const isForwarder = ({ coinsForwarded }: ChainDriver, sender: string, height: bigint) =>
+  coinsForwarded === null
+    ? Effect.succeed(false)
+    : Effect.map(coinsForwarded(sender, height, height), (forwarded) => forwarded !== null)
 
 /** A balance at the height that the follower takes for final. */
 const readAtHeight = Effect.fnUntraced(function*(
@@ -58,11 +64,15 @@ const readAtHeight = Effect.fnUntraced(function*(
   const point = yield* readPoint(driver, height, head)
   if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
   const found = yield* Effect.forEach(tokens, (token) => readBalance(balanceAt, addresses, token, height))
+  const sender = found.find(({ sender }) => sender !== null)?.sender ?? null
+  if (sender !== null && (yield* isForwarder(driver, sender, height))) {
+    return { _tag: "Unreadable", reason: "collected" }
+  }
   return {
     _tag: "Balances",
     point,
     balances: found.map(({ balance }) => balance),
-    hasSent: found.some(({ hasSent }) => hasSent)
+    hasSent: sender !== null
   }
 })
 

@@ -26,6 +26,7 @@ export type TokenOfAsset = (asset: string) => AssetToken | null
 
 /** Why nobody can say what a wallet holds. */
 export const readingGaps = [
+  "collected",
   "not_followed",
   "not_offered",
   "too_many_addresses",

@@ -13,7 +13,7 @@ import { collector, keylessDeployer } from "../../../modules/chains/evm/Contract
 import { forwarderOf } from "../../../modules/chains/evm/ForwarderWallet.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
-import { Chains } from "../../../runtime/Chains.ts"
+import { Chains, type WalletBalances } from "../../../runtime/Chains.ts"
 import { compareBalance } from "../../../runtime/chains/Balances.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
@@ -189,7 +189,20 @@ describe("balance comparison of a forwarder's address", () => {
           yield* baseRead
           yield* node.token("forward", [address], { value: 40n })
           yield* journalWhen((rows) => rows.includes("internal 40 confirmed"))
+          const held = (isAwaited: (found: WalletBalances) => boolean) =>
+            chains.walletBalances({
+              network: "base",
+              environment: devnet,
+              fingerprint: wallet.fingerprint,
+              tokens: [null]
+            }).pipe(
+              Effect.flatMap((found) => isAwaited(found) ? Effect.succeed(found) : Effect.fail("not yet")),
+              Effect.retry({ schedule: Schedule.spaced(25), times: 200 })
+            )
+          yield* held((found) => found._tag === "Balances" && found.balances[0] === 40n && !found.hasSent)
           yield* collect
+          // Its contract has sent them, and its owner spent nothing.
+          yield* held((found) => found._tag === "Unreadable" && found.reason === "collected")
           yield* node.token("forward", [address], { value: 5n })
           yield* node.send({ to: address, value: 6n })
           yield* journalWhen((rows) => rows.includes("internal 5 confirmed") && rows.includes("direct 6 confirmed"))
