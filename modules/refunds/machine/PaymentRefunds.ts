@@ -9,7 +9,7 @@ import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
 import { afterWrongToken, canBeClaimed, canClaim, fixedDestination, newClaim } from "./Claims.ts"
-import { type PaymentPortion, portionLeft } from "./Portions.ts"
+import { fitsPortion, type PaymentPortion } from "./Portions.ts"
 import { isUnsent, overdrawnRefunds } from "./Received.ts"
 import {
   destinationSeconds,
@@ -270,8 +270,8 @@ const startPayout = (
 ): RefundDecision | PublicError => {
   const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
   const others = refunds.filter(({ id }) => id !== refund.id)
-  const left = payment === undefined ? null : portionLeft(payment, invoice.payments, others)
-  if (left === null || refund.terms.units > left.units || refund.amount > left.usd) {
+  const portion = { units: refund.terms.units, usd: refund.amount }
+  if (payment === undefined || !fitsPortion(portion, payment, invoice.payments, others)) {
     return publicError("REFUND_EXCEEDS_RECEIVED", {
       message: missingMoney(refund, payment)
     })

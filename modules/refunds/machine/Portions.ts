@@ -43,8 +43,8 @@ export const creditedValue = (payment: PaymentState): UsdMillis =>
   isCounted(payment.status) ? payment.amount : acceptedAmount(payment) ?? usdMillis(0n)
 
 /**
- * What is left of a payment alone: nothing before it is deep enough. Only what is canceled or expired leaves the cap;
- * what failed may be tried again.
+ * What is left of a payment alone: nothing before it is deep enough. Only what is canceled or expired leaves the cap:
+ * what failed may have been sent all the same, and keeps its part until it is paid or canceled.
  */
 const ownLeft = (payment: PaymentState, refunds: ReadonlyArray<RefundState>): Portion => {
   if (!isRefundable(payment)) return { units: 0n, usd: usdMillis(0n) }
@@ -87,6 +87,20 @@ export const portionLeft = (
 ): Portion => {
   const { units, usd } = portionsLeft([payment], payments, refunds)[0]!
   return { units, usd }
+}
+
+/**
+ * Whether a refund that was worked out before can still be given. Its dollars are of its payment alone; its units must
+ * also be there of the token, over all payments. Dollars of those would be rounded down anew, and refuse what fits.
+ */
+export const fitsPortion = (
+  { units, usd }: Portion,
+  payment: PaymentState,
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>
+): boolean => {
+  const own = ownLeft(payment, refunds)
+  return usd <= own.usd && units <= own.units && units <= tokenLeft(payment, payments, refunds)
 }
 
 /**

@@ -312,6 +312,23 @@ describe("portions of payments", () => {
     assert.deepStrictEqual(sumsOf(opened(till, wish("remaining"))), [1_000n, 30n])
   })
 
+  it("are still given where exactly their units are left of the token, and no unit more", () => {
+    const after = (missing: bigint) => {
+      const gone = paymentOf(0, 666_334n + missing, 667n, 6)
+      const other = paymentOf(1, 999_001n, 1_000n, 6)
+      let till: Till = { invoice: aggregateOf([gone, other]), refunds: [] }
+      till = opened(till, wish("remaining", { paymentId: gone.id }))
+      till = opened(till, wish("custom", { paymentId: other.id, usd: usdMillis(333n) }))
+      assert.strictEqual(till.refunds[1]!.terms!.units, 332_667n)
+      till = step(till, { kind: "pay", which: 1, share: 1 })
+      const payments = [{ ...gone, status: "reverted" as const, confirmedAt: null }, other]
+      return acted(acted({ ...till, invoice: aggregateOf(payments) }, 0, approve[0]!), 0, approve[1]!).refunds[1]!
+        .status
+    }
+    assert.strictEqual(after(0n), "processing")
+    assert.strictEqual(after(1n), "pending_approval")
+  })
+
   it("of money without a price are asked for by units, or all at once", () => {
     const priceless = { ...paymentOf(0, 1_000n, 0n, 2), status: "rejected" as const }
     const till: Till = { invoice: aggregateOf([priceless]), refunds: [] }
