@@ -340,12 +340,15 @@ export const actOnRefund = (services: RefundServices) =>
         message: "This refund is an order's: the order and its operator move it"
       })
     }
+    // Another call may have changed it since: what is answered is what this one found, as its kept reply says.
+    const found = MutableRef.make(before)
     const { facts } = yield* invoices.change(
       before.invoiceId,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        MutableRef.set(found, refund)
         const command = yield* commandOf(services, act, refund, caller, now)
         const step = yield* decideOnRefund(services)(refund, command, current, now)
         if (step.facts.length === 0) return { commands: [], reply: () => reply(refund) }
@@ -358,5 +361,5 @@ export const actOnRefund = (services: RefundServices) =>
         }
       })
     )
-    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? before
+    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(found)
   })

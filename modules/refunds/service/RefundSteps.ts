@@ -1,5 +1,5 @@
 /** One step of one refund at a time: opened, decided on, committed with its invoice. */
-import { Effect } from "effect"
+import { Effect, MutableRef } from "effect"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -81,17 +81,20 @@ export const changeRefund = (services: RefundServices) =>
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
     const decideOn = decideOnRefund(services)
+    // Another change may have come since: what is answered is what this one found.
+    const found = MutableRef.make(before)
     const { facts } = yield* invoices.change(
       before.invoiceId,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+        MutableRef.set(found, refund)
         const { commands, facts, refund: next, writes } = yield* decideOn(refund, command, current, now)
         if (facts.length === 0) return { commands: [] }
         const act = yield* auditLog.writesOf(auditActOf(refund, next, command, actor, cause))
         return { commands, writes: [...writes, ...act], facts }
       })
     )
-    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? before
+    return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(found)
   })

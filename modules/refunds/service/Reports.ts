@@ -1,5 +1,5 @@
 /** Reports of payouts: an operator says which transaction paid a refund, and the chain says whether it did. */
-import { Effect } from "effect"
+import { Effect, MutableRef } from "effect"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
@@ -127,12 +127,15 @@ const prove = Effect.fnUntraced(function*(
   }
   const { isFinal, transfers } = yield* readTransaction(services, before, txHash, height)
   const { environment, merchantId, terms: { network } } = before
+  // Another report may have come since: what is answered is what this one found.
+  const found = MutableRef.make<RefundState>(before)
   const { facts } = yield* invoices.change(
     before.invoiceId,
     noCause,
     Effect.fnUntraced(function*(current, now) {
       const refund = yield* repo.find(before.id)
       if (refund === null || !isPaymentRefund(refund)) return yield* publicError("REFUND_NOT_FOUND")
+      MutableRef.set(found, refund)
       if (!isSameDestination(refund, before)) {
         return yield* publicError("INVALID_TRANSITION", { message: "Its destination has changed: report it again" })
       }
@@ -158,7 +161,7 @@ const prove = Effect.fnUntraced(function*(
       }
     })
   )
-  return refundsIn(facts).findLast(({ id }) => id === before.id) ?? before
+  return refundsIn(facts).findLast(({ id }) => id === before.id) ?? MutableRef.get(found)
 })
 
 const commandOf = (report: PayoutReport): RefundCommand => {

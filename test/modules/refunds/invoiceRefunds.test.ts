@@ -249,6 +249,23 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.lengthOf((yield* caller.ok(path)).data.data, 3)
     }))
 
+  it.effect("canceled by many calls at once are told as canceled by each of them", () =>
+    Effect.gen(function*() {
+      const { made } = yield* paid(10n)
+      const { data } = yield* made({})
+      const refunds = yield* Refunds
+      const found = yield* Effect.forEach(
+        Array.from({ length: 10 }),
+        () =>
+          refunds.act(data.id, "cancel", { kind: "key", credential: "test" }, {
+            cause: noCause,
+            reply: () => undefined
+          }),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(found.map(({ status }) => status), found.map(() => "canceled"))
+    }))
+
   it.effect("asked for twice with one key are opened once, and need a key", () =>
     Effect.gen(function*() {
       const { caller, invoice } = yield* paid(10n)
