@@ -9,7 +9,7 @@ import { migrations, tables } from "./migrations.ts"
 import { LedgerRpc } from "./rpc.ts"
 import { Ledger } from "./service.ts"
 
-export { type BookOwner, bookValue, isChainAccount, readAsset } from "./rules.ts"
+export { accounts, type BookOwner, bookValue, isChainAccount, readAsset } from "./rules.ts"
 export { Ledger } from "./service.ts"
 
 export const plugin = Plugin.make({

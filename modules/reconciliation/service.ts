@@ -18,6 +18,7 @@ import {
   closePeriod,
   closingAct,
   closingRefusal,
+  ownHolding,
   type Period,
   readAdjustment,
   readMonth,
@@ -129,9 +130,14 @@ const make = Effect.gen(function*() {
     Effect.gen(function*() {
       // Before the balances: who is between the two meets in the ordinal.
       const ordinal = (yield* repo.lastOrdinal(owner)) + 1
-      const balances = yield* ledger.balances(owner)
-      const wallets = balances.filter(({ account, asset }) => asset === request.asset && isChainAccount(account))
-      const asked = readAdjustment(request, wallets, ledger.tokenOf(owner.environment, request.asset))
+      const balances = (yield* ledger.balances(owner)).filter(({ asset }) => asset === request.asset)
+      const wallets = balances.filter(({ account }) => isChainAccount(account))
+      const asked = readAdjustment(
+        request,
+        wallets,
+        ownHolding(balances),
+        ledger.tokenOf(owner.environment, request.asset)
+      )
       if (isPublicError(asked)) return yield* asked
       const createdAt = yield* nowOf(services, owner)
       const id = `adj_${yield* uuidV7}`

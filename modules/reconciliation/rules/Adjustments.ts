@@ -2,7 +2,7 @@
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import { formatUnits, parseUnits, signedUsdDecimal, signedUsdWire } from "../../../schemas/Money.ts"
-import { bookValue } from "../../ledger/plugin.ts"
+import { accounts, bookValue } from "../../ledger/plugin.ts"
 import { readMonth } from "./Periods.ts"
 import type { AssetToken, StoredAdjustment } from "./Report.ts"
 
@@ -16,17 +16,30 @@ export interface AdjustmentRequest {
   readonly explains?: string | undefined
 }
 
-/** What a wallet's account holds of the asset. */
-export interface WalletBalance {
-  readonly account: string
+/** So much of an asset. */
+export interface AssetSum {
   readonly units: bigint
   readonly usdMillis: bigint
 }
+
+/** What an account holds of the asset. */
+export interface WalletBalance extends AssetSum {
+  readonly account: string
+}
+
+const ownAccounts: ReadonlySet<string> = new Set([accounts.available, accounts.ignored])
 
 export type NewAdjustment = Pick<
   StoredAdjustment,
   "account" | "asset" | "explainsId" | "explainsPeriod" | "note" | "units" | "usdMillis"
 >
+
+/** The book value of what is missing, and no more dollars than are the merchant's: others were worth more when they came. */
+const lossValue = (wallet: AssetSum, own: AssetSum, units: bigint): bigint => {
+  const value = bookValue(wallet, units)
+  const most = own.usdMillis > 0n ? own.usdMillis : 0n
+  return value < most ? value : most
+}
 
 const signedPattern = /^(-?)(\d{1,40}(?:\.\d{1,40})?)$/u
 
@@ -49,10 +62,24 @@ const chooseWallet = (
   })
 }
 
-/** An adjustment of what a wallet holds, or what is wrong with the request. `wallets`: those that hold the asset. */
+/**
+ * What of an asset is the merchant's to lose: what is available, and what it decided to ignore. The rest waits for a
+ * decision or for its chain, or is promised to payors.
+ */
+export const ownHolding = (balances: ReadonlyArray<WalletBalance>): AssetSum =>
+  balances.filter(({ account }) => ownAccounts.has(account)).reduce(
+    (sum, { units, usdMillis }) => ({ units: sum.units - units, usdMillis: sum.usdMillis - usdMillis }),
+    { units: 0n, usdMillis: 0n }
+  )
+
+/**
+ * An adjustment of what a wallet holds, or what is wrong with the request. `wallets`: those that hold the asset.
+ * `own`: what of it a loss can be taken from, in all of them.
+ */
 export const readAdjustment = (
   request: AdjustmentRequest,
   wallets: ReadonlyArray<WalletBalance>,
+  own: AssetSum,
   token: AssetToken | null
 ): NewAdjustment | PublicError => {
   const wallet = chooseWallet(request.account, wallets)
@@ -71,18 +98,25 @@ export const readAdjustment = (
     return invalidParameter("period", "sent with `explains`: the month, like 2026-11, whose report has that difference")
   }
   const isLoss = sign === "-"
+  const textOf = (units: bigint) => (token === null ? units.toString() : formatUnits(units, token.decimals))
   if (isLoss && magnitude > wallet.units) {
     return publicError("VALIDATION_ERROR", {
-      message: `token_amount: by the books the wallet holds no more than ${
-        token === null ? wallet.units : formatUnits(wallet.units, token.decimals)
-      }`,
+      message: `token_amount: by the books the wallet holds no more than ${textOf(wallet.units)}`,
+      param: "token_amount"
+    })
+  }
+  if (isLoss && magnitude > own.units) {
+    return publicError("VALIDATION_ERROR", {
+      message: `token_amount: only ${textOf(own.units > 0n ? own.units : 0n)} of the asset is available to you, and ` +
+        "the rest is pending, in suspense or kept for refunds: wait until its payments are final, decide on its " +
+        "exceptions or cancel its refunds, then book this again",
       param: "token_amount"
     })
   }
   if (isLoss && request.amount !== undefined) {
     return invalidParameter("amount", "left out where coins are missing: they take their book value with them")
   }
-  const usdMillis = isLoss ? -bookValue(wallet, magnitude) : BigInt(request.amount ?? 0)
+  const usdMillis = isLoss ? -lossValue(wallet, own, magnitude) : BigInt(request.amount ?? 0)
   return {
     account: wallet.account,
     asset: request.asset,

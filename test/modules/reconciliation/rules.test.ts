@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import { makeRandom } from "../../fixtures/histories.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { closePeriod, closingRefusal, firstPreviousHash } from "../../../modules/reconciliation/rules/Closing.ts"
-import { readAdjustment } from "../../../modules/reconciliation/rules/Adjustments.ts"
+import { type AssetSum, ownHolding, readAdjustment } from "../../../modules/reconciliation/rules/Adjustments.ts"
 import {
   chainDifferences,
   type Comparison,
@@ -301,8 +301,9 @@ describe("a month", () => {
 describe("an adjustment", () => {
   const token = { symbol: "USDC", decimals: 6 }
   const wallet = { account: "chain:one", units: 10_000_000n, usdMillis: 9_999n }
-  const read = (request: object, wallets = [wallet], known: typeof token | null = token) => {
-    const found = readAdjustment({ asset: "base:0xa", token_amount: "-1", note: "gas", ...request }, wallets, known)
+  const read = (request: object, wallets = [wallet], known: typeof token | null = token, own: AssetSum = wallet) => {
+    const asked = { asset: "base:0xa", token_amount: "-1", note: "gas", ...request }
+    const found = readAdjustment(asked, wallets, own, known)
     return isPublicError(found) ? found.param : [found.units, found.usdMillis]
   }
 
@@ -312,6 +313,24 @@ describe("an adjustment", () => {
     assert.deepStrictEqual(read({ token_amount: "2.5" }), [2_500_000n, 0n])
     assert.deepStrictEqual(read({ token_amount: "2.5", amount: 2_500 }), [2_500_000n, 2_500n])
     assert.deepStrictEqual(read({ token_amount: "-7" }, [wallet], null), [-7n, 0n])
+  })
+
+  it("takes no more than what is the merchant's own, in units and in dollars", () => {
+    const balances = [
+      wallet,
+      { account: "merchant_available", units: -3_000_000n, usdMillis: -2_000n },
+      { account: "suspense:ignored", units: -1_000_000n, usdMillis: -1_000n },
+      { account: "merchant_pending", units: -2_000_000n, usdMillis: -2_999n },
+      { account: "suspense", units: -2_000_000n, usdMillis: -2_000n },
+      { account: "refund_payable", units: -2_000_000n, usdMillis: -2_000n }
+    ]
+    const own = ownHolding(balances)
+    assert.deepStrictEqual(own, { units: 4_000_000n, usdMillis: 3_000n })
+    assert.deepStrictEqual(read({ token_amount: "-1" }, [wallet], token, own), [-1_000_000n, -999n])
+    assert.deepStrictEqual(read({ token_amount: "-4" }, [wallet], token, own), [-4_000_000n, -3_000n])
+    assert.strictEqual(read({ token_amount: "-4.000001" }, [wallet], token, own), "token_amount")
+    assert.strictEqual(read({}, [wallet], token, { units: -1n, usdMillis: -1n }), "token_amount")
+    assert.deepStrictEqual(read({ token_amount: "9" }, [wallet], token, own), [9_000_000n, 0n], "a gain is not limited")
   })
 
   it("is refused with the field that is wrong", () => {
