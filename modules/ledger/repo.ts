@@ -6,8 +6,10 @@ import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { checkBooks } from "./repo/Check.ts"
+import { readOtherRefunds } from "./repo/OtherRefunds.ts"
 import { settlementQueries } from "./repo/Settlements.ts"
 import { readTotals } from "./repo/Totals.ts"
+import { readUnbooked } from "./repo/Unbooked.ts"
 import {
   type AccountBalance,
   type BookOwner,
@@ -244,21 +246,16 @@ export const makeRepo = Effect.gen(function*() {
     )
   }
 
-  /** Payments that the books do not know, in the order of their ids. */
-  const unbooked = (after: string, limit: number) =>
-    sql<{ id: string; invoice_id: string }>`SELECT id, invoice_id FROM invoice_payments
-      WHERE balance_transaction_id IS NULL AND status <> 'reverted' AND id > ${after}::uuid
-      ORDER BY id LIMIT ${limit}`.pipe(Effect.orDie)
-
   return {
     balances,
     check: checkBooks(sql),
     exists,
     find,
     list,
+    ofOtherRefunds: readOtherRefunds(sql),
     ofSource,
     totals: readTotals(sql),
-    unbooked,
+    unbooked: readUnbooked(sql),
     ...settlementQueries(sql)
   }
 })

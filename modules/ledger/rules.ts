@@ -22,6 +22,7 @@ export {
   type Source
 } from "./rules/Moves.ts"
 export { beforeRefunds, bookRefund, refundsIn } from "./rules/RefundBookings.ts"
+export { refundEntriesIn, type RefundEntry, takenOfPayments } from "./rules/RefundsTaken.ts"
 export { settledAccount, settledEnd, settlementObject, settlementPrefix } from "./rules/Settlements.ts"
 export {
   type AccountBalance,

@@ -28,7 +28,9 @@ import {
   openingFact,
   type Postings,
   readAsset,
+  refundEntriesIn,
   refundsIn,
+  takenOfPayments,
   transactionOfException
 } from "./rules.ts"
 import { ledgerMetrics } from "./service/Metrics.ts"
@@ -162,7 +164,12 @@ const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Ledge
     const { destination, merchantId, token } = refund
     const payoutAsset = destination === null || token?.id == null ? null : assetOfToken(destination.network, token.id)
     const stored = yield* repo.ofSource(merchantId, refund.id)
-    postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, payoutAsset, sender }))
+    // A refund of one payment is fixed in its units: only that of an order depends on the others.
+    const taken = refund.terms !== null ? undefined : takenOfPayments(invoice, [
+      ...yield* repo.ofOtherRefunds(refund, invoice.payments.map(({ id }) => id)),
+      ...refundEntriesIn(combine(postings), refund.id)
+    ])
+    postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, taken, payoutAsset, sender }))
   }
   return combine(postings)
 })

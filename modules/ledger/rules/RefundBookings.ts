@@ -4,6 +4,10 @@ import type { PayoutSender, RefundFact, RefundState } from "../../refunds/plugin
 import { accounts, assetOf, chainAccount, type Entry } from "./Accounts.ts"
 import { combine, type Group, type NameTransaction, nothingBooked, type Postings, type Transaction } from "./Moves.ts"
 import { paymentPosition } from "./Positions.ts"
+import type { PaymentShare } from "./RefundsTaken.ts"
+import { usdMillis as usdMillisOf } from "../../../schemas/Money.ts"
+
+const nothingTaken: PaymentShare = { units: 0n, usdMillis: 0n }
 
 const isRefundFact = (fact: InvoiceFact): fact is RefundFact => fact._tag === "Refund"
 
@@ -25,6 +29,8 @@ export interface RefundBookingInput {
   readonly invoice: Aggregate
   readonly now: number
   readonly nameTransaction: NameTransaction
+  /** What other refunds have taken of each payment of an order; absent: what the payments say. */
+  readonly taken?: ReadonlyMap<string, PaymentShare> | undefined
   /** Of the token that an order's refund is paid out in; null: it is not known. */
   readonly payoutAsset: string | null
   /** Who paid it out; absent: nobody knows, or it is not paid. */
@@ -42,9 +48,16 @@ interface Share {
 
 const isMerchants = (account: string): boolean => account === accounts.pending || account === accounts.available
 
-/** `floor(usd x units of the payment / its usd)`; all of them where all of it goes (modules/docs/reference/refunds.md). */
-const unitsOf = ({ amount, units }: PaymentState, usdMillis: bigint): bigint =>
-  usdMillis === amount || amount === 0n ? units : units * usdMillis / amount
+/**
+ * `floor(usd x units of the payment / its usd)`; the last part takes all that the ones before have left
+ * (modules/docs/reference/refunds.md).
+ */
+const unitsOf = ({ amount, units }: PaymentState, usdMillis: bigint, before = nothingTaken): bigint => {
+  const left = units - before.units
+  if (usdMillis === amount - before.usdMillis || amount === 0n) return left
+  const atRate = units * usdMillis / amount
+  return atRate < left ? atRate : left
+}
 
 const shareOf = (invoice: Aggregate, payment: PaymentState, units: bigint, usdMillis: bigint): Share => ({
   // Money that left its chain is the merchant's loss.
@@ -55,14 +68,17 @@ const shareOf = (invoice: Aggregate, payment: PaymentState, units: bigint, usdMi
   usdMillis
 })
 
-/** Of one payment what was agreed; of an order's payments as they will be asked for it. */
-const sharesOf = (refund: RefundState, invoice: Aggregate): ReadonlyArray<Share> => {
+/** Of one payment what was agreed; of an order's payments what the refunds before it have left, as they are divided. */
+const sharesOf = (refund: RefundState, { invoice, taken }: RefundBookingInput): ReadonlyArray<Share> => {
   const own = invoice.payments.find(({ id }) => id === refund.paymentId)
-  return own !== undefined && refund.terms !== null
-    ? [shareOf(invoice, own, refund.terms.units, refund.amount)]
-    : divideRefund(refund, invoice.payments).map(({ amount, payment }) =>
-      shareOf(invoice, payment, unitsOf(payment, amount), amount)
-    )
+  if (own !== undefined && refund.terms !== null) return [shareOf(invoice, own, refund.terms.units, refund.amount)]
+  const payments = taken === undefined ? invoice.payments : invoice.payments.map((payment) => ({
+    ...payment,
+    refunded: usdMillisOf(taken.get(payment.id)?.usdMillis ?? 0n)
+  }))
+  return divideRefund(refund, payments).map(({ amount, payment }) =>
+    shareOf(invoice, payment, unitsOf(payment, amount, taken?.get(payment.id)), amount)
+  )
 }
 
 /** An invoice as a change makes it, but for what the change itself refunds of its payments. */
@@ -104,7 +120,7 @@ const total = (entries: ReadonlyArray<Entry>): bigint => entries.reduce((sum, { 
 
 /** It is opened: what it will give back is nobody's to spend any more. */
 const open = (input: RefundBookingInput, refund: RefundState) => {
-  const entries = sharesOf(refund, input.invoice).map(({ account, asset, units, usdMillis }): Entry => ({
+  const entries = sharesOf(refund, input).map(({ account, asset, units, usdMillis }): Entry => ({
     debit: account,
     credit: accounts.refundPayable,
     asset,

@@ -4,9 +4,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { bookChange, openingFact } from "../../../modules/ledger/rules/InvoiceBookings.ts"
-import { accounts, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
+import { accounts, assetOf, balanceDeltas, chainAccount } from "../../../modules/ledger/rules/Accounts.ts"
 import { deltasOf, type Group, type Postings, type Transaction } from "../../../modules/ledger/rules/Moves.ts"
 import { beforeRefunds, bookRefund } from "../../../modules/ledger/rules/RefundBookings.ts"
+import { refundEntriesIn, takenOfPayments } from "../../../modules/ledger/rules/RefundsTaken.ts"
 import { allocateRefund } from "../../../modules/refunds/machine.ts"
 import type { PayoutSender, RefundState } from "../../../modules/refunds/plugin.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "../../../modules/ledger/rules/Positions.ts"
@@ -468,5 +469,78 @@ describe("a refund of an order", () => {
       groups.flatMap(({ entries }) => entries).filter(({ credit }) => credit === account)
         .reduce((sum, { usdMillis }) => sum + usdMillis, 0n)
     assert.deepStrictEqual([total(accounts.refundPayable), total(chainAccount(null))], [8_000n, 8_000n])
+  })
+
+  describe("beside others", () => {
+    /** Opens each in turn; an amount below zero is the cancel of that one. */
+    const debits = (invoice: Aggregate, amounts: ReadonlyArray<bigint>) => {
+      let all: Postings = { transactions: [], groups: [] }
+      const shares = new Map<string, ReadonlyArray<readonly [string, bigint, bigint]>>()
+      const placeOf = ({ asset, debit }: { readonly asset: string; readonly debit: string }) => `${asset} ${debit}`
+      for (const amount of amounts) {
+        const isCanceled = amount < 0n
+        const id = `refund ${isCanceled ? -amount : amount}`
+        const stored = all.transactions.filter(({ source }) => source.id === id).map((transaction) => ({
+          ...transaction,
+          entries: all.groups.filter(({ transactionId }) => transactionId === transaction.id)
+            .flatMap(({ entries, kind }) => entries.map((entry) => ({ ...entry, kind })))
+        }))
+        const taken = takenOfPayments(invoice, refundEntriesIn(all, id))
+        const booked = bookRefund(
+          {
+            ...refund,
+            id,
+            version: isCanceled ? 2 : 1,
+            status: isCanceled ? "canceled" : "processing",
+            amount: usdMillis(isCanceled ? -amount : amount)
+          },
+          { stored, invoice, now: startSeconds, nameTransaction, payoutAsset: null, taken }
+        )
+        all = {
+          transactions: [...all.transactions, ...booked.transactions],
+          groups: [...all.groups, ...booked.groups]
+        }
+        shares.set(
+          id,
+          booked.groups[0]!.entries.map((entry) => [placeOf(entry), entry.units, entry.usdMillis] as const)
+        )
+      }
+      return amounts.filter((amount) => amount > 0n).map((amount) => shares.get(`refund ${amount}`)!)
+    }
+    const paidOf = (...paid: ReadonlyArray<readonly [string, bigint, bigint]>): Aggregate => {
+      const payments = paid.map(([network, units, amount], n) => ({
+        ...state.payments[1]!,
+        id: `paid ${n}`,
+        network,
+        units: baseUnits(units),
+        amount: usdMillis(amount),
+        seenAt: startSeconds + n
+      }))
+      return { ...state, payments: payments as unknown as Aggregate["payments"] }
+    }
+    const assetOn = (invoice: Aggregate, place: number) => {
+      const { metadata, network, tokenId } = invoice.payments[place]!
+      return `${assetOf(network, metadata.token, tokenId)} ${accounts.available}`
+    }
+
+    it("takes what open ones have left, and none of it twice", () => {
+      const invoice = paidOf(["base", 50_000_000n, 50_000n], ["optimism", 30_000_000n, 30_000n])
+      const [base, optimism] = [assetOn(invoice, 0), assetOn(invoice, 1)]
+      assert.deepStrictEqual(debits(invoice, [50_000n, 30_000n]), [
+        [[base, 50_000_000n, 50_000n]],
+        [[optimism, 30_000_000n, 30_000n]]
+      ])
+      assert.deepStrictEqual(debits(invoice, [50_000n, 20_000n, -50_000n, 60_000n]).slice(1), [
+        [[optimism, 20_000_000n, 20_000n]],
+        [[base, 50_000_000n, 50_000n], [optimism, 10_000_000n, 10_000n]]
+      ], "and what a canceled one gave back")
+    })
+
+    it("takes the last units with the last dollars, however many parts there were", () => {
+      const invoice = paidOf(["base", 1_000_001n, 1_000n])
+      const units = (amounts: ReadonlyArray<bigint>) => debits(invoice, amounts).map(([share]) => share![1])
+      assert.deepStrictEqual(units([400n, 600n]), [400_000n, 600_001n])
+      assert.deepStrictEqual(units([333n, 334n, 300n, 33n]), [333_000n, 334_000n, 300_000n, 33_001n])
+    })
   })
 })
