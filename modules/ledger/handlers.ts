@@ -167,8 +167,9 @@ export const rpcHandlers = Rpc.handlers(
     const ledger = yield* Ledger
     return LedgerRpc.of({
       "ledger.check": ({ merchant_id }) =>
-        Effect.map(ledger.check(merchant_id ?? null), (differences) => ({
+        Effect.map(ledger.check(merchant_id ?? null), ({ differences, more }) => ({
           is_balanced: differences.length === 0,
+          more,
           differences: differences.map((each) => ({
             merchant_id: each.merchantId,
             environment: each.environment,

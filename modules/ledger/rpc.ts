@@ -27,11 +27,16 @@ export const BookDifference = Schema.Struct({
 export class LedgerRpc extends RpcGroup.make(
   /**
    * Adds up every entry and every object that is booked, as of one moment and beside running commits, and compares: the
-   * balances that differ, 1,000 at most. It reads all of them, so it takes seconds per million.
+   * balances that differ, 1,000 at most, and how many more there are. It reads all of them, so it takes seconds per
+   * million.
    */
   Rpc.make("ledger.check", {
     payload: { merchant_id: Schema.optionalKey(MerchantId) },
-    success: Schema.Struct({ is_balanced: Schema.Boolean, differences: Schema.Array(BookDifference) }),
+    success: Schema.Struct({
+      is_balanced: Schema.Boolean,
+      differences: Schema.Array(BookDifference),
+      more: Schema.Int
+    }),
     error: PublicError
   })
 ) {}

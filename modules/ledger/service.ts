@@ -41,7 +41,7 @@ const nameTransaction: NameTransaction = (type, sourceId, version) =>
   `bt_${uuidOf(`balance transaction:${type}:${sourceId}:${version}`)}`
 
 /**
- * What a booking adds to a commit. `nowMillis`: when the change happens. `opening`: what the books should have had
+ * What a booking adds to a commit. `nowMillis`: when the change happens. `earlier`: what the books should have had
  * before, which is told to nobody.
  */
 const additions = (
@@ -49,10 +49,10 @@ const additions = (
   owner: BookOwner,
   nowMillis: number,
   booking: Postings,
-  opening = nothingBooked
+  earlier = nothingBooked
 ) => {
   const { environment, merchantId } = owner
-  const all = combine([opening, booking])
+  const all = combine([earlier, booking])
   return {
     writes: bookingWrites(owner, all, nowMillis),
     balances: deltasOf(owner, all),
@@ -178,14 +178,14 @@ const onInvoiceChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
     const isAssignedBooked = assigned !== null && (yield* isBooked(services.repo, assigned))
-    const { assignedAway, booking, commands, opening } = bookChange(input, nameTransaction, isAssignedBooked)
+    const { assignedAway, booking, commands, earlier } = bookChange(input, nameTransaction, isAssignedBooked)
     const refunds = yield* refundPostings(services, input)
     const { balances, events, writes } = additions(
       services,
       input.before.invoice,
       input.nowMillis,
       combine([booking, refunds]),
-      opening
+      earlier
     )
     const away = assigned === null
       ? null
@@ -202,8 +202,8 @@ const onInvoiceChange = (services: LedgerServices) =>
 const onUnmatchedChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
     const known = change.before !== null && (yield* isBooked(services.repo, change.before))
-    const { booking, opening } = bookUnmatched(change, known, nameTransaction)
-    return additions(services, change.after, change.nowMillis, booking, opening)
+    const { booking, earlier } = bookUnmatched(change, known, nameTransaction)
+    return additions(services, change.after, change.nowMillis, booking, earlier)
   })
 
 /** The id before every other. */

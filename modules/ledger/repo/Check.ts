@@ -35,7 +35,19 @@ interface Row {
   readonly usd_millis: string
   readonly expected_units: string
   readonly expected_usd_millis: string
+  readonly found: number
 }
+
+/** What a check found. */
+export interface BookCheck {
+  /** At most {@link maximumDifferences}. */
+  readonly differences: ReadonlyArray<BookDifference>
+  /** How many there are beside those. */
+  readonly more: number
+}
+
+/** An answer names so many, which is one message: where there are more, something is wrong with all of them. */
+const maximumDifferences = 1_000
 
 /** Of one merchant, or of all and the operator. */
 export const checkBooks = (sql: SqlClient.SqlClient) =>
@@ -132,13 +144,14 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
       GROUP BY against, merchant_id, environment, account, asset
     )
     SELECT against, merchant_id, environment, account, asset, units::text AS units, usd_millis::text AS usd_millis,
-      expected_units::numeric(78, 0)::text AS expected_units, expected_usd_millis::numeric(38, 0)::text AS expected_usd_millis
+      expected_units::numeric(78, 0)::text AS expected_units, expected_usd_millis::numeric(38, 0)::text AS expected_usd_millis,
+      (count(*) OVER ())::integer AS found
     FROM compared WHERE units <> expected_units OR usd_millis <> expected_usd_millis
-    ORDER BY merchant_id, environment, asset, account, against LIMIT 1000`.pipe(
+    ORDER BY merchant_id, environment, asset, account, against LIMIT ${maximumDifferences}`.pipe(
       readInFull(sql),
       Effect.orDie,
-      Effect.map((rows) =>
-        rows.map((row): BookDifference => ({
+      Effect.map((rows): BookCheck => ({
+        differences: rows.map((row) => ({
           merchantId: row.merchant_id,
           environment: row.environment,
           account: row.account,
@@ -148,7 +161,8 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
           usdMillis: BigInt(row.usd_millis),
           expectedUnits: BigInt(row.expected_units),
           expectedUsdMillis: BigInt(row.expected_usd_millis)
-        }))
-      )
+        })),
+        more: (rows[0]?.found ?? 0) - rows.length
+      }))
     )
   })

@@ -5,8 +5,8 @@ import { signedUsdWire } from "../../../schemas/Money.ts"
 import { settledAccount, settledEnd } from "../rules.ts"
 
 export interface BookTotals {
-  /** usd_millis, as a metric takes them. */
-  readonly usdMillis: number
+  /** Of all balances, as a metric takes it: 0 where the books are right. */
+  readonly trialBalanceUsdMillis: number
   /** Assets of a merchant and environment whose balances do not sum to zero. */
   readonly unbalancedAssets: number
   /** Epoch seconds. */
@@ -60,7 +60,7 @@ export const readTotals = (sql: SqlClient.SqlClient): Effect.Effect<BookTotals> 
     FROM balances`.pipe(
     Effect.orDie,
     Effect.map(([row]) => ({
-      usdMillis: signedUsdWire(BigInt(row!.usd_millis)),
+      trialBalanceUsdMillis: signedUsdWire(BigInt(row!.usd_millis)),
       unbalancedAssets: row!.unbalanced,
       oldestSuspenseAt: row!.oldest
     }))

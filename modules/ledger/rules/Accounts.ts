@@ -1,9 +1,9 @@
 /**
  * The accounts of the books, and what is counted in them (modules/docs/reference/ledger.md#accounts). Pure.
  *
- * An entry takes from the account that it debits and gives to the one that it credits, so it sums to zero by itself. A
- * balance is what was debited less what was credited: above zero for what the chain should show, below zero for what is
- * owed to somebody, above all to the merchant.
+ * An entry raises the balance of the account that it debits and lowers that of the one that it credits by as much, so
+ * it sums to zero by itself. A balance is what was debited less what was credited: above zero for what the chain should
+ * show, below zero for what is owed to somebody, above all to the merchant.
  */
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
@@ -50,7 +50,10 @@ export const readAsset = (asset: string): { readonly network: string; readonly a
   return { network: asset.slice(0, end), address: address === nativeAddress ? null : address }
 }
 
-/** So many base units, worth so many usd_millis in the books, leave one account for another; neither is below zero. */
+/**
+ * So many base units, worth so many usd_millis in the books, that the debited balance rises and the credited one falls
+ * by; neither is below zero.
+ */
 export interface Entry {
   readonly debit: string
   readonly credit: string

@@ -49,7 +49,7 @@ export const bookAdjustment = (adjustment: Adjustment): Postings => {
     transactions: [{
       id: transactionId,
       type: "adjustment",
-      isPending: false,
+      startsPending: false,
       amount: usdMillis,
       net: usdMillis,
       asset,

@@ -53,17 +53,17 @@ export const bookUnmatched = (
   { after, before, now }: UnmatchedChange,
   isBooked: boolean,
   nameTransaction: NameTransaction
-): { readonly booking: Postings; readonly opening: Postings } => {
-  const { booking } = move(unmatchedStanding(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
+): { readonly booking: Postings; readonly earlier: Postings } => {
+  const { booking } = move(unmatchedBefore(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
     source: { object: "exception", id: after.exception.id },
     now,
     idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
   })
-  const isOpening = before !== null && !isBooked && unmatchedPosition(before.exception) !== null
-  return isOpening ? { booking: nothingBooked, opening: booking } : { booking, opening: nothingBooked }
+  const isEarlier = before !== null && !isBooked && unmatchedPosition(before.exception) !== null
+  return isEarlier ? { booking: nothingBooked, earlier: booking } : { booking, earlier: nothingBooked }
 }
 
-const unmatchedStanding = (
+const unmatchedBefore = (
   record: ExceptionRecord | null,
   isBooked: boolean,
   nameTransaction: NameTransaction
@@ -74,7 +74,7 @@ const unmatchedStanding = (
   }
 
 /** Where a payment's money is in the books: nowhere until they know it. */
-const standingOf = (state: Aggregate, payment: PaymentState | undefined): BookedPosition => {
+const positionBefore = (state: Aggregate, payment: PaymentState | undefined): BookedPosition => {
   const transactionId = payment?.balanceTransactionId ?? null
   return {
     transactionId,
@@ -86,7 +86,7 @@ const standingOf = (state: Aggregate, payment: PaymentState | undefined): Booked
 export interface InvoicePostings {
   readonly booking: Postings
   /** What the books should have had before, so that nobody is told of it. */
-  readonly opening: Postings
+  readonly earlier: Postings
   /** Which transaction each of its payments is in. */
   readonly commands: ReadonlyArray<Command>
   /** In the books of the exception whose money was assigned, where those are the operator's. */
@@ -101,26 +101,26 @@ export const bookChange = (
 ): InvoicePostings => {
   const { next } = decision
   const assigned = assignedIn(facts)
-  const assignedStanding = unmatchedStanding(assigned, isAssignedBooked, nameTransaction)
+  const assignedBefore = unmatchedBefore(assigned, isAssignedBooked, nameTransaction)
   const isOwnAssignment = assigned?.merchantId === next.invoice.merchantId
   const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const decidedIds = new Set(decision.changedExceptions.map(({ paymentId }) => paymentId))
   const opens = isOpening(facts)
   const commands: Array<Command> = []
   const bookings: Array<Postings> = []
-  const openings: Array<Postings> = []
+  const earlier: Array<Postings> = []
   for (const payment of next.payments) {
     const previous = previousById.get(payment.id)
     if (payment === previous && !decidedIds.has(payment.id) && !opens) continue
-    const standing = previous === undefined && isOwnAssignment ? assignedStanding : standingOf(before, previous)
+    const from = previous === undefined && isOwnAssignment ? assignedBefore : positionBefore(before, previous)
     const version = (previous?.version ?? 0) + 1
-    const { booking, transactionId } = move(standing, paymentPosition(next, payment), {
+    const { booking, transactionId } = move(from, paymentPosition(next, payment), {
       source: { object: "invoice_payment", id: payment.id },
       now,
       idOf: (type) => nameTransaction(type, payment.id, version)
     })
     const isEarlier = previous !== undefined && previous.status !== "reverted" && previous.balanceTransactionId == null
-    const into = isEarlier ? openings : bookings
+    const into = isEarlier ? earlier : bookings
     into.push(booking)
     if (isEarlier) into.push(bookEarlierRefund(next, previous, { nameTransaction, now }))
     const grouped = groupedSettlement(next.invoice, payment)
@@ -142,10 +142,10 @@ export const bookChange = (
     now,
     idOf: (type) => nameTransaction(type, next.invoice.id, before.invoice.version + 1)
   }))
-  const assignedAway = assigned === null || isOwnAssignment ? null : move(assignedStanding, null, {
+  const assignedAway = assigned === null || isOwnAssignment ? null : move(assignedBefore, null, {
     source: { object: "exception", id: assigned.exception.id },
     now,
     idOf: (type) => nameTransaction(type, assigned.exception.id, assigned.exception.version + 1)
   }).booking
-  return { booking: combine(bookings), opening: combine(openings), commands, assignedAway }
+  return { booking: combine(bookings), earlier: combine(earlier), commands, assignedAway }
 }

@@ -23,7 +23,7 @@ export interface Transaction {
   readonly id: string
   readonly type: BalanceTransactionType
   /** Until its second group posts or voids it. */
-  readonly isPending: boolean
+  readonly startsPending: boolean
   /** usd_millis it is about; below zero: they go away. */
   readonly amount: bigint
   /** usd_millis that it adds to the merchant's balance. */
@@ -102,7 +102,7 @@ const arrive = (position: Position, from: string, { idOf, now, source }: Cause):
       transactions: [{
         id,
         type: position.type,
-        isPending: position.account === accounts.pending,
+        startsPending: position.account === accounts.pending,
         amount: position.usdMillis,
         net: isMerchants(position) ? position.usdMillis : 0n,
         asset: position.asset,
@@ -134,7 +134,7 @@ const leave = (position: Position, transactionId: string, { idOf, now, source }:
     transactions: [{
       id,
       type,
-      isPending: false,
+      startsPending: false,
       amount: -position.usdMillis,
       net: isMerchants(position) ? -position.usdMillis : 0n,
       asset: position.asset,
@@ -182,7 +182,7 @@ export const noteWaiver = (before: bigint, after: bigint, { idOf, now, source }:
     transactions: [{
       id: idOf("tolerance_writeoff"),
       type: "tolerance_writeoff",
-      isPending: false,
+      startsPending: false,
       amount: before - after,
       net: 0n,
       asset: null,

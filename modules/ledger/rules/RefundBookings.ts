@@ -106,7 +106,7 @@ const transactionOf = (
   const transaction: Transaction = {
     ...fields,
     id,
-    isPending: false,
+    startsPending: false,
     asset: assets.size === 1 ? [...assets][0]! : null,
     units: assets.size === 1 ? sign * units : 0n,
     source: { object: "refund", id: refund.id },
@@ -243,7 +243,7 @@ export const bookEarlierRefund = (
     transactions: [{
       id,
       type: "refund",
-      isPending: false,
+      startsPending: false,
       amount: -share.usdMillis,
       net: isMerchants(share.account) ? -share.usdMillis : 0n,
       asset: share.asset,

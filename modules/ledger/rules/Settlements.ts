@@ -110,7 +110,7 @@ export const bookSettlement = (
     transactions: [{
       id,
       type: "settlement",
-      isPending: false,
+      startsPending: false,
       amount: (after?.usdMillis ?? 0n) - (before?.usdMillis ?? 0n),
       net: 0n,
       asset: (after ?? before)!.asset,

@@ -42,14 +42,14 @@ export type TokenOfAsset = (asset: string) => AssetToken | null
 export const tokenText = (units: bigint, token: AssetToken | null): string | null =>
   token === null ? null : formatUnits(units, token.decimals)
 
-const statusOf = ({ entries, isPending }: TransactionWithEntries): "pending" | "available" | "voided" => {
-  if (!isPending) return "available"
+const statusOf = ({ entries, startsPending }: TransactionWithEntries): "pending" | "available" | "voided" => {
+  if (!startsPending) return "available"
   const end = entries.find(({ kind }) => kind !== "booked")
   return end === undefined ? "pending" : end.kind === "posted" ? "available" : "voided"
 }
 
-const availableAt = ({ createdAt, entries, isPending }: TransactionWithEntries): number | null =>
-  isPending ? entries.find(({ kind }) => kind === "posted")?.createdAt ?? null : createdAt
+const availableAt = ({ createdAt, entries, startsPending }: TransactionWithEntries): number | null =>
+  startsPending ? entries.find(({ kind }) => kind === "posted")?.createdAt ?? null : createdAt
 
 /** The balance transaction: exactly the fields of modules/docs/reference/ledger.md#balance-transactions. */
 export const transactionObject = (transaction: TransactionWithEntries, tokenOf: TokenOfAsset) => {

@@ -18,14 +18,14 @@ const suspenseAge = Metric.gauge("ledger_suspense_age_seconds", {
 /** How long the figures are cached: they are read from a row for each account. */
 const totalsTtl = "15 seconds"
 
-const noTotals: BookTotals = { usdMillis: 0, unbalancedAssets: 0, oldestSuspenseAt: null }
+const noTotals: BookTotals = { trialBalanceUsdMillis: 0, unbalancedAssets: 0, oldestSuspenseAt: null }
 
 /** Updates the figures for every scrape. What waits for people is no fault of the service, so health does not change. */
 export const ledgerMetrics = Effect.fnUntraced(function*(repo: Repo) {
   const recent = yield* Effect.cachedWithTTL(repo.totals, totalsTtl)
   const update = Effect.fnUntraced(function*(totals: BookTotals) {
     const nowSeconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    yield* Metric.update(trialBalance, totals.usdMillis)
+    yield* Metric.update(trialBalance, totals.trialBalanceUsdMillis)
     yield* Metric.update(unbalancedAssets, totals.unbalancedAssets)
     const { oldestSuspenseAt } = totals
     yield* Metric.update(suspenseAge, oldestSuspenseAt === null ? 0 : Math.max(0, nowSeconds - oldestSuspenseAt))

@@ -113,7 +113,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       for (const [fault, { account, change }] of Object.entries(faults)) {
         const found = yield* Effect.gen(function*() {
           yield* sql.unsafe(`${change} ${change.includes("WHERE") ? "AND" : "WHERE"} merchant_id = ${player.id}`)
-          return yield* Effect.fail({ differences: yield* checkBooks(sql)(player.id) })
+          return yield* Effect.fail(yield* checkBooks(sql)(player.id))
         }).pipe(sql.withTransaction, Effect.flip)
         assert("differences" in found, fault)
         const { differences } = found
@@ -124,6 +124,19 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       yield* assertBalanced(player.id)
     }))
 
+  it.effect("says how many differences there are beside those that it names", () =>
+    Effect.gen(function*() {
+      const { id } = yield* newDevnetMerchant
+      const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
+      const found = yield* Effect.gen(function*() {
+        yield* sql`INSERT INTO account_balances (merchant_id, environment, account, asset, units, usd_millis)
+          SELECT ${id}, 'devnet', 'suspense', 'base:' || each, 1, 1 FROM generate_series(1, 502) each`
+        return yield* Effect.fail(yield* checkBooks(sql)(id))
+      }).pipe(sql.withTransaction, Effect.flip)
+      assert("differences" in found)
+      assert.deepStrictEqual([found.differences.length, found.more], [1_000, 4])
+    }))
+
   it.effect("takes what it is about from the books where the tables are not there", () =>
     Effect.gen(function*() {
       const player = yield* busyMerchant
@@ -132,6 +145,6 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
         yield* sql`DROP TABLE refunds, reconciliation_adjustments`
         return yield* Effect.fail(yield* checkBooks(sql)(player.id))
       }).pipe(sql.withTransaction, Effect.flip)
-      assert.deepStrictEqual(found, [])
+      assert.deepStrictEqual(found, { differences: [], more: 0 })
     }))
 })

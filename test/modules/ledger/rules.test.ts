@@ -170,7 +170,7 @@ describe("the books of an invoice", () => {
       assert.strictEqual(new Set(ids).size, ids.length)
       const ended = books.groups.filter(({ kind }) => kind !== "booked").map(({ transactionId }) => transactionId)
       assert.strictEqual(new Set(ended).size, ended.length)
-      const pending = new Set(books.transactions.filter(({ isPending }) => isPending).map(({ id }) => id))
+      const pending = new Set(books.transactions.filter(({ startsPending }) => startsPending).map(({ id }) => id))
       assert.isTrue(ended.every((id) => pending.has(id)))
     }
   })
@@ -187,9 +187,9 @@ describe("the books of an invoice", () => {
         books.transactions.filter(isWanted).reduce((sum, { net }) => sum + net, 0n)
       const balanceOf = (account: string) =>
         -books.balances.filter((each) => each.account === account).reduce((sum, each) => sum + each.usdMillis, 0n)
-      const isAvailable = ({ id, isPending }: Transaction) => !isPending || ends.get(id) === "posted"
+      const isAvailable = ({ id, startsPending }: Transaction) => !startsPending || ends.get(id) === "posted"
       assert.strictEqual(netOf(isAvailable), balanceOf(accounts.available))
-      assert.strictEqual(netOf(({ id, isPending }) => isPending && !ends.has(id)), balanceOf(accounts.pending))
+      assert.strictEqual(netOf(({ id, startsPending }) => startsPending && !ends.has(id)), balanceOf(accounts.pending))
     }
   })
 
@@ -241,13 +241,13 @@ describe("the books of an invoice", () => {
       return bookChange({ before, decision, facts: [openingFact], now: startSeconds }, nameTransaction)
     }
     const first = open(old.next)
-    assert.strictEqual(first.opening.transactions.length, 1)
+    assert.strictEqual(first.earlier.transactions.length, 1)
     assert.deepStrictEqual(first.booking.transactions, [], "told to nobody")
     const after = decide(old.next, first.commands, startSeconds)
     assert(typeof after !== "string")
     assert.deepStrictEqual(open(after.next), {
       booking: { transactions: [], groups: [] },
-      opening: { transactions: [], groups: [] },
+      earlier: { transactions: [], groups: [] },
       commands: [],
       assignedAway: null
     })
@@ -261,7 +261,7 @@ describe("the books of an invoice", () => {
       { before: observed.next, decision: confirmed, facts: [], now: startSeconds },
       nameTransaction
     )
-    assert.strictEqual(late.opening.transactions.length, 1, "also where it moves before its turn")
+    assert.strictEqual(late.earlier.transactions.length, 1, "also where it moves before its turn")
     assert.deepStrictEqual(late.booking.transactions, [])
   })
 })
