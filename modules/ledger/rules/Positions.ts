@@ -22,7 +22,7 @@ export interface Position {
   readonly type: ArrivalType
 }
 
-/** Whether both are the same money: what is somewhere else is worth what it was worth before. */
+/** Whether both are as many units of an asset on the same wallet, and worth the same, in whichever accounts they are. */
 export const hasSameValue = (a: Position, b: Position): boolean =>
   a.asset === b.asset && a.wallet === b.wallet && a.units === b.units && a.usdMillis === b.usdMillis
 
