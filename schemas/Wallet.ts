@@ -24,23 +24,6 @@ export const WalletId = Schema.String.check(
 /** Addresses of a wallet that are shown for comparison with the owner's own wallet, at most. */
 export const shownAddresses = 3
 
-export const receivingWalletExample = {
-  id: "wal_0198c0de-0000-7000-8000-000000000001",
-  family: "evm",
-  kind: "xpub",
-  environment: "devnet",
-  value_preview: "xpub6Ce9NcJv…sJxqP",
-  first_addresses: [
-    "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-    "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-    "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-  ],
-  next_index: 12,
-  highest_used_index: 9,
-  addresses_left: null,
-  created_at: 1_766_320_496
-} as const
-
 /** A receiving wallet as it is shown: enough to recognise it, never the value itself. */
 export const ReceivingWallet = Schema.Struct({
   id: WalletId,
@@ -64,7 +47,22 @@ export const ReceivingWallet = Schema.Struct({
 }).annotate({
   identifier: "ReceivingWallet",
   description: "Where funds of one network family arrive.",
-  examples: [receivingWalletExample]
+  examples: [{
+    id: "wal_0198c0de-0000-7000-8000-000000000001",
+    family: "evm",
+    kind: "xpub",
+    environment: "devnet",
+    value_preview: "xpub6Ce9NcJv…sJxqP",
+    first_addresses: [
+      "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+      "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+      "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+    ],
+    next_index: 12,
+    highest_used_index: 9,
+    addresses_left: null,
+    created_at: 1_766_320_496
+  }]
 })
 export type ReceivingWallet = typeof ReceivingWallet.Type
 

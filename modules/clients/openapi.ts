@@ -454,7 +454,7 @@ export interface paths {
         get?: never;
         /**
          * Set the receiving wallet of a family
-         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry.
+         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry. On mainnet, and for a forwarder everywhere, only a person who signed in may (`CREDENTIAL_NOT_ALLOWED` for a key). Of a forwarder, read `GET …/recovery` next, and keep what it answers.
          */
         put: operations["wallets.put"];
         post?: never;
@@ -4004,6 +4004,18 @@ export interface components {
         };
         /**
          * @example {
+         *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "confirmed_at": 1766320496
+         *     }
+         */
+        ConfirmedForwarder: {
+            /** @description Whom the addresses of the forwarder pay */
+            payee: string;
+            /** @example 1766320496 */
+            confirmed_at: number;
+        };
+        /**
+         * @example {
          *       "checksum": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
          *     }
          */
@@ -4897,40 +4909,6 @@ export interface components {
             init_code_hash: string;
         };
         /**
-         * @description Of a forwarder: what must be kept elsewhere. `GET …/recovery` answers it again
-         * @example {
-         *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
-         *       "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-         *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-         *       "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
-         *       "next_index": 12,
-         *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
-         *       "is_current": true,
-         *       "confirmed_at": null,
-         *       "created_at": 1766320496
-         *     }
-         */
-        ForwarderRecovery: {
-            /** @description The contract that anybody may call to collect */
-            collector: string;
-            /** @description The contract by which anybody may put the collector on a network */
-            deployer: string;
-            /** @description Whom every address pays */
-            payee: string;
-            /** @description What the addresses are made of beside the payee. Who has it can move money to the payee only, and can tell which addresses are yours */
-            seed: string;
-            /** @description Index of the address the next invoice is given; look past it until 1,000 addresses in a row are empty */
-            next_index: number;
-            /** @description keccak-256 of the code that makes an address's contract */
-            init_code_hash: string;
-            /** @description Whether invoices are given addresses of it now */
-            is_current: boolean;
-            /** @description When you showed that you keep this document; null: not yet. On mainnet no address is given out before */
-            confirmed_at: number | null;
-            /** @example 1766320496 */
-            created_at: number;
-        };
-        /**
          * @description Keep it where you keep what must not be lost: without it, and without this service, the money on the addresses of this wallet cannot be moved.
          * @example {
          *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
@@ -4944,7 +4922,7 @@ export interface components {
          *       "created_at": 1766320496
          *     }
          */
-        ForwarderRecovery_1: {
+        ForwarderRecovery: {
             /** @description The contract that anybody may call to collect */
             collector: string;
             /** @description The contract by which anybody may put the collector on a network */
@@ -9230,58 +9208,6 @@ export interface components {
                 required_confirmations: number;
                 explorer_url: string | null;
             }[];
-        };
-        /**
-         * @description The wallet that invoices are given addresses of from now on.
-         * @example {
-         *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
-         *       "family": "evm",
-         *       "kind": "forwarder",
-         *       "environment": "devnet",
-         *       "value_preview": "0xf39Fd6e51a…92266",
-         *       "first_addresses": [
-         *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-         *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-         *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-         *       ],
-         *       "next_index": 12,
-         *       "highest_used_index": 9,
-         *       "addresses_left": null,
-         *       "created_at": 1766320496,
-         *       "recovery": {
-         *         "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
-         *         "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-         *         "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-         *         "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
-         *         "next_index": 12,
-         *         "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
-         *         "is_current": true,
-         *         "confirmed_at": null,
-         *         "created_at": 1766320496
-         *       }
-         *     }
-         */
-        SetReceivingWallet: {
-            id: string;
-            /** @enum {string} */
-            family: "evm" | "solana" | "ton" | "sui" | "cardano";
-            /** @enum {string} */
-            kind: "xpub" | "address" | "pool" | "forwarder";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @description Start and end of the value, to recognise it by */
-            value_preview: string;
-            /** @description The first addresses of the wallet, at most three: compare them with what your own wallet shows */
-            first_addresses: string[];
-            /** @description Index of the address the next invoice is given */
-            next_index: number;
-            /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
-            highest_used_index: number | null;
-            /** @description Addresses that can still be given to invoices, at most: the rest of a list, or up to the gap limit of the family's wallets. At 0 no other invoice gets an address. Null: without end */
-            addresses_left: number | null;
-            /** @example 1766320496 */
-            created_at: number;
-            recovery?: components["schemas"]["ForwarderRecovery"];
         };
         /**
          * @example {
@@ -13712,7 +13638,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The wallet that invoices are given addresses of from now on. */
+            /** @description Where funds of one network family arrive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13732,9 +13658,9 @@ export interface operations {
                      * @example {
                      *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
                      *       "family": "evm",
-                     *       "kind": "forwarder",
+                     *       "kind": "xpub",
                      *       "environment": "devnet",
-                     *       "value_preview": "0xf39Fd6e51a…92266",
+                     *       "value_preview": "xpub6Ce9NcJv…sJxqP",
                      *       "first_addresses": [
                      *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
                      *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
@@ -13743,21 +13669,10 @@ export interface operations {
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
                      *       "addresses_left": null,
-                     *       "created_at": 1766320496,
-                     *       "recovery": {
-                     *         "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
-                     *         "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-                     *         "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-                     *         "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
-                     *         "next_index": 12,
-                     *         "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
-                     *         "is_current": true,
-                     *         "confirmed_at": null,
-                     *         "created_at": 1766320496
-                     *       }
+                     *       "created_at": 1766320496
                      *     }
                      */
-                    "application/json": components["schemas"]["SetReceivingWallet"];
+                    "application/json": components["schemas"]["ReceivingWallet"];
                 };
             };
             /**
@@ -13936,7 +13851,36 @@ export interface operations {
                 };
             };
             401: components["responses"]["Flat401"];
-            403: components["responses"]["Flat403"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             /** @description `NOT_FOUND`: No such resource. */
             404: {
                 headers: {
@@ -14017,7 +13961,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        wallets: components["schemas"]["ForwarderRecovery_1"][];
+                        wallets: components["schemas"]["ForwarderRecovery"][];
                     };
                 };
             };
@@ -14164,7 +14108,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Keep it where you keep what must not be lost: without it, and without this service, the money on the addresses of this wallet cannot be moved. */
+            /** @description ConfirmedForwarder */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14182,18 +14126,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "collector": "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
-                     *       "deployer": "0x4e59b44847b379578588920cA78FbF26c0B4956C",
                      *       "payee": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-                     *       "seed": "0x5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
-                     *       "next_index": 12,
-                     *       "init_code_hash": "0xd4af28e8f1a064705ec952db0261ef9b2a764944f199a76c948d448624d84323",
-                     *       "is_current": true,
-                     *       "confirmed_at": null,
-                     *       "created_at": 1766320496
+                     *       "confirmed_at": 1766320496
                      *     }
                      */
-                    "application/json": components["schemas"]["ForwarderRecovery_1"];
+                    "application/json": components["schemas"]["ConfirmedForwarder"];
                 };
             };
             /**

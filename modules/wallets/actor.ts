@@ -11,9 +11,9 @@ import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
-import type { NewWallet, SetWallet, WalletCall } from "./actor/Calls.ts"
+import type { NewWallet, WalletCall } from "./actor/Calls.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
-import { forwarderIn, type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
+import { claimPayee, forwarderIn, type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
 import { confirmRecovery } from "./actor/RecoveryConfirmation.ts"
 import { makeKeptWallets } from "./actor/KeptWallets.ts"
 import { invalidWallet, keepValue, readNew } from "./actor/NewWallets.ts"
@@ -31,6 +31,10 @@ import {
 } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 
+/** It does not tell whose invoices. */
+const payeeInUseMessage =
+  "this is an address that invoices are paid to here, and what is collected to it would pay one: give another of yours"
+
 /** It does not tell who uses the wallet. */
 const walletInUseMessage =
   "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
@@ -46,8 +50,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly put: (
     owner: WalletOwner,
     newWallet: NewWallet,
-    call: WalletCall<SetWallet>
-  ) => Effect.Effect<SetWallet, PublicError | IdempotentReplay>
+    call: WalletCall<ReceivingWallet>
+  ) => Effect.Effect<ReceivingWallet, PublicError | IdempotentReplay>
   /** The recovery documents of an owner's forwarders, that of the one which receives now first. */
   readonly recoveries: (owner: WalletOwner) => Effect.Effect<ReadonlyArray<ForwarderRecovery>>
   /** What shows that an address of a forwarder pays to its payee. `NOT_FOUND` where it is none of the owner's. */
@@ -168,12 +172,13 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
               // Addresses first: of a list that is another's too, the refusal names an entry.
               const conflict = yield* chains.claimAddresses(owner, given.kind, startingAt(ref, startIndex))
               if (conflict !== null) return yield* invalidWallet(conflictMessage(given.kind, conflict))
+              if (!(yield* claimPayee(forwarders, owner, ref))) return yield* invalidWallet(payeeInUseMessage)
               const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
               if (claim === null) return yield* invalidWallet(walletInUseMessage)
               const createdAt = yield* nowSeconds
-              const { recovery, seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
+              const { seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
               const wallet: WalletState = { id, kind: given.kind, value, seed, startIndex, createdAt }
-              const result: SetWallet = { wallet: yield* bodyOf({ ...owner, wallet }), recovery }
+              const result = yield* bodyOf({ ...owner, wallet })
               return { wallet, result, writes: [...claim, ...writes] }
             }))
           // Once it has an owner: whose its addresses are is read from there.

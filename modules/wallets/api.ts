@@ -2,13 +2,13 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
 import {
   ForwarderProof,
   ForwarderRecovery,
   forwarderRecoveryExample,
   ReceivingWallet,
-  receivingWalletExample,
   WalletKind
 } from "../../schemas/Wallet.ts"
 
@@ -43,22 +43,6 @@ export const NewReceivingWallet = Schema.Struct({
   }]
 })
 
-export const SetReceivingWallet = Schema.Struct({
-  ...ReceivingWallet.fields,
-  recovery: Schema.optionalKey(ForwarderRecovery).annotate({
-    description: "Of a forwarder: what must be kept elsewhere. `GET …/recovery` answers it again"
-  })
-}).annotate({
-  identifier: "SetReceivingWallet",
-  description: "The wallet that invoices are given addresses of from now on.",
-  examples: [{
-    ...receivingWalletExample,
-    kind: "forwarder",
-    value_preview: "0xf39Fd6e51a…92266",
-    recovery: forwarderRecoveryExample
-  }]
-})
-
 const ConfirmedRecovery = Schema.Struct({
   checksum: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({
     description:
@@ -68,6 +52,14 @@ const ConfirmedRecovery = Schema.Struct({
 }).annotate({
   identifier: "ConfirmedRecovery",
   examples: [{ checksum: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }]
+})
+
+const ConfirmedForwarder = Schema.Struct({
+  payee: Schema.String.annotate({ description: "Whom the addresses of the forwarder pay" }),
+  confirmed_at: EpochSeconds
+}).annotate({
+  identifier: "ConfirmedForwarder",
+  examples: [{ payee: forwarderRecoveryExample.payee, confirmed_at: 1_766_320_496 }]
 })
 
 const commonErrors = [
@@ -104,7 +96,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   HttpApiEndpoint.put("put", "/:family", {
     params: { family: Family },
     payload: NewReceivingWallet,
-    success: SetReceivingWallet,
+    success: ReceivingWallet,
     error: errors(
       "flat",
       "VALIDATION_ERROR",
@@ -119,7 +111,9 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     description:
       "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
       "watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address " +
-      "that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry."
+      "that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry. On mainnet, and for a " +
+      "forwarder everywhere, only a person who signed in may (`CREDENTIAL_NOT_ALLOWED` for a key). Of a forwarder, read " +
+      "`GET …/recovery` next, and keep what it answers."
   })),
   HttpApiEndpoint.get("recovery", "/:family/recovery", {
     params: { family: Family },
@@ -149,7 +143,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   HttpApiEndpoint.post("confirmRecovery", "/:family/recovery/confirm", {
     params: { family: Family },
     payload: ConfirmedRecovery,
-    success: ForwarderRecovery,
+    success: ConfirmedForwarder,
     error: errors("flat", "VALIDATION_ERROR", "CREDENTIAL_NOT_ALLOWED", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Show that you keep a recovery document",
@@ -160,7 +154,14 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     params: { family: Family },
     query: { environment: Schema.optionalKey(Environment) },
     success: Schema.Struct({ success: Schema.tag(true) }),
-    error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", "NOT_FOUND", ...writeErrors)
+    error: errors(
+      "flat",
+      "VALIDATION_ERROR",
+      "INVALID_ENVIRONMENT",
+      "NOT_FOUND",
+      "CREDENTIAL_NOT_ALLOWED",
+      ...writeErrors
+    )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove the receiving wallet of a family",
     description:

@@ -4,9 +4,9 @@ import { Effect } from "effect"
 import type { WalletOwner } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
+import type { ForwarderRecovery } from "../../schemas/Wallet.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Wallets } from "./actor.ts"
-import type { SetWallet } from "./actor/Calls.ts"
 import { WalletsApi } from "./api.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -19,8 +19,7 @@ const requirePerson = Effect.gen(function*() {
   })
 })
 
-const setBody = ({ recovery, wallet }: SetWallet): string =>
-  JSON.stringify(recovery === null ? wallet : { ...wallet, recovery })
+const confirmedBody = ({ confirmed_at, payee }: ForwarderRecovery): string => JSON.stringify({ payee, confirmed_at })
 
 const removedBody = JSON.stringify({ success: true })
 
@@ -58,14 +57,14 @@ export const handlers = Operations.group(
         Effect.fnUntraced(function*({ params, payload }) {
           const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
           const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
-          // What a forwarder pays to is a person's to say.
-          if (payload.kind === "forwarder") yield* requirePerson
-          const set = yield* wallets.put(owner, newWallet, {
+          // Where real money goes is a person's to say, and what a forwarder pays to everywhere.
+          if (payload.kind === "forwarder" || owner.environment === "mainnet") yield* requirePerson
+          const shown = yield* wallets.put(owner, newWallet, {
             actor,
             cause,
-            reply: (answer) => replyOf(setBody(answer))
+            reply: (wallet) => replyOf(JSON.stringify(wallet))
           }).pipe(dieOnReplay)
-          return jsonText(setBody(set))
+          return jsonText(JSON.stringify(shown))
         })
       )
       .handle(
@@ -95,15 +94,16 @@ export const handlers = Operations.group(
           const confirmed = yield* wallets.confirmRecovery(owner, payload.checksum, {
             actor,
             cause,
-            reply: (recovery) => replyOf(JSON.stringify(recovery))
+            reply: (recovery) => replyOf(confirmedBody(recovery))
           }).pipe(dieOnReplay)
-          return jsonText(JSON.stringify(confirmed))
+          return jsonText(confirmedBody(confirmed))
         })
       )
       .handle(
         "remove",
         Effect.fnUntraced(function*({ params }) {
           const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          if (owner.environment === "mainnet") yield* requirePerson
           yield* wallets.remove(owner, { actor, cause, reply: () => replyOf(removedBody) }).pipe(dieOnReplay)
           return jsonText(removedBody)
         })

@@ -1,6 +1,6 @@
 /** What callers of `Wallets` give and get. */
 import type { IdempotentCall } from "../../../runtime/Commit.ts"
-import type { ForwarderRecovery, ReceivingWallet, WalletKind } from "../../../schemas/Wallet.ts"
+import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** A wallet as its owner gives it. */
 export interface NewWallet {
@@ -12,10 +12,4 @@ export interface NewWallet {
 /** A call that changes a wallet, and who made it. */
 export interface WalletCall<A> extends IdempotentCall<A> {
   readonly actor: string
-}
-
-/** A wallet that was set; `recovery`: of a forwarder, the document that must be kept. */
-export interface SetWallet {
-  readonly wallet: ReceivingWallet
-  readonly recovery: ForwarderRecovery | null
 }

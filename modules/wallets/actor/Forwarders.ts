@@ -38,10 +38,6 @@ const checkPayee = Effect.fnUntraced(function*(
     return yield* refuse("this is a token's own address, from which nobody could take the money: give your wallet's")
   }
   const facts = yield* chains.forwarderFacts(owner, payee)
-  const [network] = facts.keys()
-  if (network !== undefined && (yield* chains.isReceiveAddress(network, owner.environment, payee))) {
-    return yield* refuse("this is an address that invoices are paid to here: give your wallet's own")
-  }
   const silent = [...facts].filter(([, each]) => each === null).map(([each]) => each)
   if (silent.length > 0) {
     return yield* publicError("NETWORK_DEGRADED", {
@@ -141,4 +137,27 @@ export const proofOf = Effect.fnUntraced(function*(
     collector: forwarder.collector,
     init_code_hash: forwarder.initCodeHash
   }
+})
+
+/**
+ * Makes the payee its owner's, as an address is that invoices share: what is collected would else be credited to an
+ * invoice that was given this address. False: somebody is paid there already.
+ */
+export const claimPayee = Effect.fnUntraced(function*(
+  { chains }: Pick<ForwarderServices, "chains">,
+  owner: WalletOwner,
+  wallet: WalletRef
+): Effect.fn.Return<boolean, PublicError> {
+  const forwarder = forwarderIn(wallet)
+  if (forwarder === null) return true
+  const { fingerprint } = wallet
+  const { payee } = forwarder
+  const conflict = yield* chains.claimAddresses(owner, "address", {
+    _tag: "SharedWallet",
+    fingerprint,
+    address: payee,
+    accountKey: familyRecord(owner.family).accountKey(payee),
+    targetOf: () => ({ address: payee, matchKey: payee, memo: null })
+  })
+  return conflict === null
 })

@@ -4,7 +4,6 @@ import type { WalletOwner, WalletRef } from "../../../runtime/Chains.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { NewWallet } from "./Calls.ts"
 import { valueWrite, type WalletValue } from "../repo.ts"
-import { recoveryDocument } from "../rules/Recovery.ts"
 import { forwarderIn, type ForwarderServices, readForwarder } from "./Forwarders.ts"
 
 export const invalidWallet = (message: string): PublicError =>
@@ -31,7 +30,7 @@ export const readNew = Effect.fnUntraced(function*(
   return doubt === null ? found : yield* invalidWallet(doubt)
 })
 
-/** What is kept of a wallet that is set at `createdAt`, and the recovery document of a forwarder. */
+/** What is kept of a wallet that is set at `createdAt`. */
 export const keepValue = Effect.fnUntraced(function*(
   { chains, repo }: ForwarderServices,
   owner: WalletOwner,
@@ -57,16 +56,9 @@ export const keepValue = Effect.fnUntraced(function*(
     recoveryConfirmedAt: null,
     createdAt
   }
-  const { nextIndex } = yield* chains.walletUse(fingerprint)
   return {
     value,
     seed,
-    writes: earlier === null ? [valueWrite(kept)] : [],
-    recovery: forwarder === null ? null : recoveryDocument({
-      ...kept,
-      forwarder,
-      nextIndex: nextIndex ?? 0,
-      isCurrent: true
-    })
+    writes: earlier === null ? [valueWrite(kept)] : []
   }
 })

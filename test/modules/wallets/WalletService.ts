@@ -27,16 +27,20 @@ import { catalogOf } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 
-/** `<merchant>` on devnet, `<merchant>m` on mainnet: a key; with `p` before it a person who signed in. */
+/**
+ * `<merchant>` on devnet, `<merchant>m` on mainnet: there a person who signed in, whom alone a wallet is taken from; with
+ * `p` before it a person on devnet too, with `k` a key.
+ */
 const verify = (key: string) => {
-  const [, person, merchant, what] = /^(p?)(\d+)(m?)$/.exec(key) ?? []
+  const [, who, merchant, what] = /^([pk]?)(\d+)(m?)$/.exec(key) ?? []
+  const isPerson = who === "p" || (what === "m" && who !== "k")
   return Effect.succeed(
     merchant === undefined ? null : {
       merchantId: Number.parseInt(merchant, 10),
       environment: what === "m" ? "mainnet" : "devnet",
       scope: "merchant",
-      kind: person === "p" ? "wallet" : "key",
-      credential: person === "p" ? `wallet_${merchant}` : `key_${key}`,
+      kind: isPerson ? "wallet" : "key",
+      credential: isPerson ? `wallet_${merchant}` : `key_${key}`,
       apiVersion: "2026-01-15"
     } as Principal
   )

@@ -39,6 +39,14 @@ const ok = (answer: Answer) => {
   return answer.json
 }
 
+/** The recovery document of what a person has just set. */
+const recoveryAfter = (wallets: WalletService, person: string, setting: Effect.Effect<Answer>) =>
+  Effect.gen(function*() {
+    ok(yield* setting)
+    const { wallets: [current] } = ok(yield* wallets.call(person, "GET", "/evm/recovery"))
+    return current
+  })
+
 const refused = (answer: Answer, status: number, code: string, says: string) => {
   assert.deepStrictEqual([answer.status, answer.json.error_code ?? answer.json.code], [status, code], answer.text)
   assert.include(answer.text, says)
@@ -55,7 +63,8 @@ describe("a wallet of kind forwarder", () => {
     Effect.scoped(Effect.gen(function*() {
       const { wallets } = yield* service()
       const payee = newAddress.evm()
-      const { recovery, ...wallet } = ok(yield* put(wallets, "p31", payee.toLowerCase()))
+      const wallet = ok(yield* put(wallets, "p31", payee.toLowerCase()))
+      const { wallets: [recovery] } = ok(yield* wallets.call("p31", "GET", "/evm/recovery"))
       assert.include(wallet, { kind: "forwarder", next_index: 0, addresses_left: null })
       assert.include(recovery, { payee, next_index: 0, is_current: true, confirmed_at: null })
       const derived = forwarderOf(recovery.payee, recovery.seed.slice(2))
@@ -85,13 +94,13 @@ describe("a wallet of kind forwarder", () => {
     Effect.scoped(Effect.gen(function*() {
       const { database, wallets } = yield* service()
       const [one, other] = [newAddress.evm(), newAddress.evm()]
-      const first = ok(yield* put(wallets, "p31", one)).recovery
-      const second = ok(yield* put(wallets, "p31", other)).recovery
+      const first = yield* recoveryAfter(wallets, "p31", put(wallets, "p31", one))
+      const second = yield* recoveryAfter(wallets, "p31", put(wallets, "p31", other))
       assert.notStrictEqual(first.seed, second.seed)
       assert.strictEqual(ok(yield* wallets.call("31", "DELETE", "/evm")).success, true)
       const kept = ok(yield* wallets.call("p31", "GET", "/evm/recovery")).wallets
       assert.sameDeepMembers(kept, [{ ...first, is_current: false }, { ...second, is_current: false }])
-      assert.strictEqual(ok(yield* put(wallets, "p31", one)).recovery.seed, first.seed)
+      assert.strictEqual((yield* recoveryAfter(wallets, "p31", put(wallets, "p31", one))).seed, first.seed)
       const { wallets: [current] } = ok(yield* wallets.call("p31", "GET", "/evm/recovery"))
       assert.include(current, { seed: first.seed, is_current: true })
       const told = yield* Effect.provide(
@@ -109,7 +118,41 @@ describe("a wallet of kind forwarder", () => {
         Array.from({ length: 20 }, () => put(wallets, "p31", payee)),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(new Set(answers.map((each) => ok(each).recovery.seed)).size, 1)
+      assert.strictEqual(new Set(answers.map((each) => ok(each).first_addresses[0])).size, 1)
+      assert.lengthOf(ok(yield* wallets.call("p31", "GET", "/evm/recovery")).wallets, 1)
+    })))
+
+  it.live("tells the seed to nobody who repeats a person's call", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { wallets } = yield* service(() => fine, true)
+      for (const [person, key] of [["p31", "31"], ["p31m", "k31m"]] as const) {
+        const headers = { "idempotency-key": randomUUID() }
+        const body = { kind: "forwarder", value: newAddress.evm() }
+        const recovery = yield* recoveryAfter(wallets, person, wallets.call(person, "PUT", "/evm", body, headers))
+        const seed = recovery.seed.slice(2)
+        const repeat = yield* wallets.call(key, "PUT", "/evm", body, headers)
+        assert.notInclude(repeat.text, seed)
+        const environment = person === "p31" ? "devnet" : "mainnet"
+        const checksum = { checksum: checksumOf(recovery), environment }
+        const confirmed = yield* wallets.call(person, "POST", "/evm/recovery/confirm", checksum, {
+          "idempotency-key": randomUUID()
+        })
+        assert.deepStrictEqual(Object.keys(ok(confirmed)), ["payee", "confirmed_at"])
+      }
+    })))
+
+  it.live("pays nobody's invoice with what is collected to its payee", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { wallets } = yield* service()
+      const payee = newAddress.evm()
+      ok(yield* put(wallets, "p31", payee))
+      for (const key of ["31", "32"]) {
+        refused(yield* wallets.put(key, "evm", "pool", payee), 400, "WALLET_INVALID", "entry 1")
+      }
+      ok(yield* put(wallets, "p31", payee))
+      const listed = newAddress.evm()
+      ok(yield* wallets.put("33", "evm", "pool", listed))
+      refused(yield* put(wallets, "p31", listed), 400, "WALLET_INVALID", "invoices are paid to here")
     })))
 
   it.live("is a person's to set and to read: a key is refused", () =>
@@ -129,12 +172,12 @@ describe("a wallet of kind forwarder", () => {
   it.live("is refused for a payee whose money nobody could take", () =>
     Effect.scoped(Effect.gen(function*() {
       const { wallets } = yield* service()
-      const mine = ok(yield* put(wallets, "p31", newAddress.evm()))
+      const mine = yield* recoveryAfter(wallets, "p31", put(wallets, "p31", newAddress.evm()))
       const given = (yield* Effect.orDie(allocate(wallets))).address
       for (
         const [payee, says] of [
           ["0x0000000000000000000000000000000000000004", "nobody could take the money"],
-          [mine.recovery.collector, "nobody could take the money"],
+          [mine.collector, "nobody could take the money"],
           [given, "an address that invoices are paid to here"],
           ["0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "right checksum"]
         ] as const
@@ -166,7 +209,7 @@ describe("a wallet of kind forwarder", () => {
       const devnetOnly = yield* service()
       refused(yield* put(devnetOnly.wallets, "p31m", newAddress.evm()), 400, "WALLET_INVALID", "mainnetForwarders")
       const { wallets } = yield* service(() => fine, true)
-      const { recovery } = ok(yield* put(wallets, "p31m", newAddress.evm()))
+      const recovery = yield* recoveryAfter(wallets, "p31m", put(wallets, "p31m", newAddress.evm()))
       const target = yield* Effect.orDie(allocate(wallets, 31, "mainnet"))
       const obstacle = wallets.chains.obstacleTo(target, "base", "mainnet", false)
       assert.strictEqual(yield* obstacle, "RECOVERY_UNCONFIRMED")
