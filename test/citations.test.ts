@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { anchorOf } from "../modules/docs/repo.ts"
-import { optionalModules } from "./support/Removal.ts"
+import { removableModules } from "./support/Removal.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
 const folders = ["schemas", "runtime", "modules", "config", "test", ".adr"]
@@ -88,7 +88,7 @@ const expandBraces = (path: string): ReadonlyArray<string> => {
 const isPattern = (path: string) => /[<>*{}]/.test(path)
 
 /** A copy of the project may lack these, and tests about them: who deletes a module keeps what speaks of it. */
-const missingFolders = [...optionalModules.map((name) => `modules/${name}`), "modules/docs", ".adr"]
+const missingFolders = [...removableModules.map((name) => `modules/${name}`), "modules/docs", ".adr"]
   .filter((folder) => !existsSync(join(root, folder)))
 const isOfMissingModule = (path: string) =>
   missingFolders.some((folder) => path === folder || path.startsWith(`${folder}/`) || path.startsWith("test/"))

@@ -23,8 +23,51 @@ export const optionalModules: ReadonlyArray<string> = [
 /** Made by tools, or linked. */
 const left: ReadonlySet<string> = new Set(["node_modules", "dist"])
 
-/** Routes that only {@link optionalModules} modules serve: a test that calls one is about it, whatever it imports. */
-const routes = /\bdevnet\/invoices\/|\/api\/commerce\/|action: "simulate"/
+/** What is about the money that has come in, and the record of who did what. */
+const moneyModules: ReadonlyArray<string> = [
+  "audit",
+  "customers",
+  "exceptions",
+  "exports",
+  "ledger",
+  "reconciliation",
+  "screening"
+]
+
+/** Modules that the service starts without. */
+export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules]
+
+/**
+ * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes
+ * what the pages say of it too. The last one bundles the service, and needs node_modules itself beside it, not a link.
+ */
+const wholeServiceTests: ReadonlyArray<string> = [
+  "test/modules/docs/reference.test.ts",
+  "test/journeys/errorPages.test.ts",
+  "test/journeys/errors.test.ts",
+  "test/journeys/health.test.ts",
+  "test/journeys/attacks/credentials.test.ts",
+  "test/runtime/http/declared.test.ts",
+  "test/runtime/build.test.ts"
+]
+
+/** Calls that only {@link optionalModules} modules answer and that no path names in full. */
+const calls = /\bdevnet\/invoices\/|\/api\/commerce\/|action: "simulate"/
+
+/** Paths that the modules serve, as their `api.ts` writes them, up to their first parameter. */
+const pathsOf = (modules: ReadonlyArray<string>): ReadonlyArray<string> =>
+  modules.map((name) => join(root, "modules", name, "api.ts")).filter(existsSync).flatMap((file) => {
+    const text = readFileSync(file, "utf8")
+    const [prefix = ""] = [...text.matchAll(/\.prefix\("([^"]+)"\)/g)].map(([, path]) => path!)
+    const own = [...text.matchAll(/HttpApiEndpoint\.\w+\(\s*"\w+",\s*"([^"]+)"/g)].map(([, path]) =>
+      path!.split(":")[0]!
+    )
+    return own.map((path) => `${prefix}${path}`.replace(/\/$/, ""))
+  })
+
+/** Whether a test calls one of the paths: it is about the module that serves it, whatever it imports. */
+const isCalling = (text: string, paths: ReadonlyArray<string>): boolean =>
+  paths.some((path) => new RegExp(`["\`]${path}(?![\\w-])`).test(text))
 
 /** Tests that go by such a route through a part that others use without it, or through a guide. */
 const through: ReadonlySet<string> = new Set(["test/journeys/crash.test.ts", "test/journeys/docs.test.ts"])
@@ -35,6 +78,18 @@ const reached = /(?:from|import\(|new URL\()\s*"(\.[^"]+\.ts)"/g
 const filesBelow = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+
+/** The typed client lists what each module serves: an import and a call for each. */
+const withoutClientLines = (file: string, gone: ReadonlyArray<string>) => {
+  const text = readFileSync(file, "utf8")
+  const imports = [...text.matchAll(/^import \{ (\w+) \} from "\.\.\/(\w+)\/api\.ts"\n/gm)]
+    .filter(([, , name]) => gone.includes(name!))
+  const rest = imports.reduce(
+    (kept, [line, api]) => kept.replace(line!, "").replace(`\n  .addHttpApi(${api})`, ""),
+    text
+  )
+  writeFileSync(file, rest)
+}
 
 const withoutLines = (file: string, gone: ReadonlyArray<string>) => {
   const text = readFileSync(file, "utf8")
@@ -47,15 +102,20 @@ const withoutLines = (file: string, gone: ReadonlyArray<string>) => {
 }
 
 /** Removes the tests that cannot be there any more, until all the rest finds what it loads; answers which. */
-const withoutTests = (copy: string): ReadonlyArray<string> => {
+const withoutTests = (copy: string, gone: ReadonlyArray<string>): ReadonlyArray<string> => {
   const removed: Array<string> = []
   const remove = (file: string) => {
     removed.push(relative(copy, file))
     rmSync(file)
   }
+  const isOptionalGone = gone.some((name) => optionalModules.includes(name))
+  const paths = pathsOf(gone)
   const tests = () => filesBelow(join(copy, "test")).filter((file) => file.endsWith(".ts"))
   for (const file of tests().filter((file) => file.endsWith(".test.ts"))) {
-    if (through.has(relative(copy, file)) || routes.test(readFileSync(file, "utf8"))) remove(file)
+    const text = readFileSync(file, "utf8")
+    const isOfOptional = through.has(relative(copy, file)) || calls.test(text)
+    const isOfWhole = wholeServiceTests.includes(relative(copy, file))
+    if (isOfWhole || (isOptionalGone && isOfOptional) || isCalling(text, paths)) remove(file)
   }
   const lost = (file: string) =>
     [...readFileSync(file, "utf8").matchAll(reached)].some(([, to]) => !existsSync(join(dirname(file), to!)))
@@ -80,7 +140,8 @@ export const copyWithout = (gone: ReadonlyArray<string>, directory: string): Rea
   }
   symlinkSync(join(root, "node_modules"), join(directory, "node_modules"))
   for (const name of ["devnet", "mainnet"]) withoutLines(join(directory, "config", `${name}.jsonc`), gone)
-  return withoutTests(directory)
+  withoutClientLines(join(directory, "modules/clients/client.ts"), gone)
+  return withoutTests(directory, gone)
 }
 
 /** Runs a script of the copy's package with nothing of our own surroundings; dies with what it said where it fails. */

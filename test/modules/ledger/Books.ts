@@ -2,7 +2,9 @@
 import { assert } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { randomUUID } from "node:crypto"
+import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
+import { noCause } from "../../../runtime/Commit.ts"
 import { type DevnetMerchant, DevnetService, okData } from "../simulator/DevnetService.ts"
 
 export const send = Effect.fnUntraced(function*({ merchant }: DevnetMerchant, path: string, body?: unknown) {
@@ -39,3 +41,25 @@ export const balanceOf = (player: DevnetMerchant) => call(player, "/api/v1/balan
 
 export const transactionsOf = (player: DevnetMerchant, query = "") =>
   Effect.map(call(player, `/api/v1/balance-transactions?${query}`), ({ data }): ReadonlyArray<any> => data)
+
+/** The payments of an invoice are settled at a time, as `settlement/direct` reports it. */
+export const settle = Effect.fnUntraced(function*(invoiceId: string, settledAt: number) {
+  const invoices = Context.get((yield* DevnetService).services, Invoices)
+  yield* Effect.orDie(invoices.change(invoiceId, noCause, ({ payments }) =>
+    Effect.succeed({
+      commands: payments.map((payment) => ({
+        _tag: "Settle" as const,
+        paymentId: payment.id,
+        settlement: {
+          status: "settled" as const,
+          stage: "final" as const,
+          progress: "settled" as const,
+          settledAmount: payment.amount,
+          settledAt,
+          id: null,
+          txHash: null,
+          network: payment.network
+        }
+      }))
+    })))
+})

@@ -5,12 +5,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { checkBooks } from "../../../modules/ledger/repo/Check.ts"
 import { Reconciliation } from "../../../modules/reconciliation/service.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
-import { assertBalanced, balanceOf, call, newInvoice, simulate } from "./Books.ts"
+import { assertBalanced, balanceOf, call, newInvoice, settle, simulate } from "./Books.ts"
 
 const refund = (player: DevnetMerchant, invoice_id: string, amount: number) =>
   call(player, "/api/v1/refunds", {
@@ -39,25 +38,7 @@ const busyMerchant = Effect.gen(function*() {
     "wallet:owner",
     { cause: noCause, reply: () => undefined }
   ).pipe(Effect.orDie)
-  yield* Effect.orDie(
-    Context.get(services, Invoices).change(second!, noCause, ({ payments: [payment] }, settledAt) =>
-      Effect.succeed({
-        commands: [{
-          _tag: "Settle" as const,
-          paymentId: payment!.id,
-          settlement: {
-            status: "settled" as const,
-            stage: "final" as const,
-            progress: "settled" as const,
-            settledAmount: payment!.amount,
-            settledAt,
-            id: null,
-            txHash: null,
-            network: payment!.network
-          }
-        }]
-      }))
-  )
+  yield* settle(second!, 1_795_478_401)
   return player
 })
 

@@ -5,7 +5,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Reconciliation } from "../../../modules/reconciliation/service.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
@@ -14,7 +13,7 @@ import { makeReceiver } from "../../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory, until } from "../../support/Service.ts"
 import { connectTo } from "../../support/Sockets.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant, okData } from "../simulator/DevnetService.ts"
-import { assertBalanced, balanceOf, call, newInvoice, simulate, transactionsOf } from "./Books.ts"
+import { assertBalanced, balanceOf, call, newInvoice, settle, simulate, transactionsOf } from "./Books.ts"
 
 /** All of a list, newest first. */
 const allOf = Effect.fnUntraced(function*(player: DevnetMerchant, path: string) {
@@ -92,24 +91,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
         "wallet:owner",
         { cause: noCause, reply: () => undefined }
       ).pipe(Effect.orDie)
-      const settled = Context.get(services, Invoices)
-      yield* Effect.orDie(settled.change(seen, noCause, ({ payments: [payment] }, settledAt) =>
-        Effect.succeed({
-          commands: [{
-            _tag: "Settle" as const,
-            paymentId: payment!.id,
-            settlement: {
-              status: "settled" as const,
-              stage: "final" as const,
-              progress: "settled" as const,
-              settledAmount: payment!.amount,
-              settledAt,
-              id: null,
-              txHash: null,
-              network: payment!.network
-            }
-          }]
-        })))
+      yield* settle(seen, 1_795_478_401)
       yield* assertBalanced(player.id)
       const booked = yield* assertTold(player)
       assert.sameMembers([...new Set(booked.map(({ type }) => type))], [

@@ -5,6 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
+import { until } from "../../support/Service.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant, newOrder, okData } from "../simulator/DevnetService.ts"
 import { assertBalanced, balanceOf, call, ledger, newInvoice, simulate, transactionsOf } from "./Books.ts"
 
@@ -53,6 +54,17 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.deepInclude(reversal, { net: 20_000, reverses: refund.id })
       const canceled = yield* call(player, `/api/v1/refunds/${opened.id}`)
       assert.deepInclude(canceled, { status: "canceled", balance_transaction_id: refund.id })
+    }))
+
+  it.effect("of an order that ends with a part paid are booked by the clock that ends it", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const { invoiceId } = yield* newOrder(player)
+      yield* simulate(player, invoiceId, "partial", { amount: 5_000 })
+      yield* call(player, "/api/v1/devnet/clock/advance", { seconds: 604_800 })
+      yield* until("a refund is opened", transactionsOf(player, "type=refund"), (found) => found.length > 0)
+      yield* assertBalanced(player.id)
+      assert.deepInclude(yield* balanceOf(player), { available: 0, refund_payable: 5_000 })
     }))
 
   it.effect("of an order: what is paid out leaves the chain, its fee stays, another token is revalued", () =>

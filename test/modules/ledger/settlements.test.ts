@@ -3,10 +3,8 @@
  * its chain leaves it. Method: a whole devnet over HTTP; a report says that money came straight from the payor.
  */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { Invoices } from "../../../modules/invoices/plugin.ts"
-import { noCause } from "../../../runtime/Commit.ts"
 import {
   assertRefused,
   type DevnetMerchant,
@@ -14,29 +12,7 @@ import {
   newDevnetMerchant,
   okData
 } from "../simulator/DevnetService.ts"
-import { assertBalanced, balanceOf, call, newInvoice, send, simulate, transactionsOf } from "./Books.ts"
-
-/** The payments of an invoice are settled at a time, as `settlement/direct` reports it. */
-const settle = Effect.fnUntraced(function*(invoiceId: string, settledAt: number) {
-  const invoices = Context.get((yield* DevnetService).services, Invoices)
-  yield* Effect.orDie(invoices.change(invoiceId, noCause, ({ payments }) =>
-    Effect.succeed({
-      commands: payments.map((payment) => ({
-        _tag: "Settle" as const,
-        paymentId: payment.id,
-        settlement: {
-          status: "settled" as const,
-          stage: "final" as const,
-          progress: "settled" as const,
-          settledAmount: payment.amount,
-          settledAt,
-          id: null,
-          txHash: null,
-          network: payment.network
-        }
-      }))
-    })))
-})
+import { assertBalanced, balanceOf, call, newInvoice, send, settle, simulate, transactionsOf } from "./Books.ts"
 
 const paidInvoice = Effect.fnUntraced(function*(player: DevnetMerchant, amountUsd: number) {
   const id = yield* newInvoice(player, amountUsd)

@@ -28,8 +28,8 @@ import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support
 import { connect, type TestDatabase } from "../../support/Database.ts"
 
 /**
- * `<merchant>` on devnet, `<merchant>m` on mainnet: there a person who signed in, whom alone a wallet is taken from; with
- * `p` before it a person on devnet too, with `k` a key.
+ * `<merchant>` on devnet, `<merchant>m` on mainnet: there a person who signed in, whom alone a wallet is taken from;
+ * with `p` before it a person on devnet too, with `k` a key.
  */
 const verify = (key: string) => {
   const [, who, merchant, what] = /^([pk]?)(\d+)(m?)$/.exec(key) ?? []

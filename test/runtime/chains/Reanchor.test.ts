@@ -454,8 +454,8 @@ describe("a reanchor on a real node", () => {
             endpoint.set(withoutBlocks(top, top))
             assert.strictEqual((yield* chains.rescan("base", mainnet, top, top)).status, "waiting")
             yield* sql`INSERT INTO target_balances (id, merchant_id, version, network, environment, match_key, invoice_id,
-            address, since_height, since_balance, height, opened_at, open)
-          SELECT 'b' || n, 1, 1, 'base', 'mainnet', 'b' || n, 'b' || n, 'b' || n, ${top}, 0, ${top}, 1, true
+            address, since_height, since_balance, forwarded, forwarded_height, height, opened_at, open)
+          SELECT 'b' || n, 1, 1, 'base', 'mainnet', 'b' || n, 'b' || n, 'b' || n, ${top}, 0, 0, ${top}, ${top}, 1, true
           FROM generate_series(1, 2000) n`
             yield* other.token("transfer", [later, 400n])
             yield* other.mine(ringSize - 30)
