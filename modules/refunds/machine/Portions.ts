@@ -224,7 +224,9 @@ export const amountOfException = (
     case "duplicate_payment": {
       const payment = invoice.payments.find(({ id }) => id === paymentId)
       const left = payment === undefined ? 0n : portionLeft(payment, invoice.payments, refunds).usd
-      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, left)) }
+      // What other payments gave back of the excess is not too much of this one any more.
+      const excess = smaller(left, excessOf(invoice, refunds))
+      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, excess)) }
     }
     default:
       return whole

@@ -309,4 +309,15 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
         ["duplicate_payment", 10_000]
       ])
     }))
+
+  it.effect("is no more than is beyond the amount, also where another payment gave back a part of that", () =>
+    Effect.gen(function*() {
+      const { caller, invoice, wallet } = yield* invoiceWith(100n, 12n)
+      const large = (yield* caller.ok(`/api/v1/invoices/${invoice.id}?expand=payments`)).payments.data
+        .find(({ amount }: any) => amount === 100_000)
+      yield* refundBy(caller, invoice, { amount_mode: "overpaid", invoice_payment_id: large.id })
+      const [duplicate, ...others] = yield* openOf(caller)
+      assert.deepStrictEqual([duplicate.type, duplicate.amount, others], ["duplicate_payment", 12_000, []])
+      assert.deepStrictEqual(amounts(yield* resolve(wallet, duplicate, { action: "refund" })), [[2_000, "duplicate"]])
+    }))
 })
