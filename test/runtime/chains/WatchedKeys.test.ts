@@ -97,7 +97,8 @@ describe("a look at the wallets", () => {
       yield* refresh
       assert.deepStrictEqual(shown, [3, 0, 1, 1, 1, 0])
       assert.isTrue([keyOf("b", 1), keyOf("c", 1), "ahead"].every(has))
-    }).pipe(Effect.scoped))
+      // Transactions are numbered by the server: one of another test that is under way shows a change again.
+    }).pipe(Effect.scoped, Effect.sandbox, Effect.retry({ times: 5 })))
 
   it.live("finds what changes in rows of another server's backup, whose transactions had higher numbers", () =>
     Effect.gen(function*() {
