@@ -313,7 +313,7 @@ export type ReceivingObstacle =
   | "NETWORK_DEGRADED"
 
 /** A wallet that was ever set. */
-export interface KeptWallet {
+export interface WalletRecord {
   readonly wallet: WalletRef
   /** Of a forwarder: its payee was a contract on some network when it was set. */
   readonly isPayeeContract: boolean
@@ -326,7 +326,7 @@ export interface MerchantWallets {
   /** The wallet that receives now; null: the merchant has none of its own. */
   readonly current: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
   /** Any wallet that was ever set, by its fingerprint; null: none has it. */
-  readonly withFingerprint: (fingerprint: string) => Effect.Effect<KeptWallet | null>
+  readonly withFingerprint: (fingerprint: string) => Effect.Effect<WalletRecord | null>
 }
 
 /** How far a wallet has been given out. */

@@ -457,3 +457,17 @@ export const requireMerchantScope = Effect.flatMap(
   CurrentPrincipal,
   (principal) => principal.scope === "merchant" ? Effect.succeed(principal) : Effect.fail(publicError("SCOPE_MISMATCH"))
 )
+
+/**
+ * Fails with `CREDENTIAL_NOT_ALLOWED` unless a person of the merchant signed in: an API key stands on servers, and who
+ * finds it must not do this in a person's name.
+ */
+export const requirePerson = Effect.flatMap(
+  requireMerchantScope,
+  (principal) =>
+    principal.kind === "wallet"
+      ? Effect.succeed(principal)
+      : Effect.fail(publicError("CREDENTIAL_NOT_ALLOWED", {
+        message: "Only a person may do this: sign in with a wallet and send that token, not an API key"
+      }))
+)

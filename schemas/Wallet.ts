@@ -108,6 +108,16 @@ export const ForwarderRecovery = Schema.Struct({
 })
 export type ForwarderRecovery = typeof ForwarderRecovery.Type
 
+/** A forwarder whose owner has shown that its recovery document is kept elsewhere. */
+export const ConfirmedForwarder = Schema.Struct({
+  payee: Schema.String.annotate({ description: "Whom the addresses of the forwarder pay" }),
+  confirmed_at: EpochSeconds
+}).annotate({
+  identifier: "ConfirmedForwarder",
+  examples: [{ payee: forwarderRecoveryExample.payee, confirmed_at: 1_766_320_496 }]
+})
+export type ConfirmedForwarder = typeof ConfirmedForwarder.Type
+
 /** What shows that an address pays to its payee: two hashes that anybody can compute again. */
 export const ForwarderProof = Schema.Struct({
   address: Schema.String,

@@ -11,6 +11,7 @@ import { readUnlessPruned } from "../../runtime/nodes/Absence.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import { standstillLimits } from "../../runtime/nodes/Heads.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { word } from "./evm/AbiWords.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { readCoinsForwarded } from "./evm/ForwardedCoins.ts"
 import { readForwarderFacts } from "./evm/ForwarderFacts.ts"
@@ -96,7 +97,7 @@ interface Balance {
 /** What a contract says that an address has of its token; a contract that reverts or answers no word has none of it. */
 const readTokenBalance = (endpoint: Endpoint, token: string, address: string, height: string) =>
   Effect.map(
-    endpoint.ethCall(token, `${balanceSelector}${address.slice(2).toLowerCase().padStart(64, "0")}`, height),
+    endpoint.ethCall(token, `${balanceSelector}${word(address)}`, height),
     (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? bytes : "0x0"
   )
 
@@ -122,7 +123,7 @@ const readBalance = (
  * What two endpoints name differently is nothing that money is credited by; where only one answers, its word is taken.
  * `what`: for an operator.
  */
-const fromTwo = <A>(
+const readFromTwo = <A>(
   rpc: JsonRpc,
   what: string,
   read: (endpoint: Endpoint) => Effect.Effect<A, DriverError>,
@@ -139,7 +140,7 @@ const fromTwo = <A>(
   })
 
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, token, height) =>
-  fromTwo(
+  readFromTwo(
     rpc,
     `balances of ${address} at block ${height}`,
     (endpoint) => readBalance(endpoint, address, token, height),
@@ -147,7 +148,7 @@ const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (addr
   )
 
 const coinsForwarded = (rpc: JsonRpc): NonNullable<ChainDriver["coinsForwarded"]> => (address, from, to) =>
-  fromTwo(
+  readFromTwo(
     rpc,
     `coins that ${address} forwarded in blocks ${from + 1n} to ${to}`,
     (endpoint) => readCoinsForwarded(endpoint, address, from, to),

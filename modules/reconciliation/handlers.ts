@@ -1,7 +1,14 @@
 /** Reconciliation between the wire and the reports. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  RequestInfo,
+  requireMerchantScope,
+  requirePerson
+} from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -33,14 +40,9 @@ const ownerOf = Effect.fnUntraced(function*(requested?: Environment) {
   return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, requested) }
 })
 
-/** A person who signed in: what they book or close stands in nobody else's name. */
-const requirePerson = Effect.gen(function*() {
-  const principal = yield* requireMerchantScope
-  if (principal.kind !== "wallet") {
-    return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
-      message: "Only a person may do this: sign in with a wallet and send that token. API keys may read"
-    })
-  }
+/** What a person books or closes stands in nobody else's name. */
+const personOf = Effect.gen(function*() {
+  const principal = yield* requirePerson
   const { environment, merchantId } = yield* ownerOf()
   return { owner: { merchantId, environment }, actor: principal.credential }
 })
@@ -71,7 +73,7 @@ export const handlers = Operations.group(
       .handle(
         "close",
         Effect.fnUntraced(function*({ payload }) {
-          const { actor, owner } = yield* requirePerson
+          const { actor, owner } = yield* personOf
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
           const text = (closed: ClosedPeriod) => wrapped(closedText(closed))
@@ -114,7 +116,7 @@ export const handlers = Operations.group(
       .handle(
         "adjust",
         Effect.fnUntraced(function*({ payload }) {
-          const { actor, owner } = yield* requirePerson
+          const { actor, owner } = yield* personOf
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
           const token = ledger.tokenOf(owner.environment, payload.asset)

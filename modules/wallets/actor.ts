@@ -9,13 +9,13 @@ import { sha256 } from "../../runtime/http/CanonicalJson.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
+import type { ConfirmedForwarder, ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { NewWallet, WalletCall } from "./actor/Calls.ts"
 import { makeActiveWallets } from "./actor/ActiveWallets.ts"
 import { claimPayee, forwarderIn, type ForwarderServices, proofOf, recoveriesOf } from "./actor/Forwarders.ts"
 import { confirmRecovery } from "./actor/RecoveryConfirmation.ts"
-import { makeKeptWallets } from "./actor/KeptWallets.ts"
+import { makeWalletRecords } from "./actor/WalletRecords.ts"
 import { invalidWallet, keepValue, readNew } from "./actor/NewWallets.ts"
 import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
@@ -64,8 +64,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly confirmRecovery: (
     owner: WalletOwner,
     checksum: string,
-    call: WalletCall<ForwarderRecovery>
-  ) => Effect.Effect<ForwarderRecovery, PublicError | IdempotentReplay>
+    call: WalletCall<ConfirmedForwarder>
+  ) => Effect.Effect<ConfirmedForwarder, PublicError | IdempotentReplay>
   /** From then on the deployment's own wallet receives, if there is one. `NOT_FOUND` where there is none to remove. */
   readonly remove: (owner: WalletOwner, call: WalletCall<void>) => Effect.Effect<
     void,
@@ -95,7 +95,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         reader,
         isOnMainnet: mainnetForwarders
       }
-      const keptWallets = yield* makeKeptWallets({ repo, reader })
+      const walletRecords = yield* makeWalletRecords({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
       const bodyOf = (ownedWallet: OwnedWallet) =>
@@ -152,7 +152,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
           decideAnew()
         )
 
-      yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: keptWallets.of })
+      yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: walletRecords.of })
 
       yield* watchWallets({ chains, commit, repo, reader })
 
@@ -160,12 +160,12 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         list: (merchantId, environment) =>
           Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
         put: Effect.fnUntraced(function*(owner, given, call) {
-          const first = yield* readNew(forwarders, owner, given)
+          const reading = yield* readNew(forwarders, owner, given)
           const id = `wal_${yield* uuidV7}`
           const changed = yield* change(owner, call, () =>
             Effect.gen(function*() {
               // Again of a forwarder: one call at a time chooses the seed of a payee.
-              const ref = forwarderIn(first) === null ? first : yield* readNew(forwarders, owner, given)
+              const ref = forwarderIn(reading) === null ? reading : yield* readNew(forwarders, owner, given)
               const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
               const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
               if (startIndex instanceof PublicError) return yield* startIndex
@@ -188,7 +188,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         }),
         recoveries: (owner) => recoveriesOf(forwarders, owner),
         proof: (owner, address) => proofOf(forwarders, owner, address),
-        confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: keptWallets.evict }),
+        confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: walletRecords.evict }),
         remove: (owner, call) =>
           change(owner, call, ({ wallet }) =>
             wallet === null

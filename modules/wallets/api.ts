@@ -2,12 +2,11 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
-import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
 import {
+  ConfirmedForwarder,
   ForwarderProof,
   ForwarderRecovery,
-  forwarderRecoveryExample,
   ReceivingWallet,
   WalletKind
 } from "../../schemas/Wallet.ts"
@@ -52,14 +51,6 @@ const ConfirmedRecovery = Schema.Struct({
 }).annotate({
   identifier: "ConfirmedRecovery",
   examples: [{ checksum: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }]
-})
-
-const ConfirmedForwarder = Schema.Struct({
-  payee: Schema.String.annotate({ description: "Whom the addresses of the forwarder pay" }),
-  confirmed_at: EpochSeconds
-}).annotate({
-  identifier: "ConfirmedForwarder",
-  examples: [{ payee: forwarderRecoveryExample.payee, confirmed_at: 1_766_320_496 }]
 })
 
 const commonErrors = [

@@ -2,24 +2,18 @@
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import type { WalletOwner } from "../../runtime/Chains.ts"
-import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  RequestInfo,
+  requireMerchantScope,
+  requirePerson
+} from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
-import type { ForwarderRecovery } from "../../schemas/Wallet.ts"
-import { publicError } from "../../schemas/Errors.ts"
 import { Wallets } from "./actor.ts"
 import { WalletsApi } from "./api.ts"
 import * as Operations from "../../runtime/Operations.ts"
-
-/** A person who signed in: a key that is lost must not say where money goes, nor learn which addresses are whose. */
-const requirePerson = Effect.gen(function*() {
-  const { kind } = yield* requireMerchantScope
-  if (kind === "wallet") return
-  return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
-    message: "Only a person may do this: sign in with a wallet and send that token, not an API key"
-  })
-})
-
-const confirmedBody = ({ confirmed_at, payee }: ForwarderRecovery): string => JSON.stringify({ payee, confirmed_at })
 
 const removedBody = JSON.stringify({ success: true })
 
@@ -70,8 +64,7 @@ export const handlers = Operations.group(
       .handle(
         "recovery",
         Effect.fnUntraced(function*({ params, query }) {
-          const principal = yield* requireMerchantScope
-          yield* requirePerson
+          const principal = yield* requirePerson
           const environment = yield* readEnvironment(principal, query.environment)
           const owner = { merchantId: principal.merchantId, environment, family: params.family }
           return jsonText(JSON.stringify({ wallets: yield* wallets.recoveries(owner) }))
@@ -94,9 +87,9 @@ export const handlers = Operations.group(
           const confirmed = yield* wallets.confirmRecovery(owner, payload.checksum, {
             actor,
             cause,
-            reply: (recovery) => replyOf(confirmedBody(recovery))
+            reply: (answer) => replyOf(JSON.stringify(answer))
           }).pipe(dieOnReplay)
-          return jsonText(confirmedBody(confirmed))
+          return jsonText(JSON.stringify(confirmed))
         })
       )
       .handle(

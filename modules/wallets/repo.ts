@@ -57,20 +57,20 @@ const valueOf = (row: ValueRow): WalletValue => ({
   createdAt: Number(row.created_at)
 })
 
-export const valueWrite = (kept: WalletValue): Write => ({
+export const valueWrite = (record: WalletValue): Write => ({
   table: "wallet_values",
   row: {
-    fingerprint: kept.fingerprint,
-    version: kept.version,
-    merchant_id: kept.merchantId,
-    environment: kept.environment,
-    family: kept.family,
-    kind: kept.kind,
-    value: kept.value,
-    seed: kept.seed,
-    payee_is_contract: kept.isPayeeContract,
-    recovery_confirmed_at: kept.recoveryConfirmedAt,
-    created_at: kept.createdAt
+    fingerprint: record.fingerprint,
+    version: record.version,
+    merchant_id: record.merchantId,
+    environment: record.environment,
+    family: record.family,
+    kind: record.kind,
+    value: record.value,
+    seed: record.seed,
+    payee_is_contract: record.isPayeeContract,
+    recovery_confirmed_at: record.recoveryConfirmedAt,
+    created_at: record.createdAt
   }
 })
 

@@ -6,7 +6,7 @@ import { Cache, Effect, type Exit } from "effect"
 import { familyOf, type Network } from "../../schemas/Network.ts"
 import type { ChainDriver, Chains, ForwarderFacts, ReceivingObstacle } from "../Chains.ts"
 import { cursorId } from "./ChainsRepo.ts"
-import { driversOf, type JournalContext } from "./JournalContext.ts"
+import { driverOf, driversOf, type JournalContext } from "./JournalContext.ts"
 
 /** What networks say of one payee; null: they have no such wallets, or could not be asked. */
 export type FactsByNetwork = ReadonlyMap<Network, ForwarderFacts | null>
@@ -90,11 +90,14 @@ export const forwarderFacts = (journal: JournalContext): Chains["Service"]["forw
 export const obstacleTo = (journal: JournalContext): Chains["Service"]["obstacleTo"] => {
   const factsOf = forwarderFacts(journal)
   return Effect.fnUntraced(function*({ fingerprint }, network, environment, isCoin) {
-    const kept = yield* journal.merchantWallets.current()?.withFingerprint(fingerprint) ?? Effect.succeed(null)
-    const forwarder = kept?.wallet._tag === "IndexedWallet" ? kept.wallet.forwarder : undefined
-    if (kept === null || forwarder === undefined) return null
-    if (!kept.mayReceive) return "RECOVERY_UNCONFIRMED"
+    // Most wallets are none: the deployment's own, and all of a family without contracts.
+    const driver = driverOf(journal, network, environment)
+    if (driver?.readForwarderFacts == null || driver.wallet?.fingerprint === fingerprint) return null
+    const record = yield* journal.merchantWallets.current()?.withFingerprint(fingerprint) ?? Effect.succeed(null)
+    const forwarder = record?.wallet._tag === "IndexedWallet" ? record.wallet.forwarder : undefined
+    if (record === null || forwarder === undefined) return null
+    if (!record.mayReceive) return "RECOVERY_UNCONFIRMED"
     const facts = yield* factsOf({ environment, family: familyOf(network) }, forwarder.payee)
-    return obstacleOf(facts, network, isCoin, kept.isPayeeContract)
+    return obstacleOf(facts, network, isCoin, record.isPayeeContract)
   })
 }

@@ -6,20 +6,17 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Effect, FileSystem, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Effect } from "effect"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { HDKey } from "@scure/bip32"
 import { randomBytes, randomUUID } from "node:crypto"
 import { publicKeyToAddress } from "viem/accounts"
 import { bytesToHex } from "viem"
-import { boot, ServiceInfo } from "../../runtime/boot.ts"
-import { load } from "../../runtime/Config.ts"
 import { check } from "../checker/Checker.ts"
 import { anvil, usdc } from "../support/Anvil.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { startLocalService } from "../support/LocalService.ts"
 import { makeMerchants } from "../support/Merchants.ts"
-import { configOf, exchange, rpcToken, type Service, until } from "../support/Service.ts"
+import { exchange, type Service, until } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
 /** Addresses of the wallet that its owner looks at: more than are given out. */
@@ -58,25 +55,8 @@ const addressAt = (account: HDKey, index: number) => {
 }
 
 /** The service in this process, whose EVM network is the node's. */
-const startOn = Effect.fnUntraced(function*(node: { readonly url: string }) {
-  const fs = yield* FileSystem.FileSystem
-  const folder = yield* fs.makeTempDirectoryScoped()
-  const database = yield* freshDatabase
-  const options = { network: "base", environment: "devnet", rpc: [node.url], pollMillis: 50 }
-  const config = {
-    ...configOf({ database: database.url, chains: [{ use: "evm", options }] }),
-    http: { port: 0 },
-    rpc: { port: 0, token: rpcToken },
-    data: { directory: `${folder}/data` },
-    telemetry: { logs: "json", level: "error" }
-  }
-  const file = `${folder}/config.json`
-  yield* fs.writeFileString(file, JSON.stringify(config))
-  const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
-  const { internalUrl, url } = Context.get(context, ServiceInfo)
-  const sql = Context.get(context as unknown as Context.Context<SqlClient.SqlClient>, SqlClient.SqlClient)
-  return { url, internalUrl, sql }
-})
+const startOn = ({ url }: { readonly url: string }) =>
+  startLocalService([{ use: "evm", options: { network: "base", environment: "devnet", rpc: [url], pollMillis: 50 } }])
 
 it.live(
   "a month of the exports and the chain comes to what the reconciliation says, and no fault hides in it",

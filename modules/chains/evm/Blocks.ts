@@ -71,7 +71,7 @@ const headerOf = (raw: typeof Header.Type): BlockHeader => ({
   time: Number(raw.timestamp)
 })
 
-const hex = (height: bigint): string => `0x${height.toString(16)}`
+export const hex = (height: bigint): string => `0x${height.toString(16)}`
 
 /** The header at a height or tag; null where the node has none. */
 export const readHeader = (endpoint: Endpoint, at: bigint | "latest" | "finalized") =>

@@ -38,11 +38,11 @@ const checkPayee = Effect.fnUntraced(function*(
     return yield* refuse("this is a token's own address, from which nobody could take the money: give your wallet's")
   }
   const facts = yield* chains.forwarderFacts(owner, payee)
-  const silent = [...facts].filter(([, each]) => each === null).map(([each]) => each)
-  if (silent.length > 0) {
+  const unanswered = [...facts].filter(([, each]) => each === null).map(([each]) => each)
+  if (unanswered.length > 0) {
     return yield* publicError("NETWORK_DEGRADED", {
       message: `${
-        silent.join(", ")
+        unanswered.join(", ")
       } does not answer, so nobody can say whether this address can be paid there: try again`,
       retryAfterSeconds: 15
     })
@@ -78,9 +78,9 @@ export const readForwarder = Effect.fnUntraced(function*(
 })
 
 /** A wallet that was ever set, as addresses are derived from it. */
-export const readValue = ({ reader }: Pick<ForwarderServices, "reader">, kept: WalletValue) =>
+export const readValue = ({ reader }: Pick<ForwarderServices, "reader">, record: WalletValue) =>
   Effect.map(
-    reader.read(kept, kept.kind, kept.value, kept.seed ?? undefined),
+    reader.read(record, record.kind, record.value, record.seed ?? undefined),
     (found) => typeof found === "string" ? null : found
   )
 
@@ -91,9 +91,9 @@ export const recoveriesOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadonlyArray<ForwarderRecovery>> {
   const { chains, repo } = services
   const { wallet } = yield* repo.find(owner)
-  const kept = yield* repo.forwarders(owner)
+  const records = yield* repo.forwarders(owner)
   const documents = yield* Effect.forEach(
-    kept,
+    records,
     Effect.fnUntraced(function*(each) {
       const forwarder = forwarderIn(yield* readValue(services, each))
       if (forwarder === null) return []
@@ -127,8 +127,8 @@ export const proofOf = Effect.fnUntraced(function*(
   const notFound = publicError("NOT_FOUND", { message: "No invoice of yours was given this address of a forwarder" })
   const receiver = yield* services.chains.walletReceiver(network, environment, familyRecord(family).accountKey(address))
   if (receiver?.merchantId !== merchantId) return yield* notFound
-  const kept = yield* services.repo.value(receiver.fingerprint)
-  const forwarder = kept === null ? null : forwarderIn(yield* readValue(services, kept))
+  const record = yield* services.repo.value(receiver.fingerprint)
+  const forwarder = record === null ? null : forwarderIn(yield* readValue(services, record))
   if (forwarder === null) return yield* notFound
   return {
     address,

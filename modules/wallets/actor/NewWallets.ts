@@ -45,7 +45,7 @@ export const keepValue = Effect.fnUntraced(function*(
   const value = forwarder?.payee ?? given.value
   const seed = forwarder?.seed ?? null
   const facts = forwarder === null ? null : yield* chains.forwarderFacts(owner, forwarder.payee)
-  const kept: WalletValue = earlier ?? {
+  const record: WalletValue = earlier ?? {
     ...owner,
     fingerprint,
     version: 1,
@@ -59,6 +59,6 @@ export const keepValue = Effect.fnUntraced(function*(
   return {
     value,
     seed,
-    writes: earlier === null ? [valueWrite(kept)] : []
+    writes: earlier === null ? [valueWrite(record)] : []
   }
 })

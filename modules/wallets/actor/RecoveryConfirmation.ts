@@ -7,10 +7,10 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import { type Commit, decideAnew, type IdempotentReplay } from "../../../runtime/Commit.ts"
 import { sha256 } from "../../../runtime/http/CanonicalJson.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import type { ForwarderRecovery } from "../../../schemas/Wallet.ts"
+import type { ConfirmedForwarder } from "../../../schemas/Wallet.ts"
 import type { WalletCall } from "./Calls.ts"
-import { valueWrite, type WalletValue } from "../repo.ts"
-import { recoveryChecksum, recoveryDocument } from "../rules/Recovery.ts"
+import { valueWrite } from "../repo.ts"
+import { recoveryChecksum } from "../rules/Recovery.ts"
 import { forwarderIn, type ForwarderServices, readValue } from "./Forwarders.ts"
 
 export interface ConfirmationServices extends ForwarderServices {
@@ -27,9 +27,9 @@ const findByChecksum = Effect.fnUntraced(function*(
   owner: WalletOwner,
   checksum: string
 ) {
-  for (const kept of yield* services.repo.forwarders(owner)) {
-    const forwarder = forwarderIn(yield* readValue(services, kept))
-    if (forwarder !== null && recoveryChecksum(forwarder, sha256) === checksum) return { forwarder, kept }
+  for (const record of yield* services.repo.forwarders(owner)) {
+    const forwarder = forwarderIn(yield* readValue(services, record))
+    if (forwarder !== null && recoveryChecksum(forwarder, sha256) === checksum) return { forwarder, record }
   }
   return yield* publicError("VALIDATION_ERROR", {
     message:
@@ -44,47 +44,39 @@ export const confirmRecovery = (services: ConfirmationServices) =>
 (
   owner: WalletOwner,
   checksum: string,
-  { actor, cause, reply }: WalletCall<ForwarderRecovery>
-): Effect.Effect<ForwarderRecovery, PublicError | IdempotentReplay> => {
-  const { actors, auditLog, chains, commit, evict, repo } = services
+  { actor, cause, reply }: WalletCall<ConfirmedForwarder>
+): Effect.Effect<ConfirmedForwarder, PublicError | IdempotentReplay> => {
+  const { actors, auditLog, commit, evict } = services
   return actors.send(
     "wallets",
     `${owner.merchantId} ${owner.environment} ${owner.family}`,
     Effect.gen(function*() {
-      const { forwarder, kept } = yield* findByChecksum(services, owner, checksum)
-      const { wallet } = yield* repo.find(owner)
-      const { nextIndex } = yield* chains.walletUse(kept.fingerprint)
-      const confirmed: WalletValue = {
-        ...kept,
-        version: kept.version + 1,
-        recoveryConfirmedAt: kept.recoveryConfirmedAt ?? (yield* nowSeconds)
-      }
-      const document = recoveryDocument({
-        ...confirmed,
-        forwarder,
-        nextIndex: nextIndex ?? 0,
-        isCurrent: wallet?.kind === "forwarder" && wallet.seed === kept.seed
-      })
+      const { forwarder, record } = yield* findByChecksum(services, owner, checksum)
+      const confirmedAt = record.recoveryConfirmedAt ?? (yield* nowSeconds)
+      const confirmed: ConfirmedForwarder = { payee: forwarder.payee, confirmed_at: confirmedAt }
       const entry = yield* auditLog.writesOf({
         merchantId: owner.merchantId,
         environment: owner.environment,
         actor,
         action: "wallet.confirm_recovery",
         subject: { object: "receiving_wallet", id: owner.family },
-        before: { payee: forwarder.payee, confirmed_at: kept.recoveryConfirmedAt },
-        after: { payee: forwarder.payee, confirmed_at: confirmed.recoveryConfirmedAt },
+        before: { payee: forwarder.payee, confirmed_at: record.recoveryConfirmedAt },
+        after: { ...confirmed },
         requestId: cause.requestId
       })
       yield* commit.append({
         merchantId: owner.merchantId,
         environment: owner.environment,
         cause,
-        writes: [valueWrite(confirmed), ...entry],
+        writes: [
+          valueWrite({ ...record, version: record.version + 1, recoveryConfirmedAt: confirmedAt }),
+          ...entry
+        ],
         events: [],
-        reply: reply(document)
+        reply: reply(confirmed)
       })
-      yield* evict(kept.fingerprint)
-      return document
+      yield* evict(record.fingerprint)
+      return confirmed
     })
   ).pipe(decideAnew())
 }

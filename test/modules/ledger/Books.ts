@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
+import { Reconciliation } from "../../../modules/reconciliation/plugin.ts"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { type DevnetMerchant, DevnetService, okData } from "../simulator/DevnetService.ts"
@@ -62,4 +63,16 @@ export const settle = Effect.fnUntraced(function*(invoiceId: string, settledAt: 
         }
       }))
     })))
+})
+
+/** Half a unit of an asset is found, as the owner says. */
+export const adjust = Effect.fnUntraced(function*(player: DevnetMerchant, asset: string) {
+  const all: unknown = (yield* DevnetService).services
+  const reconciliation = Context.get(all as Context.Context<Reconciliation>, Reconciliation)
+  yield* Effect.orDie(reconciliation.adjust(
+    { merchantId: player.id, environment: "devnet" },
+    { asset, token_amount: "0.5", amount: 7, note: "found" },
+    "wallet:owner",
+    { cause: noCause, reply: () => undefined }
+  ))
 })

@@ -6,10 +6,8 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { checkBooks } from "../../../modules/ledger/repo/Check.ts"
-import { Reconciliation } from "../../../modules/reconciliation/service.ts"
-import { noCause } from "../../../runtime/Commit.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
-import { assertBalanced, balanceOf, call, newInvoice, settle, simulate } from "./Books.ts"
+import { adjust, assertBalanced, balanceOf, call, newInvoice, settle, simulate } from "./Books.ts"
 
 const refund = (player: DevnetMerchant, invoice_id: string, amount: number) =>
   call(player, "/api/v1/refunds", {
@@ -24,7 +22,6 @@ const refund = (player: DevnetMerchant, invoice_id: string, amount: number) =>
 /** A merchant with a refund that is open, one that is canceled, an adjustment and a settlement. */
 const busyMerchant = Effect.gen(function*() {
   const player = yield* newDevnetMerchant
-  const { services } = yield* DevnetService
   const [first, second] = [yield* newInvoice(player, 50), yield* newInvoice(player, 60)]
   yield* simulate(player, first!, "pay")
   yield* simulate(player, second!, "pay")
@@ -32,12 +29,7 @@ const busyMerchant = Effect.gen(function*() {
   const canceled = yield* refund(player, second!, 10_000)
   yield* call(player, `/api/v1/refunds/${canceled.id}/cancel`, {})
   const [{ asset }] = (yield* balanceOf(player)).assets
-  yield* Context.get(services as Context.Context<any>, Reconciliation).adjust(
-    { merchantId: player.id, environment: "devnet" },
-    { asset, token_amount: "0.5", amount: 7, note: "found" },
-    "wallet:owner",
-    { cause: noCause, reply: () => undefined }
-  ).pipe(Effect.orDie)
+  yield* adjust(player, asset)
   yield* settle(second!, 1_795_478_401)
   return player
 })

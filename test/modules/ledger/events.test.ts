@@ -3,17 +3,15 @@
  * them. Method: a devnet where all that is booked happens; a service with receivers and streams that ask differently.
  */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { Reconciliation } from "../../../modules/reconciliation/service.ts"
-import { noCause } from "../../../runtime/Commit.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
 import { emptyDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory, until } from "../../support/Service.ts"
 import { connectTo } from "../../support/Sockets.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant, okData } from "../simulator/DevnetService.ts"
-import { assertBalanced, balanceOf, call, newInvoice, settle, simulate, transactionsOf } from "./Books.ts"
+import { adjust, assertBalanced, balanceOf, call, newInvoice, settle, simulate, transactionsOf } from "./Books.ts"
 
 /** All of a list, newest first. */
 const allOf = Effect.fnUntraced(function*(player: DevnetMerchant, path: string) {
@@ -51,7 +49,6 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
   it.effect("tell of each balance transaction that the list shows, as it was booked, once", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant
-      const { services } = yield* DevnetService
       const seen = yield* newInvoice(player)
       yield* simulate(player, seen, "pay", { confirmations: 0 })
       yield* assertTold(player)
@@ -85,12 +82,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       })
       yield* call(player, `/api/v1/refunds/${refund.id}/cancel`, {})
       const [{ asset }] = (yield* balanceOf(player)).assets
-      yield* Context.get(services as Context.Context<any>, Reconciliation).adjust(
-        { merchantId: player.id, environment: "devnet" },
-        { asset, token_amount: "0.5", amount: 7, note: "found" },
-        "wallet:owner",
-        { cause: noCause, reply: () => undefined }
-      ).pipe(Effect.orDie)
+      yield* adjust(player, asset)
       yield* settle(seen, 1_795_478_401)
       yield* assertBalanced(player.id)
       const booked = yield* assertTold(player)

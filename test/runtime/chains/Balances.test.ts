@@ -23,6 +23,7 @@ import { runtimeTables } from "../../../runtime/Tables.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+import { type NodeAnswers, nodeProxy } from "../../support/NodeProxy.ts"
 
 const devnet = "devnet" as const
 const invoiceId = "00000000-0000-4000-8000-000000000001"
@@ -159,6 +160,18 @@ describe("balance comparison of a forwarder's address", () => {
       const payee = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
       const wallet = forwarderOf(payee, "5b1f3c0de29a4f7786c1d0a9e4b35f60718293a4b5c6d7e8f90a1b2c3d4e5f60")
       assert(typeof wallet !== "string")
+      // A provider that looks through few blocks at a time.
+      const proxy = yield* nodeProxy(node.url)
+      const longest = { blocks: 0n }
+      const fewBlocks: NodeAnswers = (call, ask) => {
+        const [range] = call.params
+        if (call.method !== "eth_getLogs" || range.address === undefined) return ask(call)
+        const blocks = BigInt(range.toBlock) - BigInt(range.fromBlock) + 1n
+        if (blocks > 10n) return Promise.reject(new Error("block range is too large"))
+        if (blocks > longest.blocks) longest.blocks = blocks
+        return ask(call)
+      }
+      proxy.set(fewBlocks)
       yield* node.send({
         to: keylessDeployer,
         data: `0x${"00".repeat(32)}${artifact.bytecode.slice(2)}`,
@@ -175,7 +188,7 @@ describe("balance comparison of a forwarder's address", () => {
       })
       yield* inProcess(
         database,
-        node,
+        { ...node, url: proxy.url },
         Effect.gen(function*() {
           const chains = yield* Chains
           yield* chains.registerWallets({
@@ -206,9 +219,13 @@ describe("balance comparison of a forwarder's address", () => {
           yield* node.token("forward", [address], { value: 5n })
           yield* node.send({ to: address, value: 6n })
           yield* journalWhen((rows) => rows.includes("internal 5 confirmed") && rows.includes("direct 6 confirmed"))
+          // The node is away, so that one look has many blocks to explain.
+          proxy.set("cut")
           yield* collect
+          yield* node.mine(40)
           yield* node.send({ to: address, value: 8n })
           yield* node.token("forward", [address], { value: 9n })
+          proxy.set(fewBlocks)
           const all = yield* journalWhen((rows) => rows.length === 5 && rows.every((row) => row.endsWith("confirmed")))
           assert.deepStrictEqual(all, [
             "direct 6 confirmed",
@@ -218,6 +235,7 @@ describe("balance comparison of a forwarder's address", () => {
             "internal 9 confirmed"
           ])
           assert.deepStrictEqual((yield* bases).map(({ open }) => open), [true], "and it goes on")
+          assert.isAbove(Number(longest.blocks), 0, "its logs were asked for")
           assert.strictEqual(BigInt(yield* node.rpc("eth_getBalance", payee, "latest")), 51n)
         })
       )

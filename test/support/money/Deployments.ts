@@ -1,15 +1,10 @@
 /** Services that a history of money runs against: two processes on one database, or one in the test's own process. */
 import { NodeServices } from "@effect/platform-node"
-import { Context, Effect, Exit, FileSystem, Layer, Redacted, Scope } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import { RpcClient } from "effect/rpc"
-import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { LedgerRpc } from "../../../modules/ledger/rpc.ts"
-import { boot, ServiceInfo } from "../../../runtime/boot.ts"
-import { load } from "../../../runtime/Config.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { MerchantId } from "../../../schemas/Ids.ts"
-import { freshDatabase } from "../Database.ts"
 import { freePort } from "../Ports.ts"
 import {
   configOf,
@@ -21,6 +16,7 @@ import {
   type TestRequest,
   type TestResponse
 } from "../Service.ts"
+import { startLocalService } from "../LocalService.ts"
 import type { MoneyDeployment } from "./Shop.ts"
 
 /** A network whose blocks stop takes no payment after a minute. */
@@ -48,27 +44,9 @@ const ask = (url: string, path: string, sent: TestRequest): Effect.Effect<TestRe
         : answer
   )
 
-/** A service in this process, on a database of its own: nobody can kill it. */
+/** A service in this process: nobody can kill it. */
 export const localDeployment = Effect.gen(function*() {
-  const fs = yield* FileSystem.FileSystem
-  const folder = yield* fs.makeTempDirectoryScoped()
-  const database = yield* freshDatabase
-  const config = {
-    ...configOf({
-      database: database.url,
-      chains: [{ use: "simulated", options: { networks, blockMillis } }]
-    }),
-    http: { port: 0 },
-    rpc: { port: 0, token: rpcToken },
-    data: { directory: `${folder}/data` },
-    telemetry: { logs: "json", level: "error" }
-  }
-  const file = `${folder}/config.json`
-  yield* fs.writeFileString(file, JSON.stringify(config))
-  const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
-  const { internalUrl, url } = Context.get(context, ServiceInfo)
-  // The boot says only that it runs; what it runs is all there.
-  const sql = Context.get(context as unknown as Context.Context<SqlClient.SqlClient>, SqlClient.SqlClient)
+  const { internalUrl, sql, url } = yield* startLocalService([{ use: "simulated", options: { networks, blockMillis } }])
   const deployment: MoneyDeployment = {
     ask: (_, path, sent) => ask(url, path, sent),
     instances: 1,

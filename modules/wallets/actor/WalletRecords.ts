@@ -1,7 +1,7 @@
 /** Every wallet that was ever set, by its fingerprint: money may come to an address of it at any time. */
 import { Cache, Effect } from "effect"
 import { keepSuccess } from "../../../runtime/Cache.ts"
-import type { KeptWallet } from "../../../runtime/Chains.ts"
+import type { WalletRecord } from "../../../runtime/Chains.ts"
 import type { WalletValue } from "../repo.ts"
 import { type ForwarderServices, readValue } from "./Forwarders.ts"
 
@@ -16,20 +16,20 @@ const mayReceive = ({ environment, kind, recoveryConfirmedAt }: WalletValue): bo
   kind !== "forwarder" || environment === "devnet" || recoveryConfirmedAt !== null
 
 /** `Chains.MerchantWallets.withFingerprint`. */
-export const makeKeptWallets = Effect.fnUntraced(function*(services: Pick<ForwarderServices, "reader" | "repo">) {
+export const makeWalletRecords = Effect.fnUntraced(function*(services: Pick<ForwarderServices, "reader" | "repo">) {
   const cache = yield* Cache.makeWith(
     (fingerprint: string) =>
       Effect.flatMap(
         services.repo.value(fingerprint),
-        (kept) =>
-          kept === null ?
+        (record) =>
+          record === null ?
             Effect.succeed(null) :
             Effect.map(
-              readValue(services, kept),
-              (wallet): KeptWallet | null =>
+              readValue(services, record),
+              (wallet): WalletRecord | null =>
                 wallet === null
                   ? null
-                  : { wallet, isPayeeContract: kept.isPayeeContract === true, mayReceive: mayReceive(kept) }
+                  : { wallet, isPayeeContract: record.isPayeeContract === true, mayReceive: mayReceive(record) }
             )
       ),
     { capacity: cacheCapacity, timeToLive: keepSuccess(cacheMillis) }
