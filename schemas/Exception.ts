@@ -17,6 +17,14 @@ export type ExceptionAction = typeof ExceptionAction.Type
 /** Characters of a note, at most: it is for people. */
 export const maximumNote = 500
 
+/** What a decision to keep money was about: so much of a payment, in usd_millis, above what lies below. */
+export interface ExcessShare {
+  /** Null: of whatever came. */
+  readonly payment_id: string | null
+  readonly amount: number
+  readonly below: number
+}
+
 /** A decision as it is kept. */
 export interface ExceptionResolution {
   readonly action: ExceptionAction
@@ -28,6 +36,8 @@ export interface ExceptionResolution {
   readonly invoiceId: string | null
   /** The refund that it opened, the first of several; absent: none. */
   readonly refundId?: string
+  /** Of money that is too much and is kept: which payments it came by. */
+  readonly shares?: ReadonlyArray<ExcessShare>
 }
 
 /** The example of the documentation. */

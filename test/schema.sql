@@ -796,6 +796,7 @@ CREATE TABLE invoices (
   accepted_shortfall bigint NOT NULL DEFAULT 0,
   grace_ended boolean NOT NULL,
   due_at bigint,
+  open_refunds json,
   CONSTRAINT invoices_accepted_shortfall_check CHECK ((accepted_shortfall >= 0)),
   CONSTRAINT invoices_amount_check CHECK ((amount > 0)),
   CONSTRAINT invoices_amount_paid_check CHECK ((amount_paid >= 0)),

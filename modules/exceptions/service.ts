@@ -43,9 +43,9 @@ export const makeDecide = Effect.gen(function*() {
   ) {
     const plan = yield* refunds.ofException({ environment, exception }, wish, cause)
     const refund: NonNullable<ExceptionDecision["refund"]> = (_, current, now) =>
-      Effect.map(plan(current, now), ({ facts, opened: made, writes }) => {
+      Effect.map(plan(current, now), ({ commands, facts, opened: made, writes }) => {
         MutableRef.set(opened, made)
-        return { refundId: made[0]!.refund.id, facts, writes }
+        return { refundId: made[0]!.refund.id, commands, facts, writes }
       })
     return { refund }
   })

@@ -24,7 +24,7 @@ import { exceptionEventsOf, withPaymentExceptions } from "./machine/ExceptionEve
 import { end, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
-import { reopen, resolve } from "./machine/Resolutions.ts"
+import { resolve, trackRefund } from "./machine/Resolutions.ts"
 import { applySettlement, book, refund } from "./machine/Settlements.ts"
 import type { Aggregate, Command, Decision, ExceptionState, Refusal, Step } from "./machine/State.ts"
 
@@ -36,10 +36,12 @@ export {
   allowedActions,
   type ExceptionRecord,
   exceptionRecord,
+  exceptionsAfter,
   type ExceptionSubject,
   openExceptionOf,
   requiresNote
 } from "./machine/Exceptions.ts"
+export { type Excess, excessOf, isExcess, overpaidPayments, withOpenRefunds } from "./machine/Excess.ts"
 export { catchUpSeconds, outageWaitSeconds } from "./machine/Expiry.ts"
 export { mergeMetadata } from "./machine/MerchantChanges.ts"
 export { dustThreshold } from "./machine/Payments.ts"
@@ -63,6 +65,7 @@ export {
   newestCountedPayment,
   newestFirst,
   nothingToScan,
+  type OpenRefund,
   paymentOf,
   type PaymentSettlement,
   type PaymentState,
@@ -136,8 +139,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return book(state, command)
     case "Resolve":
       return resolve(state, command, now)
-    case "Reopen":
-      return reopen(state, command, now)
+    case "TrackRefund":
+      return trackRefund(state, command, now)
     case "Refund":
       return refund(state, command)
     case "Cancel":

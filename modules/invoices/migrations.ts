@@ -34,6 +34,8 @@ export const migrations: Migrations = {
       accepted_shortfall bigint NOT NULL DEFAULT 0 CHECK (accepted_shortfall >= 0),
       grace_ended boolean NOT NULL,
       due_at bigint,
+      -- Refunds that are neither paid nor over. Null: none.
+      open_refunds json,
       PRIMARY KEY (id, merchant_id)
     )`
     // The list of one customer's invoices, and the newest one of a customer by `GET /api/v1/invoices/{customer_id}`.

@@ -48,11 +48,15 @@ export {
   dustThreshold,
   exceptionObject,
   type ExceptionRecord,
+  exceptionsAfter,
+  type Excess,
+  excessOf,
   hasPending,
   type IncomingTransfer,
   invoiceObject,
   type InvoiceState,
   invoiceStates,
+  isExcess,
   isLate,
   isPayable,
   isReceived,
@@ -60,11 +64,14 @@ export {
   newestCountedPayment,
   newestFirst,
   nothingToScan,
+  type OpenRefund,
+  overpaidPayments,
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
   requiresNote,
-  type ScanProgress
+  type ScanProgress,
+  withOpenRefunds
 } from "./machine.ts"
 export type { ExceptionPage, WithLastEvent } from "./repo.ts"
 

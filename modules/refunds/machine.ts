@@ -74,8 +74,10 @@ export {
   type RefundDecision,
   type RefundSource,
   type RefundState,
-  type RefundTerms
+  type RefundTerms,
+  type ReopenedException
 } from "./machine/State.ts"
+export { trackCommands, withRefunds } from "./machine/Tracking.ts"
 export { claimedRefund, linkedRefundObject, refundObject } from "./machine/Wire.ts"
 
 /**
@@ -173,7 +175,7 @@ export const decide = (
       if (refund.status === "succeeded" && refund.txHash === command.txHash) return unchanged
       if (refund.status !== "processing") return invalid()
       const paid = transition("succeeded", { txHash: command.txHash })
-      return { ...paid, commands: allocateRefund(refund, context.invoice.payments) }
+      return { ...paid, commands: allocateRefund(refund, context.invoice.payments, context.refunds) }
     }
     case "Fail":
       if (refund.status === "failed" && refund.failureCode === command.code) return unchanged

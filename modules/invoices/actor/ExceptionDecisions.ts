@@ -25,9 +25,10 @@ export interface Assignment {
   >
 }
 
-/** The refunds that a decision opens, and the first of them. */
+/** The refunds that a decision opens, and the first of them; `commands` follow the decision. */
 export interface RefundWrites {
   readonly refundId: string
+  readonly commands: ReadonlyArray<Command>
   readonly writes: ReadonlyArray<Write>
   readonly facts: ReadonlyArray<InvoiceFact>
 }
@@ -72,7 +73,7 @@ export const resolveException = Effect.fnUntraced(function*(
       const refund = decision.refund === undefined ? null : yield* decision.refund(record, current, now)
       const decided = refund === null ? resolution : { ...resolution, refundId: refund.refundId }
       return {
-        commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution: decided }],
+        commands: [{ _tag: "Resolve" as const, exceptionId: id, resolution: decided }, ...refund?.commands ?? []],
         writes: [...yield* writes(record), ...refund?.writes ?? []],
         ...(refund === null ? {} : { facts: refund.facts }),
         reply: (next: Aggregate) => reply(recordOf(next, id))

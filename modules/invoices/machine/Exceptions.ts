@@ -12,11 +12,13 @@ import type { ExceptionAction } from "../../../schemas/Exception.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
+import { excessOf } from "./Excess.ts"
 import {
   type Aggregate,
   type ExceptionDraft,
   type ExceptionState,
   type InvoiceState,
+  type OpenRefund,
   paymentOf,
   type PaymentState
 } from "./State.ts"
@@ -90,10 +92,17 @@ export const updateExceptions = (
   now: number
 ): Aggregate => updateShortfall(updateExcess(before, after, changedPayments, now), now)
 
+/** The exceptions of an invoice once these refunds, and no others, are on their way. */
+export const exceptionsAfter = (
+  state: Aggregate,
+  openRefunds: ReadonlyArray<OpenRefund>
+): ReadonlyArray<ExceptionState> =>
+  updateExceptions(state, { ...state, invoice: { ...state.invoice, openRefunds } }, [], state.invoice.createdAt)
+    .exceptions
+
 /**
  * Money beyond the amount: `duplicate_payment` for a payment of a paid invoice that would have paid it alone,
- * `overpaid` for the rest. All of them together never report more than there is now, and what was decided on is not
- * reported again.
+ * `overpaid` for the rest. All of them together are what is left of one sum (`Excess.ts`).
  */
 const updateExcess = (
   before: Aggregate,
@@ -102,26 +111,20 @@ const updateExcess = (
   now: number
 ): Aggregate => {
   const { amount, amountPaid, policy } = after.invoice
-  let rest = amountPaid > amount ? amountPaid - amount : 0n
+  const excess = excessOf(after)
+  let rest: bigint = excess.amount
   const take = (wanted: bigint): UsdMillis => {
     const taken = wanted < rest ? wanted : rest
     rest -= taken
     return usdMillis(taken)
   }
-  for (const each of after.exceptions) if (isExcess(each) && each.resolution !== null) take(each.amount)
-  const exceptions = after.exceptions.map((each) => {
-    if (each.type !== "duplicate_payment" || each.status === "resolved") return each
-    const payment = after.payments.find(({ id }) => id === each.paymentId)
-    const undecided = payment === undefined || !isCounted(payment.status)
-      ? 0n
-      : payment.amount - decidedOf(after, payment)
-    return withAmount(each, take(undecided > 0n ? undecided : 0n), now)
-  })
-  const duplicates = before.invoice.status === "paid"
-    ? changedPayments.filter((payment) => isNewDuplicate(after, payment))
-    : []
-  const state = duplicates.reduce<Aggregate>((next, payment) => {
-    const amount = take(payment.amount)
+  const exceptions = after.exceptions.map((each) =>
+    each.type === "duplicate_payment" && each.status === "open" && each.paymentId !== null
+      ? withAmount(each, take(excess.ofPayment(each.paymentId)), now)
+      : each
+  )
+  const state = closedDuplicates(before, after, changedPayments).reduce<Aggregate>((next, payment) => {
+    const amount = take(excess.ofPayment(payment.id))
     const draft = { type: "duplicate_payment", paymentId: payment.id, amount, evidence: evidenceOf(payment) } as const
     return amount === 0n ? next : openException(next, draft, now)
   }, { ...after, exceptions })
@@ -136,26 +139,27 @@ const updateExcess = (
   return replaceException(state, open, { ...withAmount(open, draft.amount, now), evidence: draft.evidence })
 }
 
-/** Whether it is about money beyond the amount of the invoice. */
-export const isExcess = ({ type }: Pick<ExceptionState, "type">): boolean =>
-  type === "duplicate_payment" || type === "overpaid"
-
-/** usd_millis of a further payment that was decided on, part by part. */
-const decidedOf = ({ exceptions }: Aggregate, { id }: PaymentState): bigint =>
-  exceptions.reduce(
-    (sum, { amount, paymentId, resolution, type }) =>
-      type === "duplicate_payment" && paymentId === id && resolution !== null ? sum + amount : sum,
-    0n
+/**
+ * Payments that are too much by themselves and have no open exception that says so: those that were reported before,
+ * where something of them is too much again, and those of this change which come to an invoice that was paid.
+ */
+const closedDuplicates = (
+  before: Aggregate,
+  { exceptions, invoice, payments }: Aggregate,
+  changedPayments: ReadonlyArray<PaymentState>
+): ReadonlyArray<PaymentState> => {
+  const enough = invoice.amount - BigInt(invoice.policy.tolerance)
+  const ofDuplicate = (id: string) =>
+    exceptions.filter(({ paymentId, type }) => type === "duplicate_payment" && paymentId === id)
+  const closed = payments.filter(({ id, status }) =>
+    isCounted(status) && ofDuplicate(id).every((each) => each.status !== "open")
   )
-
-/** Whether a payment would have paid its invoice alone; one that was reported before keeps the decision made then. */
-const isNewDuplicate = ({ exceptions, invoice, payments }: Aggregate, { id }: PaymentState): boolean => {
-  const payment = payments.find((each) => each.id === id)
-  const isReported = exceptions.some(({ paymentId, resolution, status, type }) =>
-    type === "duplicate_payment" && paymentId === id && (status === "open" || resolution !== null)
+  const reported = closed.filter(({ amount, id }) =>
+    ofDuplicate(id).length > 0 && invoice.amountPaid - amount >= enough
   )
-  return payment !== undefined && !isReported && isCounted(payment.status) &&
-    payment.amount >= invoice.amount - BigInt(invoice.policy.tolerance)
+  const isNew = ({ amount, id }: PaymentState) =>
+    before.invoice.status === "paid" && amount >= enough && changedPayments.some((each) => each.id === id)
+  return [...reported, ...closed.filter((each) => !reported.includes(each) && isNew(each))]
 }
 
 /**

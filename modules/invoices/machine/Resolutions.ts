@@ -1,8 +1,9 @@
 /** Decisions on exceptions: what a person decides changes the exception and, where money is accepted, the invoice. */
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
-import { acceptedAmount, allowedActions, isExcess, openExceptionOf, updateExceptions } from "./Exceptions.ts"
 import { paymentUpdated } from "./Events.ts"
+import { acceptedAmount, allowedActions, openExceptionOf, updateExceptions } from "./Exceptions.ts"
+import { decidedShares, isExcess } from "./Excess.ts"
 import {
   type Aggregate,
   type Command,
@@ -34,7 +35,7 @@ export const resolve = (
   return payment === null ? acceptShortfall(next, now) : acceptPayment(next, payment, now)
 }
 
-/** What was decided on is no longer part of what waits. */
+/** What was decided on is an exception of its own; the refund that it is decided by takes it from the open one. */
 const resolvePart = (
   state: Aggregate,
   open: ExceptionState,
@@ -53,45 +54,75 @@ const resolvePart = (
     resolvedAt: now,
     resolution
   }
-  return { next: updateExceptions(state, { ...state, exceptions: [...state.exceptions, part] }, [], now), events: [] }
+  return { next: { ...state, exceptions: [...state.exceptions, part] }, events: [] }
 }
 
+/** What is kept of money that is too much is tied to its payments: what leaves its chain was not decided on. */
 const withResolution = (
   state: Aggregate,
   exception: ExceptionState,
   resolution: ExceptionResolution,
   now: number
-): Aggregate => ({
-  ...state,
-  exceptions: state.exceptions.map((each) =>
-    each === exception ? { ...each, status: "resolved", resolvedAt: now, resolution } : each
-  )
-})
+): Aggregate => {
+  const kept = isExcess(exception) && resolution.action !== "refund"
+    ? { ...resolution, shares: decidedShares(state, exception) }
+    : resolution
+  return {
+    ...state,
+    exceptions: state.exceptions.map((each) =>
+      each === exception ? { ...each, status: "resolved", resolvedAt: now, resolution: kept } : each
+    )
+  }
+}
 
-/**
- * Nothing changes where it was decided otherwise since. Where another exception about the same is open by now, that one
- * takes the money over, as it does of everything that nobody decided on. What is too much may go back by several
- * refunds: while others stand, the decision holds for what they give.
- */
-export const reopen = (
+/** What goes back changes, so what is too much does. */
+export const trackRefund = (
   state: Aggregate,
-  { exceptionId, standing = usdMillis(0n) }: Extract<Command, { _tag: "Reopen" }>,
+  { refund, reopens }: Extract<Command, { _tag: "TrackRefund" }>,
   now: number
 ): Step => {
-  const exception = state.exceptions.find(({ id }) => id === exceptionId)
-  if (exception?.status !== "resolved" || exception.resolution?.action !== "refund") return noChange(state)
-  if (standing > 0n && isExcess(exception)) {
-    if (standing >= exception.amount) return noChange(state)
-    const exceptions = state.exceptions.map((each) => each === exception ? { ...each, amount: standing } : each)
-    return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
+  const others = (state.invoice.openRefunds ?? []).filter(({ id }) => id !== refund.id)
+  const invoice: InvoiceState = {
+    ...state.invoice,
+    openRefunds: refund.amount === 0n ? others : [...others, refund]
   }
-  if (isDecidedSince(state, exception)) return noChange(state)
+  // One refund may have decided several exceptions about too much money.
+  const decidedToo = reopens === undefined ?
+    [] :
+    state.exceptions.filter((each) =>
+      isExcess(each) && each.id !== reopens.exceptionId && each.resolution?.refundId === refund.id
+    )
+  const next = [
+    ...(reopens === undefined ? [] : [reopens]),
+    ...decidedToo.map(({ id }) => ({ exceptionId: id, standing: usdMillis(0n) }))
+  ].reduce<Aggregate>((all, each) => ({ ...all, exceptions: reopen(all, each) }), { ...state, invoice })
+  return { next: updateExceptions(state, next, [], now), events: [] }
+}
+
+/**
+ * The exceptions with one that waits for a decision again; as they were where it was decided otherwise since. Where
+ * another exception about the same is open by now, that one takes the money over, as it does of everything that nobody
+ * decided on. What is too much may go back by several refunds: while others stand, the decision holds for what they
+ * give.
+ */
+const reopen = (
+  state: Aggregate,
+  { exceptionId, standing }: NonNullable<Extract<Command, { _tag: "TrackRefund" }>["reopens"]>
+): Aggregate["exceptions"] => {
+  const { exceptions } = state
+  const exception = exceptions.find(({ id }) => id === exceptionId)
+  if (exception?.status !== "resolved" || exception.resolution?.action !== "refund") return exceptions
+  const replace = (after: ExceptionState) => exceptions.map((each) => each === exception ? after : each)
+  if (standing > 0n && isExcess(exception)) {
+    return standing >= exception.amount ? exceptions : replace({ ...exception, amount: standing })
+  }
+  if (!isExcess(exception) && isDecidedSince(state, exception)) return exceptions
   const isTakenOver = openExceptionOf(state, exception.type, exception.paymentId) !== undefined
-  const undecided: ExceptionState = isTakenOver
-    ? { ...exception, resolution: null }
-    : { ...exception, status: "open", resolvedAt: null, resolution: null }
-  const exceptions = state.exceptions.map((each) => each === exception ? undecided : each)
-  return { next: updateExceptions(state, { ...state, exceptions }, [], now), events: [] }
+  return replace(
+    isTakenOver
+      ? { ...exception, resolution: null }
+      : { ...exception, status: "open", resolvedAt: null, resolution: null }
+  )
 }
 
 /**

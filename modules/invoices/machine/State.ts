@@ -68,10 +68,24 @@ export interface InvoiceState {
   readonly details: InvoiceDetails
   /** usd_millis that the merchant waived when they accepted what had come; 0: nothing. */
   readonly acceptedShortfall: UsdMillis
+  /** Refunds that are neither paid nor over; absent: none. */
+  readonly openRefunds?: ReadonlyArray<OpenRefund>
   /** Set once `underpaid_expired` was opened, so that it opens once. */
   readonly graceEnded: boolean
   /** Epoch seconds at which the clock may change the invoice; null: never by the clock alone. */
   readonly dueAt: number | null
+}
+
+/** Money of an invoice on its way back. Refunds are another module's: this is what their amounts depend on here. */
+export interface OpenRefund {
+  readonly id: string
+  /** Null: of whatever was received, as `divideRefund` divides it. */
+  readonly paymentId: string | null
+  readonly source: "all" | "late"
+  /** usd_millis */
+  readonly amount: UsdMillis
+  /** Its payout is under way, so the money goes also where its payment leaves the chain. */
+  readonly isSent: boolean
 }
 
 /**
@@ -253,10 +267,15 @@ export type Command =
     readonly part?: { readonly id: string; readonly amount: UsdMillis }
   }
   /**
-   * A refund that one of its exceptions was decided by is given up: the exception waits for a decision again.
-   * `standing`: usd_millis that other refunds of the same decision still give back; only the rest waits then.
+   * So much of the invoice is on its way back by this refund; with the amount 0 nothing is any more, because it is paid
+   * or given up. `reopens`: the exception that it decided waits for a decision again. `standing`: usd_millis that other
+   * refunds of the same decision still give back, so that only the rest waits.
    */
-  | { readonly _tag: "Reopen"; readonly exceptionId: string; readonly standing?: UsdMillis }
+  | {
+    readonly _tag: "TrackRefund"
+    readonly refund: OpenRefund
+    readonly reopens?: { readonly exceptionId: string; readonly standing: UsdMillis }
+  }
   /**
    * A refund of so many usd_millis of the payment has reached the payor. `isWhole`, where its units are known: whether
    * all of them have now; absent: the dollars tell, and without any nothing happened.

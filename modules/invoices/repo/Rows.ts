@@ -12,6 +12,7 @@ import type {
   InvoiceDetails,
   InvoicePolicy,
   InvoiceState,
+  OpenRefund,
   PaymentSettlement,
   PaymentState
 } from "../machine.ts"
@@ -19,6 +20,10 @@ import type {
 export type Row = Readonly<Record<string, any>>
 
 const number = (value: bigint | number | null): number | null => (value === null ? null : Number(value))
+
+/** Amounts as text, so that no digit is lost; most invoices have no refund, and a row without says nothing. */
+const openRefundsJson = (refunds: ReadonlyArray<OpenRefund>) =>
+  refunds.length === 0 ? null : refunds.map((refund) => ({ ...refund, amount: refund.amount.toString() }))
 
 /** What is not null of an object; {@link readInvoice} knows the rest. Most details are null, and each row repeats them. */
 const withoutNulls = (fields: InvoicePolicy | InvoiceDetails): object => {
@@ -63,7 +68,8 @@ export const invoiceWrite = (invoice: InvoiceState): Write => ({
     details: withoutNulls(invoice.details),
     accepted_shortfall: invoice.acceptedShortfall.toString(),
     grace_ended: invoice.graceEnded,
-    due_at: invoice.dueAt
+    due_at: invoice.dueAt,
+    open_refunds: openRefundsJson(invoice.openRefunds ?? [])
   }
 })
 
@@ -89,7 +95,8 @@ export const readInvoice = (row: Row): InvoiceState => ({
   details: { ...noDetails, ...row.details },
   acceptedShortfall: row.accepted_shortfall,
   graceEnded: row.grace_ended,
-  dueAt: number(row.due_at)
+  dueAt: number(row.due_at),
+  openRefunds: (row.open_refunds ?? []).map((refund: Row) => ({ ...refund, amount: usdMillis(BigInt(refund.amount)) }))
 })
 
 const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({

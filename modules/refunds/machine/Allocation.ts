@@ -2,19 +2,35 @@
  * Refunds and payments: which payment gives what was paid out, and which refund gives way to a payment that is gone.
  */
 import { usdMillis } from "../../../schemas/Money.ts"
-import { type Aggregate, type Command, divideRefund, isReceived, type PaymentState } from "../../invoices/plugin.ts"
+import {
+  type Aggregate,
+  type Command,
+  divideRefund,
+  isReceived,
+  type PaymentState,
+  withOpenRefunds
+} from "../../invoices/plugin.ts"
 import { balance } from "./Amounts.ts"
 import { destinationSeconds, isOpen, type RefundState } from "./State.ts"
+import { openRefunds } from "./Tracking.ts"
 
 /** `failure_code` of a refund whose money went away while it was to be paid out. */
 export const revertedCode = "payment_reverted"
 
-/** Which payments give what a payout gave back. */
+/**
+ * Which payments give what a payout gave back. Refunds of an order that were opened before it and are not paid yet take
+ * theirs first, as the books have it.
+ */
 export const allocateRefund = (
-  refund: Pick<RefundState, "amount" | "source">,
-  payments: ReadonlyArray<PaymentState>
-): ReadonlyArray<Command> =>
-  divideRefund(refund, payments).map(({ amount, payment }) => ({ _tag: "Refund", paymentId: payment.id, amount }))
+  refund: Pick<RefundState, "amount" | "id" | "source">,
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<Command> => {
+  const place = refunds.findIndex(({ id }) => id === refund.id)
+  const before = refunds.slice(0, place === -1 ? refunds.length : place)
+  const left = withOpenRefunds(payments, openRefunds(before.filter(({ terms }) => terms === null)))
+  return divideRefund(refund, left).map(({ amount, payment }) => ({ _tag: "Refund", paymentId: payment.id, amount }))
+}
 
 /**
  * What becomes of open refunds once a payment is gone from the chain: the newest give way first. What waits is cut to

@@ -4,9 +4,10 @@
  */
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import { type Aggregate, allowedActions, type Command } from "../../invoices/plugin.ts"
-import { excessOf, type PaymentPortion, portionLeft } from "./Portions.ts"
+import { type Aggregate, allowedActions, type Command, exceptionsAfter, isExcess } from "../../invoices/plugin.ts"
+import type { PaymentPortion } from "./Portions.ts"
 import type { RefundState } from "./State.ts"
+import { withRefunds } from "./Tracking.ts"
 
 type OpenException = Aggregate["exceptions"][number]
 
@@ -22,57 +23,72 @@ export interface CoveredException {
   readonly paymentIds: ReadonlySet<string>
 }
 
-const isExcess = ({ type }: OpenException): boolean => type === "overpaid" || type === "duplicate_payment"
-
-/** What is left to give back of an exception; where nothing is by the sums, all that it is about. */
-const neededOf = (
-  { amount, paymentId }: OpenException,
-  invoice: Aggregate,
-  refunds: ReadonlyArray<RefundState>
-): bigint => {
-  const payment = invoice.payments.find(({ id }) => id === paymentId)
-  const left: bigint = payment === undefined
-    ? excessOf(invoice, refunds)
-    : portionLeft(payment, invoice.payments, refunds).usd
-  return left > 0n && left < amount ? left : amount
+/** usd_millis of an open exception that these refunds take from it. */
+interface Taken {
+  readonly open: OpenException
+  readonly amount: bigint
+  readonly isWhole: boolean
 }
 
+/** What the sum of an invoice says of each open exception about too much money once the portions are on their way. */
+const takenOf = (
+  portions: ReadonlyArray<PaymentPortion>,
+  invoice: Aggregate,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<Taken> => {
+  const before = withRefunds(invoice, refunds)
+  const opened = portions.map(({ payment, usd }, place) => ({
+    id: `portion ${place}`,
+    paymentId: payment.id,
+    source: "all" as const,
+    amount: usd,
+    isSent: false
+  }))
+  const after = exceptionsAfter(before, [...before.invoice.openRefunds ?? [], ...opened])
+  return invoice.exceptions.flatMap((open) => {
+    const next = after.find(({ id }) => id === open.id)
+    if (open.status !== "open" || !isExcess(open) || next === undefined) return []
+    const isWhole = next.status === "resolved"
+    const amount = isWhole ? open.amount : open.amount - next.amount
+    return amount > 0n ? [{ open, amount, isWhole }] : []
+  })
+}
+
+const isRefundable = (open: OpenException, { invoice, payments }: Aggregate): boolean =>
+  allowedActions(open, { invoice, payment: payments.find(({ id }) => id === open.paymentId) ?? null })
+    .includes("refund")
+
 /**
- * The exceptions about too much money that these portions give back: a payment's own `duplicate_payment` first, then
- * `overpaid`, then the others in the order in which they opened, since what goes back is what was too much until
- * nothing is. Each portion serves one exception.
+ * The exceptions about too much money that these portions give back, whole or in part, as the invoice's sum says. The
+ * money of a `duplicate_payment` is its own payment's first; a portion may give back what several are about.
  */
 export const coveredExceptions = (
   portions: ReadonlyArray<PaymentPortion>,
   invoice: Aggregate,
   refunds: ReadonlyArray<RefundState>
 ): ReadonlyArray<CoveredException> => {
-  const open = invoice.exceptions.filter((each) =>
-    each.status === "open" && isExcess(each) && allowedActions(each, {
-      invoice: invoice.invoice,
-      payment: invoice.payments.find(({ id }) => id === each.paymentId) ?? null
-    }).includes("refund")
-  ).toSorted((a, b) => Number(b.type === "overpaid") - Number(a.type === "overpaid"))
-  const needed = new Map(open.map((each) => [each, neededOf(each, invoice, refunds)]))
-  const given = new Map<OpenException, { readonly usd: bigint; readonly paymentIds: ReadonlySet<string> }>()
-  const lacks = (each: OpenException) => (given.get(each)?.usd ?? 0n) < needed.get(each)!
-  const isOwn = ({ payment }: PaymentPortion) => open.some(({ paymentId }) => paymentId === payment.id)
-  for (const portion of portions.toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a)))) {
-    const exception = open.find(({ paymentId }) => paymentId === portion.payment.id) ?? open.find(lacks)
-    if (exception === undefined || portion.usd === 0n) continue
-    const before = given.get(exception)
-    given.set(exception, {
-      usd: (before?.usd ?? 0n) + portion.usd,
-      paymentIds: new Set([...before?.paymentIds ?? [], portion.payment.id])
+  const left = new Map<PaymentPortion, bigint>(portions.map((each) => [each, each.usd]))
+  const taken = takenOf(portions, invoice, refunds).filter(({ open }) => isRefundable(open, invoice))
+    .toSorted((a, b) => Number(a.open.paymentId === null) - Number(b.open.paymentId === null))
+  const given = taken.map((each) => {
+    let needed = each.amount
+    const isOwn = ({ payment }: PaymentPortion) => payment.id === each.open.paymentId
+    const givers = portions.toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a))).filter((portion) => {
+      const share = left.get(portion)! < needed ? left.get(portion)! : needed
+      left.set(portion, left.get(portion)! - share)
+      needed -= share
+      return share > 0n
     })
-  }
-  return [...given].map(([exception, { paymentIds, usd }]): CoveredException => {
-    const isWhole = usd >= needed.get(exception)!
-    const amount = usdMillis(isWhole ? exception.amount : usd)
-    // The invoice's version makes it another id with each change, and the same one where a change is decided anew.
-    const id = isWhole
-      ? exception.id
-      : `exc_${uuidOf(`part of exception ${exception.id} in version ${invoice.invoice.version}`)}`
-    return { id, open: exception, amount, paymentIds, part: isWhole ? null : { id, amount } }
+    return { ...each, paymentIds: new Set(givers.map(({ payment }) => payment.id)) }
   })
+  return given.filter(({ paymentIds }) => paymentIds.size > 0).map(
+    ({ amount, isWhole, open, paymentIds }): CoveredException => {
+      // The invoice's version makes it another id with each change, and the same one where a change is decided anew.
+      const id = isWhole
+        ? open.id
+        : `exc_${uuidOf(`part of exception ${open.id} in version ${invoice.invoice.version}`)}`
+      const part = usdMillis(amount)
+      return { id, open, amount: part, paymentIds, part: isWhole ? null : { id, amount: part } }
+    }
+  )
 }

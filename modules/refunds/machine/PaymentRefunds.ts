@@ -118,7 +118,7 @@ export const decidePaymentRefund = (
   const givenUp = (decision: RefundDecision): RefundDecision =>
     exceptionId === null
       ? decision
-      : { ...decision, commands: [{ _tag: "Reopen", exceptionId, standing: standingOf(refund, context.refunds) }] }
+      : { ...decision, reopens: { exceptionId, standing: standingOf(refund, context.refunds) } }
   switch (command._tag) {
     case "SetDestination":
       return setDestination(refund, command, context)

@@ -6,9 +6,10 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
-import { acceptedAmount, type Aggregate, bySeenAt, type PaymentState } from "../../invoices/plugin.ts"
+import { acceptedAmount, type Aggregate, overpaidPayments, type PaymentState } from "../../invoices/plugin.ts"
 import { hasSameToken, tokenLeft } from "./Received.ts"
 import { isActive, isRefundable, type RefundState } from "./State.ts"
+import { excessWith } from "./Tracking.ts"
 
 /** Some of a payment. */
 export interface Portion {
@@ -30,6 +31,8 @@ export interface RequestedAmount {
   readonly tokenAmount: string | null
   /** Null: of every payment that counts. */
   readonly paymentId: string | null
+  /** Payments that are too much by themselves give last: their money is asked for by exceptions of their own. */
+  readonly isOverpaid?: boolean
 }
 
 /** Payments that a message names, at most. */
@@ -162,24 +165,19 @@ const exceedsPayment = (payment: PaymentState, left: Portion) =>
     payment.tokenDecimals === null ? null : { amount: left.units, decimals: payment.tokenDecimals }
   )
 
-/** What is refused where nothing is beyond the amount of the invoice. */
+/** What is refused where nothing is too much: `left` is what another mode can give back. */
 const nothingOverpaid = (left: UsdMillis, payments: ReadonlyArray<PaymentState>) =>
-  exceeds(left, [
-    "Of that nothing is more than the invoice's amount, or it is on its way back already",
-    ...shallowOf(payments)
-  ])
-
-/** Dollars that all payments which count brought beyond the amount of the invoice, less what of them goes back. */
-export const excessOf = ({ invoice, payments }: Aggregate, refunds: ReadonlyArray<RefundState>): UsdMillis => {
-  const counted = new Set(payments.filter(({ status }) => isCounted(status)).map(({ id }) => id))
-  const given = refunds.reduce(
-    (sum, refund) =>
-      refund.paymentId !== null && counted.has(refund.paymentId) && isActive(refund) ? sum + refund.amount : sum,
-    0n
-  )
-  const excess = invoice.amountPaid - invoice.amount - given
-  return usdMillis(excess > 0n ? excess : 0n)
-}
+  publicError("REFUND_EXCEEDS_RECEIVED", {
+    message: [
+      "Nothing is too much now: what counts is no more than the invoice's amount, is on its way back, or somebody " +
+      "decided to keep it",
+      ...shallowOf(payments),
+      ...(left === 0n ? [] : [
+        `To give money back all the same, ask with amount_mode custom or remaining: up to ${usdDecimal(left)} dollars`
+      ])
+    ].join(". "),
+    details: { refundable: usdWire(left), refundable_decimal: usdDecimal(left), refundable_token_amount: null }
+  })
 
 /**
  * The open exception by whose decision money that is to be given back could be accepted: of a payment that does not
@@ -206,28 +204,20 @@ export interface ExceptionMoney {
 
 /**
  * What a decision to refund gives back: of a payment that does not count all that is left of it; of one or more that do
- * what the exception is about, as far as it is not on its way back already. `part`: for a part that nobody completed,
- * so much of it; null: all of it.
+ * what the exception is about, of which nothing is on its way back. `part`: for a part that nobody completed, so much
+ * of it; null: all of it.
  */
 export const amountOfException = (
   { amount, paymentId, type }: ExceptionMoney,
-  part: Pick<RequestedAmount, "usd" | "tokenAmount"> | null,
-  invoice: Aggregate,
-  refunds: ReadonlyArray<RefundState>
+  part: Pick<RequestedAmount, "usd" | "tokenAmount"> | null
 ): RequestedAmount => {
   const whole: RequestedAmount = { mode: "remaining", usd: null, tokenAmount: null, paymentId }
   switch (type) {
     case "underpaid_expired":
       return part === null ? whole : { ...whole, ...part, mode: "custom" }
     case "overpaid":
-      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, excessOf(invoice, refunds))) }
-    case "duplicate_payment": {
-      const payment = invoice.payments.find(({ id }) => id === paymentId)
-      const left = payment === undefined ? 0n : portionLeft(payment, invoice.payments, refunds).usd
-      // What other payments gave back of the excess is not too much of this one any more.
-      const excess = smaller(left, excessOf(invoice, refunds))
-      return { ...whole, mode: "custom", usd: usdMillis(smaller(amount, excess)) }
-    }
+    case "duplicate_payment":
+      return { ...whole, mode: "custom", usd: amount, isOverpaid: true }
     default:
       return whole
   }
@@ -247,7 +237,7 @@ const requestedValue = (
     case "remaining":
       return left
     case "overpaid":
-      return usdMillis(smaller(excessOf(invoice, refunds), left))
+      return usdMillis(smaller(excessWith(invoice, refunds).amount, left))
     case "custom":
       return usd
   }
@@ -280,10 +270,10 @@ const unitsOfOne = (
 
 /** Payments that a call is about, the newest first. */
 const requestedPayments = (
-  { paymentId }: RequestedAmount,
-  { payments }: Aggregate
+  { isOverpaid = false, paymentId }: RequestedAmount,
+  { exceptions, payments }: Aggregate
 ): ReadonlyArray<PaymentState> | PublicError => {
-  if (paymentId === null) return payments.filter(({ status }) => isCounted(status)).toSorted((a, b) => bySeenAt(b, a))
+  if (paymentId === null) return overpaidPayments({ exceptions: isOverpaid ? exceptions : [], payments })
   const payment = payments.find(({ id }) => id === paymentId)
   if (payment === undefined) {
     return invalid("invoice_payment_id", `${paymentId} is no payment of this invoice: send the id of one that is`)

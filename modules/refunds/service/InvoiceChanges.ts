@@ -43,5 +43,10 @@ export const onInvoiceChange = (services: RefundServices) =>
     const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) =>
       stepTo(services, previous.get(refund.id) ?? null, refund)
     )
-    return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ facts }) => facts) }
+    const commands = steps.flatMap((step) => step.commands)
+    return {
+      ...(commands.length === 0 ? {} : { commands }),
+      writes: steps.flatMap(({ writes }) => writes),
+      facts: steps.flatMap(({ facts }) => facts)
+    }
   })

@@ -79,7 +79,7 @@ export interface PaymentRefundPlan {
   readonly opened: ReadonlyArray<LinkedRefund>
   readonly writes: ReadonlyArray<Write>
   readonly facts: ReadonlyArray<InvoiceFact>
-  /** What it decides: the exceptions about the money that it gives back. */
+  /** What it decides: the exceptions about the money that it gives back; and that this is on its way. */
   readonly commands: ReadonlyArray<Command>
 }
 
@@ -210,14 +210,17 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     opened,
     writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat(), ...decided.flat()],
     facts: steps.flatMap((step) => step.facts),
-    commands: covered.map((each) => resolutionBy(opened, each, call.caller.credential))
+    commands: [
+      ...covered.map((each) => resolutionBy(opened, each, call.caller.credential)),
+      ...steps.flatMap((step) => step.commands)
+    ]
   }
 })
 
 /** The decision on an exception that a refund of its money is; it names the first of the refunds. */
 const resolutionBy = (
   opened: ReadonlyArray<LinkedRefund>,
-  { id, open, part }: CoveredException,
+  { open, part, paymentIds }: CoveredException,
   actor: string
 ): Command => ({
   _tag: "Resolve",
@@ -228,7 +231,7 @@ const resolutionBy = (
     note: "",
     actor,
     invoiceId: null,
-    refundId: opened.find(({ refund }) => refund.terms?.exceptionId === id)!.refund.id
+    refundId: opened.find(({ refund: { paymentId } }) => paymentId !== null && paymentIds.has(paymentId))!.refund.id
   }
 })
 
@@ -280,8 +283,9 @@ export const refundOfException = (services: RefundServices) =>
       exceptionId: exception.id
     }, environment).pipe(Effect.mapError(inRefund))
     return Effect.fnUntraced(function*(current: Aggregate, now: number) {
-      const { refunds } = yield* loadContext(services, current, now, [])
-      const amount = amountOfException(exception, wish.part, current, refunds)
+      // As it is in this moment: what was too much may be on its way back by now.
+      const { amount: left } = current.exceptions.find(({ id }) => id === exception.id) ?? exception
+      const amount = amountOfException({ ...exception, amount: left }, wish.part)
       return yield* Effect.mapError(
         planPaymentRefunds(services, { ...call, amount }, current, now, cause),
         inRefund

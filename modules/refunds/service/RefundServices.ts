@@ -8,10 +8,10 @@ import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
-import type { Aggregate, Command, InvoiceFact, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
+import type { Aggregate, InvoiceFact, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
 import type { PayorDetails } from "../../payments/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
-import type { RefundContext, RefundState } from "../machine.ts"
+import { type RefundContext, type RefundDecision, type RefundState, trackCommands } from "../machine.ts"
 import { refundWrite, type Repo } from "../repo.ts"
 import { isBookedAnew, refundFact, refundsAfter } from "../rules.ts"
 import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
@@ -50,16 +50,24 @@ export const loadContext = (
     (refunds) => ({ now, invoice, refunds, fees: services.fees })
   )
 
-/** From `before`, null for a new one, to `after`; a ledger names the transaction that sets its money apart. */
+/**
+ * From `before`, null for a new one, to `after`; a ledger names the transaction that sets its money apart, and the
+ * invoice learns what is on its way back.
+ */
 export const stepTo = (
   { hooks }: Pick<RefundServices, "hooks">,
   before: RefundState | null,
   after: RefundState,
-  commands: ReadonlyArray<Command> = []
+  { commands = [], reopens }: Partial<Pick<RefundDecision, "commands" | "reopens">> = {}
 ): RefundStep => {
   const [nameRefund] = hooks.current().flatMap((each) => each.nameRefund ?? [])
   const refund = nameRefund === undefined || !isBookedAnew(before, after)
     ? after
     : { ...after, balanceTransactionId: nameRefund(after.id, after.version) }
-  return { refund, writes: [refundWrite(refund)], commands, facts: [refundFact(before, refund)] }
+  return {
+    refund,
+    writes: [refundWrite(refund)],
+    commands: [...commands, ...trackCommands(before, after, reopens)],
+    facts: [refundFact(before, refund)]
+  }
 }

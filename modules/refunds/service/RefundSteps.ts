@@ -66,7 +66,7 @@ export const decideOnRefund = (services: RefundServices) =>
       command._tag === "SetDestination" && refund.terms === null
         ? yield* approveIfPossible(services, decision.next, context)
         : decision.next,
-      decision.commands
+      decision
     )
   })
 

@@ -453,7 +453,7 @@ describe("a refund of an order", () => {
 
   it("takes of each payment in the books what the payment itself is asked for", () => {
     const taken = book(refund, state).groups[0]!.entries
-    const asked = allocateRefund(refund, state.payments).map((command) =>
+    const asked = allocateRefund(refund, state.payments, []).map((command) =>
       command._tag === "Refund" ? command.amount as bigint : null
     )
     assert.deepStrictEqual(taken.map(({ usdMillis }) => usdMillis), [6_000n, 2_000n])
@@ -462,7 +462,7 @@ describe("a refund of an order", () => {
   })
 
   it("is booked in full also where the books hear of it only when it is paid", () => {
-    const paid = decide(state, allocateRefund(refund, state.payments), startSeconds)
+    const paid = decide(state, allocateRefund(refund, state.payments, []), startSeconds)
     assert(typeof paid !== "string")
     const { groups } = book({ ...refund, status: "succeeded" }, beforeRefunds(state, paid.next))
     const total = (account: string) =>

@@ -377,7 +377,7 @@ describe("refunds, any history", () => {
       ).invoice.payments
       const all = sum(payments, ({ amount }) => amount)
       const amount = usdMillis(BigInt(wanted) > all ? all : BigInt(wanted))
-      const commands = allocateRefund({ amount, source: "all" }, payments)
+      const commands = allocateRefund({ id: "re_1", amount, source: "all" }, payments, [])
       assert.strictEqual(sum(commands, (command) => (command._tag === "Refund" ? command.amount : 0n)), amount)
       const bySight = payments.toSorted((a, b) => a.seenAt - b.seenAt)
       assert.deepStrictEqual(
@@ -498,6 +498,17 @@ describe("a refund", () => {
     const begun = after(deep, waiting, { _tag: "Approve" })
     const decision = decide(begun, { _tag: "Succeed", txHash: "0xa" }, about({ ...deep, refunds: [begun] }), null)
     has(decision, { commands: [{ _tag: "Refund", paymentId: paymentIds[1]!, amount: 14_000n }] })
+  })
+
+  it("takes none of what another one that was opened before it will pay out", () => {
+    const till = paid(0, 2)
+    const first = refundOf(till, { amount: usdMillis(7_000n) })
+    const waiting = { ...refundOf(till, { amount: usdMillis(5_000n) }), id: "re_2" }
+    const begun = after(till, after(till, waiting, { _tag: "SetDestination", destination: base }), { _tag: "Approve" })
+    const succeed: RefundCommand = { _tag: "Succeed", txHash: "0xa" }
+    const paying = (refunds: ReadonlyArray<RefundState>) => decide(begun, succeed, about({ ...till, refunds }), null)
+    has(paying([first, begun]), { commands: [{ _tag: "Refund", paymentId: paymentIds[2]!, amount: 5_000n }] })
+    has(paying([begun, first]), { commands: [{ _tag: "Refund", paymentId: paymentIds[0]!, amount: 5_000n }] })
   })
 
   it("costs what was quoted while that holds, and nothing where it is free", () => {

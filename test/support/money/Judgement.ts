@@ -149,6 +149,42 @@ const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, payments: Re
   return faults
 }
 
+const isTooMuch = ({ type }: any): boolean => type === "overpaid" || type === "duplicate_payment"
+
+/** A tolerance of the shops: no more than this opens nothing. */
+const mostTolerated = 1_000n
+
+/**
+ * What is asked of money beyond an invoice's amount is never more than there is: what counts, less the amount, less
+ * what goes back. Where nothing of it was kept by a decision, it is all that there is.
+ */
+const judgeExcess = (
+  invoices: ReadonlyArray<any>,
+  payments: ReadonlyMap<string, any>,
+  refunds: ReadonlyArray<any>,
+  exceptions: ReadonlyArray<any>
+) =>
+  invoices.flatMap(({ amount, invoice_id: id }) => {
+    const own = [...payments.values()].filter((payment) => payment.invoice_id === id)
+    const isCounted = ({ status }: any) => status === "confirmed" || status === "underpaid"
+    const counted = new Set(own.filter(isCounted).map((payment) => payment.id))
+    const sum = (all: ReadonlyArray<any>) => all.reduce((total, each) => total + BigInt(each.amount), 0n)
+    const standing = refunds.filter(({ status }) => status !== "canceled" && status !== "expired")
+    const back = sum(standing.filter((refund) => counted.has(refund.invoice_payment_id)))
+    const there = sum(own.filter(isCounted)) - BigInt(amount) - back
+    const about = exceptions.filter((each) => each.invoice_id === id && isTooMuch(each))
+    const waiting = sum(about.filter(({ status }) => status === "open"))
+    const most = there > 0n ? there : 0n
+    if (waiting > most) return [`of ${id} ${most} is too much, and ${waiting} waits for a decision`]
+    const isKept = about.some(({ resolution }) => resolution !== null && resolution.action !== "refund")
+    const isLost = standing.some((refund) =>
+      refund.invoice_id === id && refund.status === "succeeded" && !counted.has(refund.invoice_payment_id)
+    )
+    return isKept || isLost || most - waiting <= mostTolerated
+      ? []
+      : [`of ${id} ${most} is too much, and only ${waiting} waits for a decision`]
+  })
+
 const equal = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /** Fields of an open exception that follow its payments without an event of their own. */
@@ -223,8 +259,9 @@ const judgeReport = Effect.fnUntraced(function*({ get, shop }: Reader) {
 const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reader: Reader) {
   const { shop } = reader
   const payments = new Map<string, any>()
-  const lost: Array<string> = []
+  const invoices: Array<any> = []
   for (const { id } of shop.invoices) {
+    invoices.push(yield* reader.get(`/api/v1/invoices/${id}`))
     const found: ReadonlyArray<any> = yield* reader.get(`/api/v1/invoices/${id}/payments?limit=100`)
     for (const payment of found) payments.set(payment.id, payment)
   }
@@ -237,11 +274,11 @@ const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reade
   const books = yield* judgeBooks(reader)
   const checked = yield* deployment.check(shop.id)
   return [
-    ...lost,
     ...books.faults,
     ...checked.map((each) => `ledger.check: ${JSON.stringify(each)}`),
     ...judgeChain(shop, books.units, refunds, payments),
     ...judgeRefunds(shop, refunds, payments),
+    ...judgeExcess(invoices, payments, refunds, exceptions),
     ...judgeEvents(events),
     ...judgeDecisions(shop, exceptions),
     ...yield* judgeClosed(deployment, shop),
