@@ -47,6 +47,9 @@ export type RefundAmountMode = typeof RefundAmountMode.Type
 /** A transaction as its network names it: hex, base58 or base64, never longer than 128 characters. */
 export const PayoutTxHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/=_-]{1,128}$/u))
 
+/** `failure_code` of a refund whose money went away while it was to be paid out: the service's own, of no operator. */
+export const revertedCode = "payment_reverted"
+
 /** Why a payout failed, in a word of the operator's: `insufficient_funds`. */
 export const RefundFailureCode = Schema.String.check(Schema.isPattern(/^[a-z0-9_]{1,64}$/u))
 

@@ -29,7 +29,7 @@ import {
   type RefundState
 } from "./machine/State.ts"
 
-export { allocateRefund, reduceRefunds, revertedCode } from "./machine/Allocation.ts"
+export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
 export { approvalBy, approvalsRequired, type Member, membersOf } from "./machine/Approvals.ts"
 export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
@@ -65,6 +65,7 @@ export {
   isActive,
   isConfirmed,
   isLate,
+  isLost,
   isOpen,
   isReceived,
   isRefundable,

@@ -17,6 +17,7 @@ import {
   type Destination,
   isActive,
   isConfirmed,
+  isLost,
   isReceived,
   isRefundable,
   type RefundCommand,
@@ -51,11 +52,13 @@ const changeOf = (before: RefundState | null, { status }: RefundState): RefundCh
 }
 
 /**
- * Whether the money of a refund is set apart by a booking of its own: once it is opened, and where it is about another
- * amount from then on. What a refund opens under a ledger that came later has no name here.
+ * Whether the money of a refund is set apart by a booking of its own: once it is opened, where it is about another
+ * amount from then on, and where it was paid although it failed for good. What a refund opens under a ledger that came
+ * later has no name here.
  */
 export const isBookedAnew = (before: RefundState | null, after: RefundState): boolean =>
-  before === null || (before.amount !== after.amount && isActive(after))
+  before === null || (before.amount !== after.amount && isActive(after)) ||
+  (isLost(before) && after.status === "succeeded")
 
 /** `before` is null for a new one. */
 export const refundFact = (before: RefundState | null, refund: RefundState): RefundFact => ({

@@ -82,6 +82,25 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refund",
       assert.notInclude(JSON.stringify(log), address, "no address of a payor is kept")
     }))
 
+  it.effect("that failed for good with its payment is paid by nobody, not by the simulator either", () =>
+    Effect.gen(function*() {
+      const { a } = yield* Tenants
+      const [key, wallet] = [ok(a.merchant), ok(a.jwt)]
+      const invoice = yield* paidInvoice(a.merchant)
+      const { data: refund } = yield* wallet("/api/v1/refunds", { ...refundOf(invoice), auto_approve: true })
+      assert.strictEqual(refund.status, "processing")
+      yield* key(`/api/v1/devnet/invoices/${invoice.id}/simulate`, { action: "drop" })
+      const path = `/api/v1/refunds/${refund.id}`
+      assert.deepInclude((yield* key(path)).data, { status: "failed", failure_code: "payment_reverted" })
+      for (const outcome of ["succeeded", "failed"]) {
+        const answer = yield* caller(a.merchant)(`/api/v1/devnet/refunds/${refund.id}/simulate`, { outcome })
+        assert.strictEqual(assertStatus(409, answer).error.code, "INVALID_TRANSITION")
+        if (outcome === "succeeded") assert.include(answer.json.error.message, "left the chain")
+      }
+      assert.deepInclude((yield* key(path)).data, { status: "failed", tx_hash: null })
+      assert.strictEqual((yield* key(`${path}/cancel`, {})).data.status, "canceled")
+    }))
+
   it.effect("is opened and given up by an internal service, and approved by none", () =>
     Effect.gen(function*() {
       const { a, b, service } = yield* Tenants

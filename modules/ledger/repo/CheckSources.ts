@@ -6,6 +6,7 @@
  * (merchant_id, environment, account, asset, units, usd_millis).
  */
 import { Effect } from "effect"
+import { revertedCode } from "../../../schemas/Refund.ts"
 import { accounts, chainAccount, chainPrefix, settledAccount } from "../rules.ts"
 import type { SqlClient, Statement } from "effect/sql"
 
@@ -39,6 +40,7 @@ const refunds = (sql: SqlClient.SqlClient) =>
         JOIN all_payments p ON p.merchant_id = r.merchant_id AND p.id = r.payment_id
         LEFT JOIN refund_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.id
       WHERE r.terms IS NOT NULL AND r.status NOT IN ('canceled', 'expired')
+        AND (r.status = 'failed' AND r.failure_code = ${revertedCode}) IS NOT TRUE
       UNION ALL
       SELECT k.merchant_id, k.environment, k.source_id, b.account, b.asset, b.units, b.usd_millis
       FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id

@@ -6,6 +6,7 @@ import { combine, type Group, type NameTransaction, nothingBooked, type Postings
 import { paymentPosition } from "./Positions.ts"
 import type { PaymentShare } from "./RefundsTaken.ts"
 import { usdMillis as usdMillisOf } from "../../../schemas/Money.ts"
+import { revertedCode } from "../../../schemas/Refund.ts"
 
 const nothingTaken: PaymentShare = { units: 0n, usdMillis: 0n }
 
@@ -208,15 +209,22 @@ const pay = (
 }
 
 /**
- * The groups of a refund as it will be. `failed` still stands for money, which can be tried again; only `canceled` and
- * `expired` give it back to the balance.
+ * Whether a refund of one payment failed for good, because its payment left the chain: nothing is owed any more. That
+ * of an order is cut to what is still there, and can be tried again.
+ */
+const isLost = ({ failureCode, status, terms }: RefundState): boolean =>
+  terms !== null && status === "failed" && failureCode === revertedCode
+
+/**
+ * The groups of a refund as it will be. `failed` still stands for money, which can be tried again, unless its payment
+ * is gone; that, `canceled` and `expired` give it back to the balance.
  */
 export const bookRefund = (refund: RefundState, input: RefundBookingInput): Postings => {
   const reversedIds = new Set(input.stored.map(({ reverses }) => reverses))
   const before = input.stored.findLast(({ id, type }) => type === "refund" && !reversedIds.has(id)) ?? null
   const isPaid = before?.entries.some(({ kind }) => kind === "posted") === true
   if (isPaid) return nothingBooked
-  if (refund.status === "canceled" || refund.status === "expired") {
+  if (refund.status === "canceled" || refund.status === "expired" || isLost(refund)) {
     return before === null ? nothingBooked : reverse(input, refund, before)
   }
   if (before !== null && before.amount === -refund.amount) {

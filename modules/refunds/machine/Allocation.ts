@@ -12,10 +12,8 @@ import {
 } from "../../invoices/plugin.ts"
 import { balance } from "./Amounts.ts"
 import { destinationSeconds, isOpen, type RefundState } from "./State.ts"
+import { revertedCode } from "../../../schemas/Refund.ts"
 import { openRefunds } from "./Tracking.ts"
-
-/** `failure_code` of a refund whose money went away while it was to be paid out. */
-export const revertedCode = "payment_reverted"
 
 /**
  * Which payments give what a payout gave back. Refunds of an order that were opened before it and are not paid yet take

@@ -1,6 +1,6 @@
 /** Claim links: who may say where a refund goes, and for how long. Pure. */
-import { revertedCode } from "./Allocation.ts"
-import type { Claim, RefundState } from "./State.ts"
+import { type Claim, type RefundState } from "./State.ts"
+import { revertedCode } from "../../../schemas/Refund.ts"
 
 /** Wrong tokens after which a link ends: its 256 bits cannot be guessed, and who tries that often means no good. */
 export const wrongTokensAllowed = 10

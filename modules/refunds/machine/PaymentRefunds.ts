@@ -4,9 +4,8 @@
  */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import type { FeeBearer, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import { type FeeBearer, type RefundReason, type RefundStatus, revertedCode } from "../../../schemas/Refund.ts"
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
-import { revertedCode } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
 import { afterWrongToken, canBeClaimed, canClaim, fixedDestination, newClaim } from "./Claims.ts"
 import { fitsPortion, type PaymentPortion } from "./Portions.ts"
@@ -15,6 +14,7 @@ import {
   destinationSeconds,
   type Fees,
   isActive,
+  isLost,
   type RefundCommand,
   type RefundContext,
   type RefundDecision,
@@ -126,7 +126,7 @@ export const decidePaymentRefund = (
       return approve(refund, command, context)
     case "Retry":
       if (status !== "failed") return invalid(`Only a refund that failed is tried again: this one is ${status}`)
-      if (failureCode === revertedCode) {
+      if (isLost(refund)) {
         return invalid("Its payment left the chain, so it cannot be tried again: cancel it")
       }
       return startPayout(refund, context)
@@ -134,8 +134,10 @@ export const decidePaymentRefund = (
       if (status !== "processing") return invalid(`Only a refund in processing is sent: this one is ${status}`)
       return refund.txHash === command.txHash ? unchanged : transition("processing", { txHash: command.txHash })
     case "Succeed":
-      return succeed(refund, command.txHash, context)
+      return succeed(refund, command, context)
     case "Fail":
+      // Who says so could cancel what may have been sent.
+      if (command.code === revertedCode) return invalid(`Only the chain says ${revertedCode}: report another code`)
       if (status === "failed" && failureCode === command.code) return unchanged
       return status === "processing"
         ? transition("failed", { failureCode: command.code })
@@ -301,10 +303,11 @@ const startPayout = (
 /** Its transfer is on the chain: a fact, also where somebody said before that it failed. */
 const succeed = (
   refund: PaymentRefund,
-  txHash: string,
+  { isProven = false, txHash }: RefundCommand & { readonly _tag: "Succeed" },
   { invoice, now, refunds }: RefundContext
 ): RefundDecision | PublicError => {
   const { status } = refund
+  if (isLost(refund) && !isProven) return invalid(`${fixedDestination(refund)}: cancel it`)
   if (status === "succeeded" && refund.txHash === txHash) return { next: refund, commands: [] }
   if (status !== "processing" && status !== "failed") {
     return invalid(`Only a refund in processing is paid: this one is ${status}`)

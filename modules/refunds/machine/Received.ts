@@ -3,8 +3,8 @@
  * payment left its chain after its refund was paid. Pure.
  */
 import type { PaymentState } from "../../invoices/plugin.ts"
-import { revertedCode } from "./Allocation.ts"
 import { isActive, isOpen, isRefundable, type RefundState } from "./State.ts"
+import { revertedCode } from "../../../schemas/Refund.ts"
 
 /** By the address where both have one: a token may have come into the catalogue between them. */
 export const hasSameToken = (a: PaymentState, b: PaymentState): boolean => {

@@ -3,7 +3,13 @@ import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { BaseUnits, UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import type { FeeBearer, RefundQuote, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import {
+  type FeeBearer,
+  type RefundQuote,
+  type RefundReason,
+  type RefundStatus,
+  revertedCode
+} from "../../../schemas/Refund.ts"
 import { type Aggregate, type Command, isLate, isReceived, type PaymentState } from "../../invoices/plugin.ts"
 
 export { isLate, isReceived }
@@ -116,8 +122,8 @@ export type RefundCommand =
   | { readonly _tag: "Approve"; readonly approval?: Approval; readonly required?: number }
   /** Its payout is sent. */
   | { readonly _tag: "Submit"; readonly txHash: string }
-  /** Its payout is final. */
-  | { readonly _tag: "Succeed"; readonly txHash: string }
+  /** Its payout is final. `isProven`: its transfer was found on the chain, so it is a fact whatever was said before. */
+  | { readonly _tag: "Succeed"; readonly txHash: string; readonly isProven?: boolean }
   /** Nothing was paid out. */
   | { readonly _tag: "Fail"; readonly code: string }
   /** To be paid out once more, at the price now. */
@@ -166,6 +172,11 @@ export const isConfirmed = (payment: PaymentState): boolean => isReceived(paymen
 /** Whether a payment's money is there to stay, whether it counts or not. */
 export const isRefundable = ({ confirmedAt, status }: Pick<PaymentState, "confirmedAt" | "status">): boolean =>
   confirmedAt !== null && (isCounted(status) || status === "rejected")
+
+/** Whether it failed for good: its payment left the chain before anything was sent. It only waits to be canceled. */
+export const isLost = (
+  { failureCode, status, terms }: Pick<RefundState, "failureCode" | "status" | "terms">
+): boolean => terms !== null && status === "failed" && failureCode === revertedCode
 
 /** Refunds that still stand for money, paid or to be paid. */
 export const isActive = ({ status }: Pick<RefundState, "status">): boolean =>

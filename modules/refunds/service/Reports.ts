@@ -139,7 +139,7 @@ const prove = Effect.fnUntraced(function*(
       if (!isSameDestination(refund, before)) {
         return yield* publicError("INVALID_TRANSITION", { message: "Its destination has changed: report it again" })
       }
-      const command: RefundCommand = { _tag: "Succeed", txHash }
+      const command: RefundCommand = { _tag: "Succeed", txHash, isProven: true }
       const step = yield* decideOnRefund(services)(refund, command, current, now)
       if (step.facts.length === 0) return { commands: [] }
       const approvedAt = refund.terms.approvals.at(-1)?.at ?? refund.createdAt

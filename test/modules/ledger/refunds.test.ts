@@ -56,6 +56,26 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.deepInclude(canceled, { status: "canceled", balance_transaction_id: refund.id })
     }))
 
+  it.effect("hold nothing for a refund that failed for good with its payment, before and after it is canceled", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const invoice_id = yield* newInvoice(player, 50)
+      yield* simulate(player, invoice_id, "pay")
+      const opened = yield* call(player, "/api/v1/refunds", { invoice_id, ...all, destination })
+      assert.deepInclude(yield* balanceOf(player), { available: 0, refund_payable: 50_000 })
+      yield* simulate(player, invoice_id, "drop")
+      const failed = yield* call(player, `/api/v1/refunds/${opened.id}`)
+      assert.deepInclude(failed, { status: "failed", failure_code: "payment_reverted" })
+      yield* assertBalanced(player.id)
+      assert.deepInclude(yield* balanceOf(player), { available: 0, refund_payable: 0 })
+      const [reversal] = yield* transactionsOf(player, "type=refund_reversal")
+      assert.deepInclude(reversal, { net: 50_000, reverses: opened.balance_transaction_id })
+      yield* call(player, `/api/v1/refunds/${opened.id}/cancel`, {})
+      yield* assertBalanced(player.id)
+      assert.deepInclude(yield* balanceOf(player), { available: 0, refund_payable: 0 })
+      assert.lengthOf(yield* transactionsOf(player, "type=refund_reversal"), 1)
+    }))
+
   it.effect("of an order that ends with a part paid are booked by the clock that ends it", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

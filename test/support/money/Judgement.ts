@@ -85,6 +85,30 @@ const judgeBooks = Effect.fnUntraced(function*({ get, query, shop }: Reader) {
   return { faults, units: new Map([...units, ...balances.map(({ name, units }) => [name, BigInt(units)] as const)]) }
 })
 
+/** What is set apart for refunds is what is on its way back, to the base unit. */
+const judgePayable = (
+  units: ReadonlyMap<string, bigint>,
+  refunds: ReadonlyArray<any>,
+  payments: ReadonlyMap<string, any>
+) => {
+  const expected = new Map<string, bigint>()
+  for (const refund of refunds) {
+    const isLost = refund.status === "failed" && refund.failure_code === "payment_reverted"
+    const payment = payments.get(refund.invoice_payment_id)
+    if (["succeeded", "canceled", "expired"].includes(refund.status) || isLost || payment === undefined) continue
+    const { address, decimals } = payment.metadata.token
+    add(expected, `${payment.network}:${address ?? "native"}`, unitsOf(refund.token_amount, decimals))
+  }
+  const booked = new Map<string, bigint>()
+  for (const [name, sum] of units) {
+    if (name.startsWith("refund_payable ")) add(booked, name.slice(name.indexOf(" ") + 1), -sum)
+  }
+  return [...new Set([...expected.keys(), ...booked.keys()])].flatMap((asset) => {
+    const [open, ledger] = [expected.get(asset) ?? 0n, booked.get(asset) ?? 0n]
+    return open === ledger ? [] : [`${asset}: ${open} is on its way back, the books set ${ledger} apart`]
+  })
+}
+
 const isSettledAccount = (name: string): boolean => name.startsWith("chain:")
 
 /** Units that a refund sent: what was given back less its fee, which is rounded up to a unit. */
@@ -278,6 +302,7 @@ const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reade
     ...checked.map((each) => `ledger.check: ${JSON.stringify(each)}`),
     ...judgeChain(shop, books.units, refunds, payments),
     ...judgeRefunds(shop, refunds, payments),
+    ...judgePayable(books.units, refunds, payments),
     ...judgeExcess(invoices, payments, refunds, exceptions),
     ...judgeEvents(events),
     ...judgeDecisions(shop, exceptions),
