@@ -32,6 +32,8 @@ export interface NetworkFamily<Name extends string = string, TokenType extends s
   readonly isWallet: (address: string) => boolean
   /** Addresses for which nobody has a key, in the form of `accountKey`; absent: none that is told apart. */
   readonly burnAddresses?: ReadonlyArray<string>
+  /** Contracts that this service pays and collects with, in the form of `accountKey`; absent: it has none there. */
+  readonly ownContracts?: ReadonlyArray<string>
   /** The account that a token's address names, in the form of `accountKey`; null: it names none. */
   readonly contractKey: (tokenAddress: string) => string | null
   /**

@@ -2,22 +2,22 @@
 import { hexToBytes } from "@noble/hashes/utils.js"
 import type { IndexedWallet } from "../../../runtime/Chains.ts"
 import { readEvmAddress } from "../../../schemas/EvmAddress.ts"
-import { collector, forwarderHash, keylessDeployer, payer } from "./Contracts.ts"
+import { evmFamily } from "../../../schemas/networks/families/evm.ts"
+import { collector, forwarderHash, keylessDeployer } from "./Contracts.ts"
 import { forwarders } from "./Forwarder.ts"
 
-/** Addresses that no wallet has: contracts that a network runs by itself lie below it (EIP-1352). */
-const lowestAddress = 0x10000n
-
-const contracts: ReadonlySet<string> = new Set([keylessDeployer, collector.address, payer.address])
+/** Addresses that are nobody's wallet. */
+const nobodys: ReadonlySet<string> = new Set([...evmFamily.burnAddresses ?? [], ...evmFamily.ownContracts ?? []])
 
 /** The payee in its one spelling, or a sentence for people. */
 const readPayee = (text: string): { readonly payee: string } | string => {
   if (/^(0x)?[0-9a-f]{64}$/i.test(text)) {
     return "this looks like a PRIVATE key: move the funds it holds, and give your wallet's address instead"
   }
+  if (/^0x0+$/i.test(text)) return "this is the zero address, which nobody owns: give your wallet's own"
   const payee = readEvmAddress(text)
   if (payee === null) return "this is not an address with a right checksum (EIP-55)"
-  return BigInt(payee) < lowestAddress || contracts.has(payee)
+  return !evmFamily.isWallet(payee) || nobodys.has(evmFamily.accountKey(payee))
     ? "nobody could take the money from this address: give your wallet's own"
     : { payee }
 }

@@ -31,6 +31,10 @@ const burnRefusal =
   "address: nobody has a key for it, so money that is sent there is lost: give the address that the " +
   "payor's own wallet shows for receiving"
 
+const contractRefusal =
+  "address: it is a contract that this service pays and collects with, where money would be lost: " +
+  "give the address that the payor's own wallet shows for receiving"
+
 /** Why a text is no address of the network. Only what a person can put right is told apart. */
 const noAddress = (network: Network, environment: Environment, text: string): PublicError => {
   const lower = text.toLowerCase()
@@ -87,8 +91,9 @@ export const readRefundAddress = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, PublicError> {
   const address = readAddress(network, environment, text)
   if (address === null) return yield* noAddress(network, environment, text)
-  const { accountKey, burnAddresses = [], isWallet } = familyRecord(familyOf(network))
+  const { accountKey, burnAddresses = [], isWallet, ownContracts = [] } = familyRecord(familyOf(network))
   if (burnAddresses.includes(accountKey(address))) return yield* refuse("not_a_wallet", burnRefusal)
+  if (ownContracts.includes(accountKey(address))) return yield* refuse("not_a_wallet", contractRefusal)
   if (yield* chains.isReceiveAddress(network, environment, address)) return yield* refuse("receive_address")
   if (isTokenContract(catalog, network, environment, address)) return yield* refuse("not_a_wallet", tokenRefusal)
   if (!isWallet(address) || (yield* chains.isTokenAccount(network, environment, address))) {

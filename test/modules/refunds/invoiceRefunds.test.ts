@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import { PayorDetails } from "../../../modules/payments/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
+import { collector, keylessDeployer, payer } from "../../../modules/chains/evm/Contracts.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { Refund } from "../../../schemas/Refund.ts"
@@ -211,6 +212,13 @@ layer(invoiceService)("refunds of invoices", (it) => {
           [`0x${"0".repeat(40)}`, "zero address"],
           [usdc.address!, "contract of a token"],
           ["0x000000000000000000000000000000000000dEaD", "nobody has a key"],
+          [`0x${"f".repeat(40)}`, "nobody has a key"],
+          ["0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "nobody has a key"],
+          [collector.address, "pays and collects with"],
+          [payer.address, "pays and collects with"],
+          [keylessDeployer, "pays and collects with"],
+          [keylessDeployer.toLowerCase(), "pays and collects with"],
+          ["0x0000000000000000000000000000000000000004", "another contract"],
           [`0x${invoice.id}`, "copy it again"]
         ] as const
       ) {

@@ -178,6 +178,10 @@ describe("a wallet of kind forwarder", () => {
         const [payee, says] of [
           ["0x0000000000000000000000000000000000000004", "nobody could take the money"],
           [mine.collector, "nobody could take the money"],
+          ["0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "nobody could take the money"],
+          [`0x${"f".repeat(40)}`, "nobody could take the money"],
+          ["0x000000000000000000000000000000000000dEaD", "nobody could take the money"],
+          [`0x${"0".repeat(40)}`, "the zero address, which nobody owns"],
           [given, "an address that invoices are paid to here"],
           ["0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "right checksum"]
         ] as const

@@ -19,6 +19,7 @@ import {
   selectors,
   topics
 } from "../../../../modules/chains/evm/Contracts.ts"
+import { evmFamily } from "../../../../schemas/networks/families/evm.ts"
 import { builds, compiledSources, contractRig } from "../../../support/ContractRig.ts"
 import { frozenContract } from "../../../support/Solidity.ts"
 
@@ -40,6 +41,13 @@ const frozen = [
     sha256: "41336994e89c649e4b4dee9ec7387478523bcd0a5fa907edf2a9972eeb71d8e8"
   }
 ] as const
+
+describe("the frozen contracts and what deploys them", () => {
+  it("are addresses that no refund goes to", () => {
+    const addresses = [keylessDeployer, collector.address, payer.address].map(evmFamily.accountKey)
+    assert.sameMembers([...evmFamily.ownContracts ?? []], addresses)
+  })
+})
 
 for (const { build, known, name, sha256 } of frozen) {
   describe(`the frozen ${name}`, () => {
