@@ -24,6 +24,7 @@ import {
   closedObject,
   type ClosedPeriod,
   closedText,
+  monthInWords,
   readMonth,
   readPeriod
 } from "./rules.ts"
@@ -56,7 +57,7 @@ export const handlers = Operations.group(
     const reconciliation = yield* Reconciliation
     const findClosed = Effect.fnUntraced(function*(name: string, requested: Environment | undefined) {
       const owner = yield* ownerOf(requested)
-      if (readMonth(name) === null) return yield* invalidParameter("period", "a month of UTC, like 2026-11")
+      if (readMonth(name) === null) return yield* invalidParameter("period", monthInWords)
       return (yield* reconciliation.closed(owner, name)) ?? (yield* publicError("NOT_FOUND"))
     })
 
@@ -91,7 +92,7 @@ export const handlers = Operations.group(
           const before = query.starting_after ?? null
           if (before !== null && readMonth(before) === null) {
             return yield* publicError("INVALID_CURSOR", {
-              message: "starting_after: not a month of UTC, like 2026-11",
+              message: `starting_after: not ${monthInWords}`,
               param: "starting_after"
             })
           }

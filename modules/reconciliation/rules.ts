@@ -5,7 +5,7 @@ export { closedCsv, closedObject, closedText } from "./rules/ClosedWire.ts"
 export { closePeriod, closingRefusal } from "./rules/Closing.ts"
 export { confirmedPayments, isCountedSpan } from "./rules/Events.ts"
 export { closingsOf, movementsAfter } from "./rules/Openings.ts"
-export { monthOf, nextMonth, type Period, previousMonth, readMonth, readPeriod } from "./rules/Periods.ts"
+export { monthInWords, monthOf, nextMonth, type Period, previousMonth, readMonth, readPeriod } from "./rules/Periods.ts"
 export {
   type AssetToken,
   type ClosedPeriod,

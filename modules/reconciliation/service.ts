@@ -1,5 +1,6 @@
 /** Reconciliation: what chain, books and events say of a period, side by side; months that are closed for good. */
 import { Context, Effect, Layer } from "effect"
+import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { Commit, decideAnew, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
@@ -18,6 +19,7 @@ import {
   closePeriod,
   closingAct,
   closingRefusal,
+  monthInWords,
   ownHolding,
   type Period,
   readAdjustment,
@@ -66,6 +68,7 @@ export class Reconciliation extends Context.Service<Reconciliation, {
 }
 
 const make = Effect.gen(function*() {
+  const actors = yield* Actors
   const auditLog = yield* AuditLog
   const chains = yield* Chains
   const commit = yield* Commit
@@ -91,7 +94,7 @@ const make = Effect.gen(function*() {
   const close = (owner: BookOwner, name: string, actor: string, { cause, reply }: IdempotentCall<ClosedPeriod>) =>
     Effect.gen(function*() {
       const period = readMonth(name)
-      if (period === null) return yield* invalidParameter("period", "a month of UTC, like 2026-11")
+      if (period === null) return yield* invalidParameter("period", monthInWords)
       const stored = yield* repo.closed(owner, name)
       if (stored !== null) return stored
       const lastClosed = yield* repo.lastClosed(owner)
@@ -121,48 +124,54 @@ const make = Effect.gen(function*() {
       return closed
     }).pipe(decideAnew())
 
+  /** Adjustments of one owner are numbered, so they wait for each other; those of another process make one try again. */
   const adjust = (
     owner: BookOwner,
     request: AdjustmentRequest,
     actor: string,
     { cause, reply }: IdempotentCall<StoredAdjustment>
   ) =>
-    Effect.gen(function*() {
-      // Before the balances: who is between the two meets in the ordinal.
-      const ordinal = (yield* repo.lastOrdinal(owner)) + 1
-      const balances = (yield* ledger.balances(owner)).filter(({ asset }) => asset === request.asset)
-      const wallets = balances.filter(({ account }) => isChainAccount(account))
-      const asked = readAdjustment(
-        request,
-        wallets,
-        ownHolding(balances),
-        ledger.tokenOf(owner.environment, request.asset)
-      )
-      if (isPublicError(asked)) return yield* asked
-      const createdAt = yield* nowOf(services, owner)
-      const id = `adj_${yield* uuidV7}`
-      const booked = yield* ledger.adjust(owner, { ...asked, id, now: createdAt })
-      const adjustment: StoredAdjustment = {
-        ...asked,
-        id,
-        balanceTransactionId: booked.transactionId,
-        actor,
-        createdAt
-      }
-      yield* commit.append({
-        ...owner,
-        cause,
-        writes: [
-          adjustmentWrite(owner, adjustment, ordinal),
-          ...booked.writes,
-          ...yield* auditLog.writesOf(adjustmentAct(owner, adjustment, cause.requestId))
-        ],
-        balances: booked.balances,
-        events: booked.events,
-        reply: reply(adjustment)
-      })
-      return adjustment
-    }).pipe(decideAnew())
+    actors.send(
+      "adjustments",
+      `${owner.merchantId} ${owner.environment}`,
+      Effect.gen(function*() {
+        // Before the balances: who is between the two meets in the ordinal.
+        const ordinal = (yield* repo.lastOrdinal(owner)) + 1
+        const balances = (yield* ledger.balances(owner)).filter(({ asset }) => asset === request.asset)
+        const createdAt = yield* nowOf(services, owner)
+        const wallets = balances.filter(({ account }) => isChainAccount(account))
+        const asked = readAdjustment(
+          request,
+          wallets,
+          ownHolding(balances),
+          ledger.tokenOf(owner.environment, request.asset),
+          createdAt
+        )
+        if (isPublicError(asked)) return yield* asked
+        const id = `adj_${yield* uuidV7}`
+        const booked = yield* ledger.adjust(owner, { ...asked, id, now: createdAt })
+        const adjustment: StoredAdjustment = {
+          ...asked,
+          id,
+          balanceTransactionId: booked.transactionId,
+          actor,
+          createdAt
+        }
+        yield* commit.append({
+          ...owner,
+          cause,
+          writes: [
+            adjustmentWrite(owner, adjustment, ordinal),
+            ...booked.writes,
+            ...yield* auditLog.writesOf(adjustmentAct(owner, adjustment, cause.requestId))
+          ],
+          balances: booked.balances,
+          events: booked.events,
+          reply: reply(adjustment)
+        })
+        return adjustment
+      }).pipe(decideAnew())
+    )
 
   return Reconciliation.of({
     report,

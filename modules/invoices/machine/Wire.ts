@@ -63,8 +63,8 @@ export const tokenAmount = ({ units, tokenDecimals }: PaymentState): string | nu
 
 /**
  * The settlement as it is published. While a payment is not on its chain, or not deep enough since it came back,
- * nothing of it is settled, also where the money was forwarded: otherwise sums of settled amounts exceed what was
- * received.
+ * nothing of it is settled and it is in no settlement, also where the money was forwarded: otherwise sums of settled
+ * amounts exceed what was received.
  */
 export const wireSettlement = ({ settlement, status }: PaymentState): PaymentSettlement | null => {
   const isUnconfirmed = status === "reverted" || status === "pending"
@@ -75,7 +75,8 @@ export const wireSettlement = ({ settlement, status }: PaymentState): PaymentSet
     status: wasRefunded ? settlement.status : "failed",
     progress: "failed",
     settledAmount: usdMillis(0n),
-    settledAt: null
+    settledAt: null,
+    id: null
   }
 }
 

@@ -3,7 +3,7 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import { formatUnits, parseUnits, signedUsdDecimal, signedUsdWire } from "../../../schemas/Money.ts"
 import { accounts, bookValue } from "../../ledger/plugin.ts"
-import { readMonth } from "./Periods.ts"
+import { monthInWords, monthOf, readMonth } from "./Periods.ts"
 import type { AssetToken, StoredAdjustment } from "./Report.ts"
 
 export interface AdjustmentRequest {
@@ -80,7 +80,8 @@ export const readAdjustment = (
   request: AdjustmentRequest,
   wallets: ReadonlyArray<WalletBalance>,
   own: AssetSum,
-  token: AssetToken | null
+  token: AssetToken | null,
+  now: number
 ): NewAdjustment | PublicError => {
   const wallet = chooseWallet(request.account, wallets)
   if (isPublicError(wallet)) return wallet
@@ -91,8 +92,14 @@ export const readAdjustment = (
     return invalidParameter("token_amount", `a decimal like "-12.5", not 0: ${unit}`)
   }
   if (request.note.trim() === "") return invalidParameter("note", "a text that says why: an auditor reads it")
-  if (request.period !== undefined && readMonth(request.period) === null) {
-    return invalidParameter("period", "a month of UTC, like 2026-11")
+  const period = request.period === undefined ? undefined : readMonth(request.period)
+  if (period === null) return invalidParameter("period", monthInWords)
+  if (period !== undefined && period.from > now) {
+    return publicError("VALIDATION_ERROR", {
+      message: `period: ${period.name} has not begun, so it has no difference that could be accounted for: name the ` +
+        `month whose report has it, ${monthOf(now).name} or one before it`,
+      param: "period"
+    })
   }
   if (request.explains !== undefined && request.period === undefined) {
     return invalidParameter("period", "sent with `explains`: the month, like 2026-11, whose report has that difference")

@@ -26,10 +26,16 @@ const monthPattern = /^(\d{4})-(0[1-9]|1[0-2])$/u
 const startOf = (year: number, month: number): number =>
   DateTime.makeUnsafe({ year, month, day: 1 }).epochMilliseconds / 1000
 
+/** Before it there were no blocks, and seconds are below zero. */
+const firstYear = 1970
+
+/** What a month should be, for messages. */
+export const monthInWords = `a month of UTC from ${firstYear}-01 on, like 2026-11`
+
 /** A month by its name; null: it is none. */
 export const readMonth = (name: string): Period | null => {
   const found = monthPattern.exec(name)
-  if (found === null) return null
+  if (found === null || Number(found[1]) < firstYear) return null
   const [year, month] = [Number(found[1]), Number(found[2])]
   return {
     name,
@@ -60,7 +66,7 @@ export const readPeriod = (
         param: "period"
       })
     }
-    return readMonth(period) ?? invalidParameter("period", "a month of UTC, like 2026-11")
+    return readMonth(period) ?? invalidParameter("period", monthInWords)
   }
   if (sentFrom === undefined && sentTo === undefined) return monthOf(now)
   if (sentFrom === undefined) return invalidParameter("to", "a time that comes with `from`: send both, or `from` alone")

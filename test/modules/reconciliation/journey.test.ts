@@ -360,6 +360,37 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       assert.deepInclude(yield* balanceOf(player), { available: 0, pending: 0 })
     }))
 
+  it.effect("books twenty adjustments that are posted at once, one after the other", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      yield* paidInvoice(player)
+      const [{ asset }] = (yield* balanceOf(player)).assets
+      const results = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        () => Effect.result(adjust(player, { asset, token_amount: "-1" })),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(results.flatMap((each) => each._tag === "Failure" ? [each.failure.code] : []), [])
+      yield* assertBalanced(player.id)
+      assert.deepInclude(yield* balanceOf(player), { available: 30_000 })
+    }))
+
+  it.effect("knows no month before 1970, and books nothing for one that has not begun", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      yield* paidInvoice(player)
+      for (const path of ["?period=0000-01", "?period=1969-12", "/closed/0000-01"]) {
+        const error = assertRefused(yield* send(player, `/api/v1/reconciliation${path}`), 400, "VALIDATION_ERROR")
+        assert.deepInclude(error, { param: "period" })
+        assert.include(error.message, "from 1970-01 on")
+      }
+      const [{ asset }] = (yield* balanceOf(player)).assets
+      const wish = { asset, token_amount: "-1", period: "2031-01" }
+      const refusal = yield* Effect.flip(adjust(player, wish))
+      assert.deepInclude({ ...refusal }, { code: "VALIDATION_ERROR", param: "period" })
+      assert.include(refusal.message, "has not begun")
+    }))
+
   it.effect("shows nothing of another merchant, nor of the other environment", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

@@ -47,7 +47,7 @@ describe("periods", () => {
       return isPublicError(read) ? read.param : read.name
     }
     assert.strictEqual(refusal({}), "2026-11")
-    for (const wrong of ["2026-13", "2026-1", "26-11", "2026-11-01", "november", ""]) {
+    for (const wrong of ["2026-13", "2026-1", "26-11", "2026-11-01", "november", "", "0000-01", "1969-12"]) {
       assert.strictEqual(refusal({ period: wrong }), "period", wrong)
     }
     assert.strictEqual(refusal({ period: "2026-11", from: "1" }), "period")
@@ -303,7 +303,7 @@ describe("an adjustment", () => {
   const wallet = { account: "chain:one", units: 10_000_000n, usdMillis: 9_999n }
   const read = (request: object, wallets = [wallet], known: typeof token | null = token, own: AssetSum = wallet) => {
     const asked = { asset: "base:0xa", token_amount: "-1", note: "gas", ...request }
-    const found = readAdjustment(asked, wallets, own, known)
+    const found = readAdjustment(asked, wallets, own, known, at)
     return isPublicError(found) ? found.param : [found.units, found.usdMillis]
   }
 
@@ -340,6 +340,7 @@ describe("an adjustment", () => {
     }
     assert.strictEqual(read({ note: "  " }), "note")
     assert.strictEqual(read({ period: "2026-13" }), "period")
+    assert.strictEqual(read({ period: "2026-12" }), "period", "it has not begun")
     assert.strictEqual(read({ explains: "p1" }), "period", "it would account for nothing")
     assert.deepStrictEqual(read({ explains: "p1", period: "2026-11" }), [-1_000_000n, -999n])
     assert.strictEqual(read({ amount: 5 }), "amount")
