@@ -38,6 +38,8 @@ export interface ExceptionResolution {
   readonly refundId?: string
   /** Of money that is too much and is kept: which payments it came by. */
   readonly shares?: ReadonlyArray<ExcessShare>
+  /** Of a refund of money that pays no invoice: this money has left its chain since. Absent: it has not. */
+  readonly isReverted?: true
 }
 
 /** The example of the documentation. */

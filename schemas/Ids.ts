@@ -109,6 +109,7 @@ export type RefundId = typeof RefundId.Type
 
 export const ExceptionId = prefixedId("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
+export const isExceptionId = Schema.is(ExceptionId)
 
 export const AuditEntryId = prefixedId("aud").pipe(Schema.brand("AuditEntryId"))
 export type AuditEntryId = typeof AuditEntryId.Type

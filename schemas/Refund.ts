@@ -2,7 +2,7 @@
  * The refund as it crosses the wire (modules/docs/reference/refunds.md#fields): exactly these fields, in this order.
  */
 import { Schema } from "effect"
-import { EpochSeconds, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
+import { EpochSeconds, ExceptionId, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
 import { WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Network } from "./Network.ts"
@@ -59,6 +59,7 @@ export const exampleRefund = {
   object: "refund",
   invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
   invoice_payment_id: PaymentId.make("7d444840-9dc0-41d1-b245-5ffdce74fad2"),
+  exception_id: ExceptionId.make("exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"),
   commerce_order_id: null,
   status: "pending_approval",
   amount: 5_000,
@@ -68,6 +69,7 @@ export const exampleRefund = {
   token_amount: "5.000000",
   token_symbol: "USDC",
   network: "base",
+  received_tx_hash: null,
   fee: 20,
   fee_decimal: "0.020",
   net_amount: 4_980,
@@ -85,8 +87,9 @@ export const exampleRefund = {
 export const Refund = Schema.Struct({
   id: RefundId,
   object: Schema.tag("refund"),
-  invoice_id: InvoiceId,
+  invoice_id: Schema.NullOr(InvoiceId).annotate({ description: "Null for money that pays no invoice" }),
   invoice_payment_id: Schema.NullOr(PaymentId),
+  exception_id: Schema.NullOr(ExceptionId).annotate({ description: "The exception that it decides; null: none" }),
   commerce_order_id: Schema.NullOr(Schema.String),
   status: RefundStatus,
   amount: WireAmount,
@@ -96,6 +99,9 @@ export const Refund = Schema.Struct({
   token_amount: Schema.NullOr(Schema.String),
   token_symbol: Schema.NullOr(Schema.String),
   network: Schema.NullOr(Network),
+  received_tx_hash: Schema.NullOr(Schema.String).annotate({
+    description: "Of money that pays no invoice: the transaction that brought it. Else its payment says it"
+  }),
   fee: WireAmount,
   fee_decimal: UsdDecimal,
   net_amount: WireAmount,
@@ -110,7 +116,7 @@ export const Refund = Schema.Struct({
   updated_at: EpochSeconds
 }).annotate({
   identifier: "Refund",
-  description: "Money of an invoice on its way back to the payor.",
+  description: "Money on its way back to the payor.",
   examples: [exampleRefund]
 })
 export type Refund = typeof Refund.Type

@@ -1038,7 +1038,7 @@ CREATE TABLE refunds (
   id text NOT NULL,
   version bigint NOT NULL,
   environment text NOT NULL,
-  invoice_id uuid NOT NULL,
+  invoice_id uuid,
   payment_id uuid,
   terms json,
   claim json,
@@ -1059,17 +1059,20 @@ CREATE TABLE refunds (
   updated_at bigint NOT NULL,
   due_at bigint,
   CONSTRAINT refunds_amount_check CHECK ((amount >= 0)),
-  CONSTRAINT refunds_check CHECK (((terms IS NULL) OR (payment_id IS NOT NULL))),
+  CONSTRAINT refunds_check CHECK (((terms IS NULL) OR ((payment_id IS NULL) = (invoice_id IS NULL)))),
   CONSTRAINT refunds_check1 CHECK (((fee >= 0) AND (fee <= amount))),
-  CONSTRAINT refunds_check2 CHECK ((((status = ANY (ARRAY['pending_approval'::text, 'processing'::text, 'succeeded'::text])) AND (destination IS NULL)) IS FALSE)),
-  CONSTRAINT refunds_check3 CHECK ((((status = ANY (ARRAY['processing'::text, 'succeeded'::text])) AND (token_amount IS NULL)) IS FALSE)),
-  CONSTRAINT refunds_check4 CHECK ((((status = 'succeeded'::text) AND (tx_hash IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check2 CHECK (((invoice_id IS NOT NULL) OR ((terms ->> 'exceptionId'::text) IS NOT NULL))),
+  CONSTRAINT refunds_check3 CHECK ((((status = ANY (ARRAY['pending_approval'::text, 'processing'::text, 'succeeded'::text])) AND (destination IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check4 CHECK ((((status = ANY (ARRAY['processing'::text, 'succeeded'::text])) AND (token_amount IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check5 CHECK ((((status = 'succeeded'::text) AND (tx_hash IS NULL)) IS FALSE)),
   CONSTRAINT refunds_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT refunds_pkey PRIMARY KEY (merchant_id, id),
   CONSTRAINT refunds_source_check CHECK ((source = ANY (ARRAY['all'::text, 'late'::text]))),
   CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['awaiting_destination'::text, 'pending_approval'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text, 'expired'::text]))),
   CONSTRAINT refunds_token_amount_check CHECK ((token_amount > (0)::numeric))
 );
+
+CREATE INDEX refunds_by_exception ON public.refunds USING btree (merchant_id, ((terms ->> 'exceptionId'::text)), id) WHERE ((terms ->> 'exceptionId'::text) IS NOT NULL);
 
 CREATE INDEX refunds_by_id ON public.refunds USING btree (id);
 
@@ -1084,6 +1087,8 @@ CREATE INDEX refunds_due_devnet ON public.refunds USING btree (((merchant_id)::b
 CREATE INDEX refunds_newest ON public.refunds USING btree (merchant_id, environment, id);
 
 CREATE INDEX refunds_newest_by_status ON public.refunds USING btree (merchant_id, environment, status, id);
+
+CREATE UNIQUE INDEX refunds_one_of_exception ON public.refunds USING btree (merchant_id, ((terms ->> 'exceptionId'::text))) WHERE ((invoice_id IS NULL) AND (status <> ALL (ARRAY['canceled'::text, 'expired'::text])));
 
 -- modules/settings
 

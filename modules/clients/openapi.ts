@@ -4148,6 +4148,7 @@ export interface components {
          *         "object": "refund",
          *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *         "commerce_order_id": null,
          *         "status": "pending_approval",
          *         "amount": 5000,
@@ -4157,6 +4158,7 @@ export interface components {
          *         "token_amount": "5.000000",
          *         "token_symbol": "USDC",
          *         "network": "base",
+         *         "received_tx_hash": null,
          *         "fee": 20,
          *         "fee_decimal": "0.020",
          *         "net_amount": 4980,
@@ -4176,6 +4178,7 @@ export interface components {
          *           "object": "refund",
          *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *           "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *           "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *           "commerce_order_id": null,
          *           "status": "pending_approval",
          *           "amount": 5000,
@@ -4185,6 +4188,7 @@ export interface components {
          *           "token_amount": "5.000000",
          *           "token_symbol": "USDC",
          *           "network": "base",
+         *           "received_tx_hash": null,
          *           "fee": 20,
          *           "fee_decimal": "0.020",
          *           "net_amount": 4980,
@@ -7438,6 +7442,7 @@ export interface components {
          *         "object": "refund",
          *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *         "commerce_order_id": null,
          *         "status": "pending_approval",
          *         "amount": 5000,
@@ -7447,6 +7452,7 @@ export interface components {
          *         "token_amount": "5.000000",
          *         "token_symbol": "USDC",
          *         "network": "base",
+         *         "received_tx_hash": null,
          *         "fee": 20,
          *         "fee_decimal": "0.020",
          *         "net_amount": 4980,
@@ -8643,6 +8649,7 @@ export interface components {
          *       "object": "refund",
          *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *       "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *       "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *       "commerce_order_id": null,
          *       "status": "pending_approval",
          *       "amount": 5000,
@@ -8652,6 +8659,7 @@ export interface components {
          *       "token_amount": "5.000000",
          *       "token_symbol": "USDC",
          *       "network": "base",
+         *       "received_tx_hash": null,
          *       "fee": 20,
          *       "fee_decimal": "0.020",
          *       "net_amount": 4980,
@@ -8671,9 +8679,11 @@ export interface components {
             id: string;
             /** @constant */
             object: "refund";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
+            /** @description Null for money that pays no invoice */
+            invoice_id: string | null;
             invoice_payment_id: string | null;
+            /** @description The exception that it decides; null: none */
+            exception_id: string | null;
             commerce_order_id: string | null;
             /** @enum {string} */
             status: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
@@ -8688,6 +8698,8 @@ export interface components {
             token_amount: string | null;
             token_symbol: string | null;
             network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description Of money that pays no invoice: the transaction that brought it. Else its payment says it */
+            received_tx_hash: string | null;
             /** @example 49990 */
             fee: number;
             /** @example 49.990 */
@@ -8732,6 +8744,7 @@ export interface components {
          *             "object": "refund",
          *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *             "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *             "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *             "commerce_order_id": null,
          *             "status": "pending_approval",
          *             "amount": 5000,
@@ -8741,6 +8754,7 @@ export interface components {
          *             "token_amount": "5.000000",
          *             "token_symbol": "USDC",
          *             "network": "base",
+         *             "received_tx_hash": null,
          *             "fee": 20,
          *             "fee_decimal": "0.020",
          *             "net_amount": 4980,
@@ -8770,12 +8784,13 @@ export interface components {
             };
         };
         /**
-         * @description Money of an invoice on its way back to the payor.
+         * @description Money on its way back to the payor.
          * @example {
          *       "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
          *       "object": "refund",
          *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
          *       "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+         *       "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
          *       "commerce_order_id": null,
          *       "status": "pending_approval",
          *       "amount": 5000,
@@ -8785,6 +8800,7 @@ export interface components {
          *       "token_amount": "5.000000",
          *       "token_symbol": "USDC",
          *       "network": "base",
+         *       "received_tx_hash": null,
          *       "fee": 20,
          *       "fee_decimal": "0.020",
          *       "net_amount": 4980,
@@ -8804,9 +8820,11 @@ export interface components {
             id: string;
             /** @constant */
             object: "refund";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
+            /** @description Null for money that pays no invoice */
+            invoice_id: string | null;
             invoice_payment_id: string | null;
+            /** @description The exception that it decides; null: none */
+            exception_id: string | null;
             commerce_order_id: string | null;
             /** @enum {string} */
             status: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
@@ -8821,6 +8839,8 @@ export interface components {
             token_amount: string | null;
             token_symbol: string | null;
             network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description Of money that pays no invoice: the transaction that brought it. Else its payment says it */
+            received_tx_hash: string | null;
             /** @example 49990 */
             fee: number;
             /** @example 49.990 */
@@ -19550,6 +19570,8 @@ export interface operations {
                 status?: "awaiting_destination" | "pending_approval" | "processing" | "succeeded" | "failed" | "canceled" | "expired";
                 /** @description Only those of this invoice */
                 invoice_id?: string;
+                /** @description Only those that decide this exception, and those that did until they were given up */
+                exception_id?: string;
                 /** @description Created at this time or after it, in epoch seconds. */
                 created_gte?: string;
                 /** @description Created at this time or before it, in epoch seconds. */
@@ -19598,6 +19620,7 @@ export interface operations {
                      *             "object": "refund",
                      *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *             "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *             "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *             "commerce_order_id": null,
                      *             "status": "pending_approval",
                      *             "amount": 5000,
@@ -19607,6 +19630,7 @@ export interface operations {
                      *             "token_amount": "5.000000",
                      *             "token_symbol": "USDC",
                      *             "network": "base",
+                     *             "received_tx_hash": null,
                      *             "fee": 20,
                      *             "fee_decimal": "0.020",
                      *             "net_amount": 4980,
@@ -19748,6 +19772,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -19757,6 +19782,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -19776,6 +19802,7 @@ export interface operations {
                      *           "object": "refund",
                      *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *           "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *           "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *           "commerce_order_id": null,
                      *           "status": "pending_approval",
                      *           "amount": 5000,
@@ -19785,6 +19812,7 @@ export interface operations {
                      *           "token_amount": "5.000000",
                      *           "token_symbol": "USDC",
                      *           "network": "base",
+                     *           "received_tx_hash": null,
                      *           "fee": 20,
                      *           "fee_decimal": "0.020",
                      *           "net_amount": 4980,
@@ -19981,6 +20009,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -19990,6 +20019,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -20132,6 +20162,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -20141,6 +20172,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -20317,6 +20349,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -20326,6 +20359,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -20498,6 +20532,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -20507,6 +20542,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -20679,6 +20715,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -20688,6 +20725,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,
@@ -26924,6 +26962,7 @@ export interface operations {
                      *         "object": "refund",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
                      *         "commerce_order_id": null,
                      *         "status": "pending_approval",
                      *         "amount": 5000,
@@ -26933,6 +26972,7 @@ export interface operations {
                      *         "token_amount": "5.000000",
                      *         "token_symbol": "USDC",
                      *         "network": "base",
+                     *         "received_tx_hash": null,
                      *         "fee": 20,
                      *         "fee_decimal": "0.020",
                      *         "net_amount": 4980,

@@ -36,17 +36,21 @@ export const makeDecide = Effect.gen(function*() {
 
   /** What a refund adds to the decision; the refunds that it opens are left in `opened`. */
   const refundOf = Effect.fnUntraced(function*(
-    { environment, exception }: ExceptionRecord,
+    record: ExceptionRecord,
     wish: ExceptionRefundCall,
     cause: CommitCause,
     opened: MutableRef.MutableRef<ReadonlyArray<LinkedRefund>>
   ) {
-    const plan = yield* refunds.ofException({ environment, exception }, wish, cause)
-    const refund: NonNullable<ExceptionDecision["refund"]> = (_, current, now) =>
-      Effect.map(plan(current, now), ({ commands, facts, opened: made, writes }) => {
-        MutableRef.set(opened, made)
-        return { refundId: made[0]!.refund.id, commands, facts, writes }
-      })
+    const ofInvoice = record.invoice === null ? null : yield* refunds.ofException(record, wish, cause)
+    const ofUnmatched = record.invoice === null ? yield* refunds.ofUnmatched(record, wish, cause) : null
+    const refund: NonNullable<ExceptionDecision["refund"]> = (decided, current, now) =>
+      Effect.map(
+        current === null ? ofUnmatched!(decided, now) : ofInvoice!(current, now),
+        ({ commands, facts, opened: made, writes }) => {
+          MutableRef.set(opened, made)
+          return { refundId: made[0]!.refund.id, commands, facts, writes }
+        }
+      )
     return { refund }
   })
 

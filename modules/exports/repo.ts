@@ -60,7 +60,8 @@ export interface PaymentRow {
 
 export interface RefundRow {
   readonly id: string
-  readonly invoice_id: string
+  /** Null: of money that pays no invoice. */
+  readonly invoice_id: string | null
   readonly environment: string
   readonly status: string
   readonly amount: bigint
@@ -74,6 +75,7 @@ export interface RefundRow {
   readonly failure_code: string | null
   readonly created_at: bigint
   readonly updated_at: bigint
+  readonly exception_id: string | null
   readonly customer_id: string | null
   readonly metadata: Readonly<Record<string, unknown>>
 }
@@ -176,11 +178,11 @@ export const make = Effect.gen(function*() {
   const refunds = ({ after, environment, merchantId }: PageQuery) =>
     sql<RefundRow>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
         r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
-        i.customer_id, i.metadata
+        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
       FROM (SELECT * FROM refunds
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
         ORDER BY id LIMIT ${pageRows}) r
-      JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ORDER BY r.id`.pipe(Effect.orDie)
+      LEFT JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ORDER BY r.id`.pipe(Effect.orDie)
 
   /** Both, in the order of their UUIDs. */
   const movements = (query: PageQuery) =>

@@ -14,8 +14,8 @@ import { initializeSeries } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import type { Aggregate, ExceptionRecord } from "./machine.ts"
-import { makeRepo, type Repo, type UnmatchedPayment } from "./repo.ts"
+import type { Aggregate, ExceptionRecord, UnmatchedPayment } from "./machine.ts"
+import { makeRepo, type Repo } from "./repo.ts"
 import {
   commitDraft,
   type DraftContext,
@@ -35,7 +35,12 @@ import { expiryBatch, makeExpiry } from "./actor/Expiry.ts"
 import { InvoiceHooks } from "./actor/Hooks.ts"
 import { series } from "./actor/Metrics.ts"
 import { type ChangeContext, changeInvoice, type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
-import { recordUnmatched } from "./actor/UnmatchedPayments.ts"
+import {
+  changeUnmatched,
+  recordUnmatched,
+  type UnmatchedPlan,
+  type UnmatchedResult
+} from "./actor/UnmatchedPayments.ts"
 
 export { type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
 export { type ExtraWrites, type InvoiceDraft, type NewInvoice } from "./actor/Drafts.ts"
@@ -48,10 +53,12 @@ export {
   type InvoiceFact,
   type InvoiceHook,
   InvoiceHooks,
-  type UnmatchedChange
+  type UnmatchedChange,
+  type UnmatchedHookResult
 } from "./actor/Hooks.ts"
 export { exceptionMetrics } from "./actor/Metrics.ts"
 export { type PayorRecord, PayorRecords, type ReadPayors } from "./actor/PayorRecords.ts"
+export { type UnmatchedPlan } from "./actor/UnmatchedPayments.ts"
 
 export class Invoices extends Context.Service<Invoices, {
   /** A new invoice under its merchant's settings as they are now. Nothing is written before {@link create}. */
@@ -118,6 +125,17 @@ export class Invoices extends Context.Service<Invoices, {
     decision: ExceptionDecision
   ) => Effect.Effect<ExceptionRecord, PublicError | IdempotentReplay>
   /**
+   * Changes the exception of money that pays no invoice, by what `plan` says of it as it is, with the
+   * {@link InvoiceHooks}. A lost race plans again, as for {@link change}. Errors: `EXCEPTION_NOT_FOUND`, `plan`'s own,
+   * `SERVICE_UNAVAILABLE`.
+   */
+  readonly changeUnmatched: <E, R>(
+    merchantId: number,
+    id: string,
+    cause: CommitCause,
+    plan: (record: ExceptionRecord, nowSeconds: number) => Effect.Effect<UnmatchedPlan, E, R>
+  ) => Effect.Effect<UnmatchedResult, Exclude<E, Conflict> | PublicError | IdempotentReplay, R>
+  /**
    * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call
    * changes nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
    */
@@ -153,6 +171,7 @@ export class Invoices extends Context.Service<Invoices, {
         resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
         assignException: (merchantId, id, assignment, decision) =>
           assignException(changes, merchantId, id, assignment, decision),
+        changeUnmatched: (merchantId, id, cause, plan) => changeUnmatched(changes, merchantId, id, cause, plan),
         recordUnmatched: (payment, writes) => recordUnmatched(changes, payment, writes),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,

@@ -72,6 +72,14 @@ export {
   type Refusal,
   type ScanProgress
 } from "./machine/State.ts"
+export {
+  hasLeft,
+  stepUnmatched,
+  type UnmatchedEvent,
+  type UnmatchedPayment,
+  type UnmatchedTransfer,
+  unmatchedTransfer
+} from "./machine/Unmatched.ts"
 export { invoiceObject, paymentObject, wireSettlement } from "./machine/Wire.ts"
 
 /**

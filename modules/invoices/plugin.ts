@@ -30,7 +30,9 @@ export {
   type NewInvoice,
   type PayorRecord,
   PayorRecords,
-  type UnmatchedChange
+  type UnmatchedChange,
+  type UnmatchedHookResult,
+  type UnmatchedPlan
 } from "./actor.ts"
 export { type ErasureFact, isErasureFact } from "./actor/PersonalRecords.ts"
 export { checkMetadata } from "./handlers/Creation.ts"
@@ -51,6 +53,7 @@ export {
   exceptionsAfter,
   type Excess,
   excessOf,
+  hasLeft,
   hasPending,
   type IncomingTransfer,
   invoiceObject,
@@ -71,6 +74,10 @@ export {
   type PaymentState,
   requiresNote,
   type ScanProgress,
+  stepUnmatched,
+  type UnmatchedEvent,
+  type UnmatchedPayment,
+  unmatchedTransfer,
   withOpenRefunds
 } from "./machine.ts"
 export type { ExceptionPage, WithLastEvent } from "./repo.ts"

@@ -13,7 +13,7 @@ import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
 export { type ExceptionFilter, type ExceptionPage } from "./repo/Exceptions.ts"
 export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
-export { decisionWrites, invoiceWrite, unmatchedException, type UnmatchedPayment, unmatchedWrite } from "./repo/Rows.ts"
+export { decisionWrites, invoiceWrite, unmatchedWrite } from "./repo/Rows.ts"
 export { type Total } from "./repo/Totals.ts"
 
 /** An invoice, and the last event of it that its payor may read. */

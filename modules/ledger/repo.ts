@@ -176,12 +176,6 @@ export const makeRepo = Effect.gen(function*() {
     return yield* withEntries(merchantId, rows)
   })
 
-  const exists = (merchantId: number, id: string) =>
-    sql`SELECT 1 FROM balance_transactions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
-      Effect.orDie,
-      Effect.map((rows) => rows.length > 0)
-    )
-
   /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is none of theirs. */
   const list = Effect.fnUntraced(function*(filter: TransactionFilter, { cursor, limit }: TransactionPage) {
     const start = cursor === null ? null : yield* find(filter, cursor.id)
@@ -249,7 +243,6 @@ export const makeRepo = Effect.gen(function*() {
   return {
     balances,
     check: checkBooks(sql),
-    exists,
     find,
     list,
     ofOtherRefunds: readOtherRefunds(sql),

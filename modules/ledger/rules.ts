@@ -21,7 +21,7 @@ export {
   type Postings,
   type Source
 } from "./rules/Moves.ts"
-export { beforeRefunds, bookRefund, refundsIn } from "./rules/RefundBookings.ts"
+export { beforeRefunds, bookRefund, bookUnmatchedRefund, refundsIn } from "./rules/RefundBookings.ts"
 export { refundEntriesIn, type RefundEntry, takenOfPayments } from "./rules/RefundsTaken.ts"
 export { settledAccount, settledEnd, settlementObject, settlementPrefix } from "./rules/Settlements.ts"
 export {

@@ -20,6 +20,7 @@ import {
   type BookOwner,
   bookRefund,
   bookUnmatched,
+  bookUnmatchedRefund,
   combine,
   createdEvents,
   deltasOf,
@@ -149,13 +150,16 @@ export class Ledger extends Context.Service<Ledger, {
   )
 }
 
-/** Whether the books know of the money of an exception as it stands. */
-const isBooked = (repo: Repo, record: UnmatchedChange["after"]) => {
-  const id = transactionOfException(record, nameTransaction)
-  return id === null ? Effect.succeed(false) : repo.exists(record.merchantId, id)
-}
+/** The transaction that the money of an exception is in, as it stands; null: the books do not know of it. */
+const transactionOf = (repo: Repo, record: UnmatchedChange["after"] | null) =>
+  record === null
+    ? Effect.succeed(null)
+    : Effect.map(
+      repo.ofSource(record.merchantId, record.exception.id),
+      (stored) => transactionOfException(record, stored)
+    )
 
-/** The groups of the refunds that a change tells of. */
+/** The groups of the refunds of invoices that a change tells of. */
 const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: LedgerServices, input: HookInput) {
   const { before, decision, facts, now } = input
   const invoice = beforeRefunds(before, decision.next)
@@ -166,7 +170,7 @@ const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Ledge
     const stored = yield* repo.ofSource(merchantId, refund.id)
     // A refund of one payment is fixed in its units: only that of an order depends on the others.
     const taken = refund.terms !== null ? undefined : takenOfPayments(invoice, [
-      ...yield* repo.ofOtherRefunds(refund, invoice.payments.map(({ id }) => id)),
+      ...yield* repo.ofOtherRefunds({ ...refund, invoiceId: invoice.invoice.id }, invoice.payments.map(({ id }) => id)),
       ...refundEntriesIn(combine(postings), refund.id)
     ])
     postings.push(bookRefund(refund, { stored, invoice, now, nameTransaction, taken, payoutAsset, sender }))
@@ -177,8 +181,8 @@ const refundPostings = Effect.fnUntraced(function*({ assetOfToken, repo }: Ledge
 const onInvoiceChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(input: HookInput): Effect.fn.Return<HookResult> {
     const assigned = assignedIn(input.facts)
-    const isAssignedBooked = assigned !== null && (yield* isBooked(services.repo, assigned))
-    const { assignedAway, booking, commands, earlier } = bookChange(input, nameTransaction, isAssignedBooked)
+    const assignedTransactionId = yield* transactionOf(services.repo, assigned)
+    const { assignedAway, booking, commands, earlier } = bookChange(input, nameTransaction, assignedTransactionId)
     const refunds = yield* refundPostings(services, input)
     const { balances, events, writes } = additions(
       services,
@@ -201,9 +205,15 @@ const onInvoiceChange = (services: LedgerServices) =>
 /** Money on a wallet that several merchants share is in the operator's books, those of no merchant. */
 const onUnmatchedChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
-    const known = change.before !== null && (yield* isBooked(services.repo, change.before))
-    const { booking, earlier } = bookUnmatched(change, known, nameTransaction)
-    return additions(services, change.after, change.nowMillis, booking, earlier)
+    const { repo } = services
+    const { after, before, facts, now, nowMillis } = change
+    const { booking, earlier } = bookUnmatched(change, yield* transactionOf(repo, before), nameTransaction)
+    const refunds = yield* Effect.forEach(refundsIn(facts), ({ refund, sender }) =>
+      Effect.map(
+        repo.ofSource(refund.merchantId, refund.id),
+        (stored) => bookUnmatchedRefund(refund, { stored, now, nameTransaction, sender, exception: after.exception })
+      ))
+    return additions(services, after, nowMillis, combine([booking, ...refunds]), earlier)
   })
 
 /** The id before every other. */

@@ -197,6 +197,11 @@ const paymentBody = (invoice: InvoiceState, payment: PaymentState) =>
     explorer_url: explorerUrl(invoice.environment, payment)
   }) as unknown as typeof SessionPayment.Type
 
+/** The part of a merchant's branding that payors see. */
+export const brandingBody = (
+  { accent, logo_uri, name, support_email }: Branding
+): typeof SessionDetails.Type["branding"] => ({ name, logo_uri, accent, support_email })
+
 /** The body of `session-details`. `lockedAddress` is the invoice's on the locked route, if there is such a route. */
 export const detailsBody = (
   aggregate: Aggregate,
@@ -229,12 +234,7 @@ export const detailsBody = (
     locked_network: routeLock?.network ?? null,
     locked_token_id: routeLock === null ? null : TokenId.make(routeLock.tokenId),
     locked_payment_address: lockedAddress,
-    branding: {
-      name: branding.name,
-      logo_uri: branding.logo_uri,
-      accent: branding.accent,
-      support_email: branding.support_email
-    },
+    branding: brandingBody(branding),
     payments: newestFirst(payments).map((payment) => paymentBody(invoice, payment))
   }
 }

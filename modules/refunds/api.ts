@@ -138,6 +138,9 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
       environment: Schema.optionalKey(Environment),
       status: Schema.optionalKey(RefundStatus),
       invoice_id: Schema.optionalKey(Schema.String).annotate({ description: "Only those of this invoice" }),
+      exception_id: Schema.optionalKey(Schema.String).annotate({
+        description: "Only those that decide this exception, and those that did until they were given up"
+      }),
       created_gte: Schema.optionalKey(MomentFrom),
       created_lte: Schema.optionalKey(MomentTo),
       limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),

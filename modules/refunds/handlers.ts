@@ -51,8 +51,9 @@ export const rpcHandlers = Rpc.handlers(
     const { publicUrl } = yield* Settings
 
     const operatorRefund = Effect.fnUntraced(function*(refund: RefundState) {
-      const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
-      if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
+      const { invoiceId, merchantId } = refund
+      const current = invoiceId === null ? null : yield* invoices.get(merchantId, invoiceId)
+      if (current === null && invoiceId !== null) return yield* publicError("INVOICE_NOT_FOUND")
       return {
         merchant_id: MerchantId.make(refund.merchantId),
         environment: refund.environment,
@@ -62,7 +63,7 @@ export const rpcHandlers = Rpc.handlers(
           token_amount: formatUnits(refund.tokenAmount, refund.token.decimals),
           units: refund.tokenAmount.toString()
         },
-        refund: refundObject(refund, current.invoice) as typeof Refund.Type
+        refund: refundObject(refund, current?.invoice ?? { orderId: null }) as typeof Refund.Type
       }
     })
 

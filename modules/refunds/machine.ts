@@ -36,11 +36,13 @@ export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } f
 export { type CoveredException, coveredExceptions } from "./machine/Coverage.ts"
 export {
   failReverted,
+  hasTerms,
   isPaymentRefund,
   newPaymentRefund,
   type PaymentRefund,
   type PaymentRefundRequest,
-  sentUnits
+  sentUnits,
+  type TermsRefund
 } from "./machine/PaymentRefunds.ts"
 export {
   amountOfException,
@@ -79,6 +81,14 @@ export {
   type ReopenedException
 } from "./machine/State.ts"
 export { trackCommands, withRefunds } from "./machine/Tracking.ts"
+export {
+  decideUnmatchedRefund,
+  failLeft,
+  isUnmatchedRefund,
+  newUnmatchedRefund,
+  type UnmatchedMoney,
+  type UnmatchedRefund
+} from "./machine/UnmatchedRefunds.ts"
 export { claimedRefund, linkedRefundObject, refundObject } from "./machine/Wire.ts"
 
 /**

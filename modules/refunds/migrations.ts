@@ -1,4 +1,4 @@
-/** Refunds of invoices. */
+/** Refunds of invoices, and of money that pays none. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
@@ -14,10 +14,11 @@ export const migrations: Migrations = {
       id text NOT NULL,
       version bigint NOT NULL,
       environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
-      invoice_id uuid NOT NULL,
+      -- Null: of money that pays no invoice. It has no payment either: its exception is in the terms.
+      invoice_id uuid,
       -- Of a refund that a merchant asked for: its payment, and what was agreed in units of the token that was paid.
       payment_id uuid,
-      terms json CHECK (terms IS NULL OR payment_id IS NOT NULL),
+      terms json CHECK (terms IS NULL OR (payment_id IS NULL) = (invoice_id IS NULL)),
       -- The link by which the payor says where it goes: a hash of its token.
       claim json,
       source text NOT NULL CHECK (source IN ('all', 'late')),
@@ -40,11 +41,17 @@ export const migrations: Migrations = {
       updated_at bigint NOT NULL,
       due_at bigint,
       PRIMARY KEY (merchant_id, id),
+      CHECK (invoice_id IS NOT NULL OR terms ->> 'exceptionId' IS NOT NULL),
       CHECK ((status IN ('pending_approval', 'processing', 'succeeded') AND destination IS NULL) IS FALSE),
       CHECK ((status IN ('processing', 'succeeded') AND token_amount IS NULL) IS FALSE),
       CHECK ((status = 'succeeded' AND tx_hash IS NULL) IS FALSE)
     )`
     yield* sql`CREATE INDEX refunds_by_invoice ON refunds (merchant_id, invoice_id)`
+    yield* sql`CREATE INDEX refunds_by_exception ON refunds (merchant_id, (terms ->> 'exceptionId'), id)
+      WHERE terms ->> 'exceptionId' IS NOT NULL`
+    // Whatever decides: money that pays no invoice is given back once.
+    yield* sql`CREATE UNIQUE INDEX refunds_one_of_exception ON refunds (merchant_id, (terms ->> 'exceptionId'))
+      WHERE invoice_id IS NULL AND status NOT IN ('canceled', 'expired')`
     // A transfer on a chain proves one refund, once.
     yield* sql`CREATE TABLE refund_proofs (
       network text NOT NULL,

@@ -16,7 +16,7 @@ const Row = Schema.Struct({
   id: Schema.String,
   version: Schema.BigInt,
   environment: Environment,
-  invoice_id: InvoiceId,
+  invoice_id: Schema.NullOr(InvoiceId),
   payment_id: Schema.NullOr(Schema.String),
   /** Units as text, so that no digit is lost. */
   terms: Schema.NullOr(Schema.Struct({
@@ -27,7 +27,8 @@ const Row = Schema.Struct({
     feeUnits: Schema.String,
     isClaimOnly: Schema.Boolean,
     approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
-    exceptionId: Schema.NullOr(Schema.String)
+    exceptionId: Schema.NullOr(Schema.String),
+    receivedTxHash: Schema.optionalKey(Schema.NullOr(Schema.String))
   })),
   claim: Schema.NullOr(
     Schema.Struct({ hash: Schema.String, wrong: Schema.Int, status: Schema.Literals(["open", "used", "ended"]) })
@@ -157,6 +158,8 @@ export interface MerchantRefundFilter {
   readonly environment: Environment
   readonly status?: RefundStatus
   readonly invoiceId?: string
+  /** The exception that they decide. */
+  readonly exceptionId?: string
   /** Epoch seconds. */
   readonly createdFrom?: number
   readonly createdTo?: number
@@ -200,6 +203,10 @@ export const makeRepo = Effect.gen(function*() {
     ofInvoice: (merchantId: number, invoiceId: string): Effect.Effect<ReadonlyArray<RefundState>> =>
       read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND invoice_id = ${invoiceId}::uuid
         ORDER BY created_at, id`),
+    /** Of money that pays no invoice, oldest first. */
+    ofException: (merchantId: number, exceptionId: string): Effect.Effect<ReadonlyArray<RefundState>> =>
+      read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND terms ->> 'exceptionId' = ${exceptionId}
+        AND invoice_id IS NULL ORDER BY created_at, id`),
     /** Newest first. */
     list: ({ before, limit, merchantId, status }: RefundFilter): Effect.Effect<ReadonlyArray<RefundState>> =>
       read(sql`SELECT * FROM refunds WHERE ${
@@ -219,7 +226,7 @@ export const makeRepo = Effect.gen(function*() {
       ),
     /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is no refund of this list's owner. */
     page: Effect.fnUntraced(function*(filter: MerchantRefundFilter, { cursor, limit }: RefundPage) {
-      const { createdFrom, createdTo, environment, invoiceId, merchantId, status } = filter
+      const { createdFrom, createdTo, environment, exceptionId, invoiceId, merchantId, status } = filter
       const ofOwner = sql`merchant_id = ${merchantId} AND environment = ${environment}`
       if (
         cursor !== null && (yield* read(sql`SELECT * FROM refunds WHERE ${ofOwner} AND id = ${cursor.id}`)).length === 0
@@ -232,6 +239,7 @@ export const makeRepo = Effect.gen(function*() {
           ofOwner,
           ...(status === undefined ? [] : [sql`status = ${status}`]),
           ...(invoiceId === undefined ? [] : [sql`invoice_id = ${invoiceId}::uuid`]),
+          ...(exceptionId === undefined ? [] : [sql`terms ->> 'exceptionId' = ${exceptionId}`]),
           ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
           ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
           ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])

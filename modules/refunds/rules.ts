@@ -75,6 +75,10 @@ const isRefundAddressFact = (fact: InvoiceFact): fact is RefundAddressFact => fa
 export const refundsIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundState> =>
   facts.filter(isRefundFact).map(({ refund }) => refund)
 
+/** What a change makes of them. */
+export const changesIn = (facts: ReadonlyArray<InvoiceFact>): ReadonlyArray<RefundChange> =>
+  facts.filter(isRefundFact).map(({ change }) => change)
+
 /** Refunds of an invoice as they will be after a change with `facts`: a new one stands after those that are stored. */
 export const refundsAfter = (
   stored: ReadonlyArray<RefundState>,
@@ -137,7 +141,12 @@ export const auditActOfNew = (refund: RefundState, actor: string, { requestId }:
   action: "refund.create",
   subject: { object: "refund", id: refund.id },
   before: {},
-  after: { ...auditFieldsOf(refund), invoice_id: refund.invoiceId, reason: refund.reason },
+  after: {
+    ...auditFieldsOf(refund),
+    invoice_id: refund.invoiceId,
+    ...(refund.invoiceId === null ? { exception_id: refund.terms?.exceptionId ?? null } : {}),
+    reason: refund.reason
+  },
   requestId
 })
 

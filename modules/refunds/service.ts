@@ -11,7 +11,7 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
-import { type Aggregate, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import { type Aggregate, type ExceptionRecord, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
@@ -38,6 +38,7 @@ import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } fro
 import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
 import { type PayoutReport, reportPayout } from "./service/Reports.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
+import { onUnmatchedChange, refundOfUnmatched, type UnmatchedRefundOpening } from "./service/UnmatchedRefunds.ts"
 
 export class Refunds extends Context.Service<Refunds, {
   /** What a refund would come to; null where nothing is left, the fee takes all of it, or the network has no token. */
@@ -119,6 +120,15 @@ export class Refunds extends Context.Service<Refunds, {
     PublicError
   >
   /**
+   * The same of money that pays no invoice: one refund of all of it, in the change of the exception. Errors: those of
+   * the destination, with `refund.` before each `param`; `REFUND_EXCEEDS_RECEIVED` while another refund stands for it.
+   */
+  readonly ofUnmatched: (
+    record: Pick<ExceptionRecord, "environment" | "exception" | "merchantId">,
+    wish: ExceptionRefundCall,
+    cause: CommitCause
+  ) => Effect.Effect<UnmatchedRefundOpening, PublicError>
+  /**
    * A new claim link, which ends the one before. Errors: `INVALID_TRANSITION` where the destination cannot change any
    * more, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
    */
@@ -175,7 +185,11 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     screening: yield* Screening,
     settings: yield* MerchantSettings
   }
-  yield* services.hooks.register({ name: "refunds", run: onInvoiceChange(services) })
+  yield* services.hooks.register({
+    name: "refunds",
+    run: onInvoiceChange(services),
+    onUnmatched: onUnmatchedChange(services)
+  })
   yield* (yield* Timers).register(refundTimer(services))
   yield* refundMetrics(services.repo)
   yield* registerPersonalRecords(services.repo, yield* makePersonalQueries)
@@ -192,6 +206,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     openOfInvoice: openPaymentRefunds(services),
     act: actOnRefund(services),
     ofException: refundOfException(services),
+    ofUnmatched: refundOfUnmatched(services),
     report: reportPayout(services),
     renewClaim: renewClaim(services),
     findClaim: findClaim(services),

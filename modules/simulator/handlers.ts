@@ -99,7 +99,7 @@ export const handlers = Operations.group(
         if (found?.merchantId !== principal.merchantId || found.environment !== "devnet") {
           return yield* publicError("REFUND_NOT_FOUND")
         }
-        if (found.paymentId === null) {
+        if (found.terms === null) {
           return yield* publicError("INVALID_TRANSITION", {
             message: "This refund is an order's: simulate its order"
           })

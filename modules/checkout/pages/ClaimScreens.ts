@@ -91,7 +91,7 @@ const facts = (shown: Shown): Html => {
   return html`<dl>${line(texts.claimAmount, amountOf(shown, refund.tokenAmount))}${
     refund.tokenFee !== null && line(texts.claimFee, amountOf(shown, refund.tokenFee))
   }${line(texts.claimNetwork, network)}${reason !== null && line(texts.claimReason, texts[reason])}${
-    line(texts.invoice, shortText(shortId(refund.invoiceId), refund.invoiceId))
+    refund.invoiceId !== null && line(texts.invoice, shortText(shortId(refund.invoiceId), refund.invoiceId))
   }${transactionLine(shown)}</dl>`
 }
 
@@ -148,7 +148,10 @@ const addressFields = (shown: Shown): Html => {
 
 /** How to reach the merchant: its support, or that its people are to be asked. */
 const contact = ({ merchant, texts, view }: Shown): Html => {
-  const link = mailUrl(view.branding.support_email, `${texts.invoice} ${view.refund.invoiceId}`)
+  const { branding, refund } = view
+  // The refund's own id says to the shop which one it is where there is no invoice.
+  const subject = refund.invoiceId === null ? refund.id : `${texts.invoice} ${refund.invoiceId}`
+  const link = mailUrl(branding.support_email, subject)
   return link === null
     ? html`<p>${texts.contactNobody(merchant)}</p>`
     : html`<a class="button plain" href="${link}">${texts.contact(merchant)}</a>`

@@ -83,19 +83,19 @@ export class Claims extends Context.Service<Claims, {
           const { entered, error, isChecked, isLate, refund } = yield* perform(refundId, token, action, requestId)
           const problem = error === null ? null : claimProblemOf(error, entered.address)
           if (error !== null && problem === null) return yield* error
-          const aggregate = yield* invoices.find(refund.invoiceId)
-          if (aggregate === null) return yield* publicError("REFUND_NOT_FOUND")
-          const { environment } = aggregate.invoice
-          const details = yield* payorApi.details(aggregate)
-          const payment = aggregate.payments.find(({ id }) => id === refund.paymentId)
-          const { destination, network, txHash } = refund
+          const { destination, environment, invoiceId, network, txHash } = refund
+          const aggregate = invoiceId === null ? null : yield* invoices.find(invoiceId)
+          if (aggregate === null && invoiceId !== null) return yield* publicError("REFUND_NOT_FOUND")
+          const details = yield* payorApi.merchant(refund.merchantId, environment)
+          const payment = aggregate?.payments.find(({ id }) => id === refund.paymentId)
+          const about = aggregate?.invoice.details
           return {
             screen: claimScreenOf(refund, isChecked),
             refund,
             environment,
             merchant: details.branding.name || details.merchant_name,
             branding: details.branding,
-            order: details.invoice_title || details.description || null,
+            order: about?.title || about?.description || null,
             explorerUrl: explorerUrl(environment, { network, sender: payment?.sender ?? null, txHash }),
             entered,
             problem,

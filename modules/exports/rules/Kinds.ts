@@ -103,7 +103,8 @@ export const refundColumns = [
   "failure_code",
   "customer_id",
   "created_at",
-  "updated_at"
+  "updated_at",
+  "exception_id"
 ] as const
 
 const refundTokenAmount = ({ token, token_amount: units }: RefundRow): string | null =>
@@ -127,7 +128,8 @@ export const refundCells = (row: RefundRow): ReadonlyArray<Cell> => [
   text(row.failure_code),
   text(row.customer_id),
   time(row.created_at),
-  time(row.updated_at)
+  time(row.updated_at),
+  text(row.exception_id)
 ]
 
 /**
@@ -202,9 +204,13 @@ export const koinlyColumns = [
   "TxHash"
 ] as const
 
-/** Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards. */
+/**
+ * Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards. Money that pays
+ * no invoice is no receipt, so neither is its refund told: an asset would go out that never came in.
+ */
 export const movementMoment: Moment<MovementRow> = (row) => {
   if (row.kind === "payment") return receiptMoment(row)
+  if (row.invoice_id === null) return null
   return row.status === "succeeded" && refundTokenAmount(row) !== null ? row.updated_at : null
 }
 

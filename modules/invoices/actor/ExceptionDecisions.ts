@@ -1,14 +1,14 @@
 /** Decisions of people on exceptions: with the invoice that the exception is of, or alone where its money pays none. */
 import { Effect, MutableRef } from "effect"
-import { type CommitCause, decideAnew, type ReplyWrite, type Write } from "../../../runtime/Commit.ts"
+import type { CommitCause, ReplyWrite, Write } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Aggregate, type Command, type ExceptionRecord, exceptionRecord } from "../machine.ts"
 import { unmatchedWrite } from "../repo.ts"
 import { type ChangeContext, changeInvoice } from "./Changes.ts"
-import { type AssignmentFact, type InvoiceFact, runUnmatchedHooks } from "./Hooks.ts"
-import { unmatchedEvents } from "./UnmatchedPayments.ts"
+import type { AssignmentFact, InvoiceFact } from "./Hooks.ts"
+import { changeUnmatched, unmatchedEvents } from "./UnmatchedPayments.ts"
 
 /** What an assignment changes of the invoice that gets the money, and of what else. */
 export interface Assignment {
@@ -41,10 +41,13 @@ export interface ExceptionDecision {
   readonly check: (record: ExceptionRecord) => PublicError | null
   /** The answer to keep for the caller's idempotency key. */
   readonly reply: (record: ExceptionRecord) => ReplyWrite | undefined
-  /** What a refund of the money adds to the decision, for the action `refund`; absent: nothing. */
+  /**
+   * What a refund of the money adds to the decision, for the action `refund`; absent: nothing. `current` is null where
+   * the money pays no invoice.
+   */
   readonly refund?: (
     record: ExceptionRecord,
-    current: Aggregate,
+    current: Aggregate | null,
     nowSeconds: number
   ) => Effect.Effect<RefundWrites, PublicError>
   /** Rows of other features that the decision's commit has, by the exception as it was before. */
@@ -145,32 +148,31 @@ const resolvedAt = (record: ExceptionRecord, resolution: ExceptionResolution, no
 const recordOf = (aggregate: Aggregate, exceptionId: string): ExceptionRecord =>
   exceptionRecord(aggregate, aggregate.exceptions.find(({ id }) => id === exceptionId)!)
 
-const resolveUnmatched = Effect.fnUntraced(
-  function*(
-    context: ChangeContext,
-    merchantId: number,
-    id: string,
-    { cause, check, reply, resolution, writes }: ExceptionDecision
-  ) {
-    const { clock, commit, hooks, repo } = context
-    const record = yield* repo.findException(merchantId, id)
-    if (record === null) return yield* publicError("EXCEPTION_NOT_FOUND")
-    const refusal = check(record)
-    if (refusal !== null) return yield* refusal
-    const nowMillis = yield* clock.nowMillis(merchantId, record.environment)
-    const now = Math.floor(nowMillis / 1_000)
-    const resolved = resolvedAt(record, resolution, now)
-    const added = yield* runUnmatchedHooks(hooks.current(), { before: record, after: resolved, now, nowMillis })
-    yield* commit.append({
+/** Of the money alone, which pays no invoice. */
+const resolveUnmatched = (
+  context: ChangeContext,
+  merchantId: number,
+  id: string,
+  { cause, check, refund: planRefund, reply, resolution, writes }: ExceptionDecision
+) =>
+  Effect.map(
+    changeUnmatched(
+      context,
       merchantId,
-      environment: record.environment,
+      id,
       cause,
-      writes: [unmatchedWrite(record, resolved.exception), ...yield* writes(record), ...added.writes],
-      balances: added.balances,
-      events: [...unmatchedEvents(record, resolved), ...added.events],
-      reply: reply(resolved)
-    })
-    return resolved
-  },
-  decideAnew()
-)
+      Effect.fnUntraced(function*(record, now) {
+        const refusal = check(record)
+        if (refusal !== null) return yield* refusal
+        const refund = planRefund === undefined ? null : yield* planRefund(record, null, now)
+        const decided = refund === null ? resolution : { ...resolution, refundId: refund.refundId }
+        return {
+          event: { _tag: "Resolve", resolution: decided } as const,
+          writes: [...yield* writes(record), ...refund?.writes ?? []],
+          facts: refund?.facts ?? [],
+          reply
+        }
+      })
+    ),
+    ({ record }) => record
+  )

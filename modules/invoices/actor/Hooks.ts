@@ -48,6 +48,8 @@ export interface AssignmentFact extends InvoiceFact {
 export interface UnmatchedChange {
   readonly before: ExceptionRecord | null
   readonly after: ExceptionRecord
+  /** Facts of the change itself and of the hooks before this one. */
+  readonly facts: ReadonlyArray<InvoiceFact>
   /** Epoch seconds of the merchant's time. */
   readonly now: number
   /** The same moment in milliseconds. */
@@ -75,7 +77,7 @@ export interface InvoiceHook {
 }
 
 /** What a hook adds to the commit of an exception without an invoice. */
-export type UnmatchedHookResult = Pick<HookResult, "writes" | "balances" | "events">
+export type UnmatchedHookResult = Pick<HookResult, "writes" | "balances" | "events" | "facts">
 
 /**
  * Hooks of invoices, by late binding: run in the order they registered, which is that of the config file, those that
@@ -105,18 +107,26 @@ export class InvoiceHooks extends Context.Service<InvoiceHooks, {
   })
 }
 
-/** What hooks add to the commit of an exception without an invoice. */
+/** What hooks add to the commit of an exception without an invoice: one after the other, with the facts by then. */
 export const runUnmatchedHooks = Effect.fnUntraced(function*(
   hooks: ReadonlyArray<InvoiceHook>,
   change: UnmatchedChange
 ) {
-  const results = yield* Effect.forEach(hooks, ({ onUnmatched }) => onUnmatched?.(change) ?? Effect.succeed({}))
-  const added: ReadonlyArray<UnmatchedHookResult> = results
-  return {
-    writes: added.flatMap(({ writes = [] }) => writes),
-    balances: added.flatMap(({ balances = [] }) => balances),
-    events: added.flatMap(({ events = [] }) => events)
+  let added: Required<UnmatchedHookResult> = { writes: [], balances: [], events: [], facts: change.facts }
+  for (const { onUnmatched } of hooks) {
+    if (onUnmatched === undefined) continue
+    const { balances = [], events = [], facts = [], writes = [] } = yield* onUnmatched({
+      ...change,
+      facts: added.facts
+    })
+    added = {
+      writes: [...added.writes, ...writes],
+      balances: [...added.balances, ...balances],
+      events: [...added.events, ...events],
+      facts: [...added.facts, ...facts]
+    }
   }
+  return added
 })
 
 /** A decision with all that the hooks add to it. */

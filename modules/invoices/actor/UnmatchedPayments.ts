@@ -1,12 +1,26 @@
 /** Money that no invoice expects: its exception opens, closes where the transfer goes away again, and is decided on. */
 import { Effect } from "effect"
-import { type Commit, noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
+import {
+  type Commit,
+  type CommitCause,
+  decideAnew,
+  noCause,
+  type ReplyWrite,
+  systemMerchant,
+  type Write
+} from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
-import { exceptionEvents, type ExceptionRecord } from "../machine.ts"
-import { type Repo, unmatchedException, type UnmatchedPayment, unmatchedWrite } from "../repo.ts"
-import { type InvoiceHooks, runUnmatchedHooks } from "./Hooks.ts"
+import {
+  exceptionEvents,
+  type ExceptionRecord,
+  stepUnmatched,
+  type UnmatchedEvent,
+  type UnmatchedPayment
+} from "../machine.ts"
+import { type Repo, unmatchedWrite } from "../repo.ts"
+import { type InvoiceFact, type InvoiceHooks, runUnmatchedHooks } from "./Hooks.ts"
 
 /** The events of an exception of money that pays no invoice. The operator's own has no merchant who could hear them. */
 export const unmatchedEvents = (
@@ -22,6 +36,23 @@ export interface UnmatchedContext {
   readonly repo: Repo
 }
 
+/** What to do to the exception of money that pays no invoice, and what of other modules must be stored with it. */
+export interface UnmatchedPlan {
+  /** Null: nothing. */
+  readonly event: UnmatchedEvent | null
+  readonly writes?: ReadonlyArray<Write>
+  /** For the hooks that know the tags. */
+  readonly facts?: ReadonlyArray<InvoiceFact>
+  /** The answer to keep for the caller's idempotency key. */
+  readonly reply?: (record: ExceptionRecord) => ReplyWrite | undefined
+}
+
+/** A change after its commit. */
+export interface UnmatchedResult {
+  readonly record: ExceptionRecord
+  readonly facts: ReadonlyArray<InvoiceFact>
+}
+
 /** `Invoices.recordUnmatched`. */
 export const recordUnmatched = Effect.fnUntraced(function*(
   { clock, commit, hooks, repo }: UnmatchedContext,
@@ -32,7 +63,7 @@ export const recordUnmatched = Effect.fnUntraced(function*(
   const before = yield* repo.findException(merchantId, payment.id)
   const nowMillis = yield* clock.nowMillis(merchantId, environment)
   const now = Math.floor(nowMillis / 1_000)
-  const exception = unmatchedException(payment, before?.exception ?? null, now)
+  const exception = stepUnmatched(before?.exception ?? null, { _tag: "Observe", payment }, now)
   if (exception !== null && payment.isOpen) {
     // A field of the name `token` is never logged: everywhere else it is a secret.
     const { token, ...evidence } = payment.evidence
@@ -41,10 +72,13 @@ export const recordUnmatched = Effect.fnUntraced(function*(
       { exception: payment.type, ...evidence, token_address: token }
     )
   }
+  const isMerchants = merchantId !== systemMerchant
   const after: ExceptionRecord | null = exception === null
     ? null
-    : { exception, merchantId, environment, invoice: null, payment: null }
-  const added = after === null ? null : yield* runUnmatchedHooks(hooks.current(), { before, after, now, nowMillis })
+    : { exception, merchantId, environment, isMerchants, invoice: null, payment: null }
+  const added = after === null
+    ? null
+    : yield* runUnmatchedHooks(hooks.current(), { before, after, facts: [], now, nowMillis })
   yield* commit.append({
     merchantId,
     environment,
@@ -57,3 +91,40 @@ export const recordUnmatched = Effect.fnUntraced(function*(
     Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
   )
 })
+
+/**
+ * `Invoices.changeUnmatched`. The exception's row is in every commit, so that no two changes are made of the same
+ * money.
+ */
+export const changeUnmatched = <E, R>(
+  { clock, commit, hooks, repo }: UnmatchedContext,
+  merchantId: number,
+  id: string,
+  cause: CommitCause,
+  plan: (record: ExceptionRecord, nowSeconds: number) => Effect.Effect<UnmatchedPlan, E, R>
+) =>
+  Effect.gen(function*() {
+    const record = yield* repo.findException(merchantId, id)
+    if (record === null || record.invoice !== null) return yield* publicError("EXCEPTION_NOT_FOUND")
+    const { environment } = record
+    const nowMillis = yield* clock.nowMillis(merchantId, environment)
+    const now = Math.floor(nowMillis / 1_000)
+    const { event, facts = [], reply, writes = [] } = yield* plan(record, now)
+    const exception = event === null ? null : stepUnmatched(record.exception, event, now)
+    const after: ExceptionRecord = exception === null ? record : { ...record, exception }
+    const kept = reply?.(after)
+    if (exception === null && kept === undefined) return { record, facts } satisfies UnmatchedResult
+    const added = exception === null
+      ? null
+      : yield* runUnmatchedHooks(hooks.current(), { before: record, after, facts, now, nowMillis })
+    yield* commit.append({
+      merchantId,
+      environment,
+      cause,
+      writes: exception === null ? [] : [unmatchedWrite(record, exception), ...writes, ...added?.writes ?? []],
+      balances: added?.balances ?? [],
+      events: [...unmatchedEvents(record, after), ...added?.events ?? []],
+      reply: kept
+    })
+    return { record: after, facts: added?.facts ?? facts } satisfies UnmatchedResult
+  }).pipe(decideAnew())

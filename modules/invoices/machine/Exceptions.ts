@@ -22,6 +22,7 @@ import {
   paymentOf,
   type PaymentState
 } from "./State.ts"
+import { unmatchedTransfer } from "./Unmatched.ts"
 import { tokenAmount } from "./Wire.ts"
 
 /** The open exception of a type, about a payment or, with null, about the whole invoice. */
@@ -208,7 +209,7 @@ const creditableTypes: ReadonlySet<ExceptionType> = new Set([
   "unmatched_payment"
 ])
 
-/** Types whose money can go back to the payor: that of an invoice, whether it counts or not. */
+/** Types whose money can go back to the payor: that of an invoice, whether it counts or not, and that of none. */
 const refundableTypes: ReadonlySet<ExceptionType> = new Set([
   "underpaid_expired",
   "overpaid",
@@ -217,7 +218,9 @@ const refundableTypes: ReadonlySet<ExceptionType> = new Set([
   "wrong_token",
   "wrong_network",
   "below_dust",
-  "screened"
+  "screened",
+  "missing_memo",
+  "unmatched_payment"
 ])
 
 /** Types about which this service knows too little to say how they ended: the person who looked has to. */
@@ -241,6 +244,7 @@ export const exceptionRecord = ({ invoice, payments }: Aggregate, exception: Exc
   exception,
   merchantId: invoice.merchantId,
   environment: invoice.environment,
+  isMerchants: true,
   invoice,
   payment: exception.paymentId === null ? null : paymentOf({ payments }, exception.paymentId) ?? null
 })
@@ -252,6 +256,8 @@ export const exceptionRecord = ({ invoice, payments }: Aggregate, exception: Exc
 export interface ExceptionSubject {
   readonly invoice: Pick<InvoiceState, "status" | "type"> | null
   readonly payment: Pick<PaymentState, "status" | "amount" | "metadata" | "units" | "tokenDecimals"> | null
+  /** Absent: money that pays no invoice is the operator's to decide on, as it is no single merchant's. */
+  readonly isMerchants?: boolean
 }
 
 /** Whether money that pays no invoice can be given to one: its transfer is known, and what it was worth. */
@@ -274,7 +280,7 @@ export const allowedActions = (
   const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
-    ...(isRefundable(type, subject) ? ["refund"] as const : []),
+    ...(isRefundable(exception, subject) ? ["refund"] as const : []),
     ...(creditableTypes.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
     ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
@@ -282,11 +288,20 @@ export const allowedActions = (
 }
 
 /** What an order received goes back by the order's own refund. Only a token that is known can be sent. */
-const isRefundable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean =>
-  refundableTypes.has(type) && invoice !== null && invoice.type !== "commerce" &&
-  (type !== "underpaid_expired" || invoice.status === "underpaid") &&
-  (payment === null || (payment.status !== "reverted" && payment.tokenDecimals !== null &&
-    payment.metadata.token?.symbol != null))
+const isRefundable = (
+  exception: ExceptionState,
+  { invoice, isMerchants = false, payment }: ExceptionSubject
+): boolean => {
+  const { type } = exception
+  if (!refundableTypes.has(type)) return false
+  if (invoice === null) {
+    const token = unmatchedTransfer(exception)?.token
+    return isMerchants && token?.symbol != null && token.decimals !== null
+  }
+  return invoice.type !== "commerce" && (type !== "underpaid_expired" || invoice.status === "underpaid") &&
+    (payment === null || (payment.status !== "reverted" && payment.tokenDecimals !== null &&
+      payment.metadata.token?.symbol != null))
+}
 
 /** A commerce invoice and a canceled one take no more money. Money worth less than a usd_milli would count for nothing. */
 const isAcceptable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean => {

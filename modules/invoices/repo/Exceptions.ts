@@ -1,6 +1,7 @@
 /** The SQL of exceptions, with what the decisions on them depend on. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { systemMerchant } from "../../../runtime/Commit.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { ExceptionRecord } from "../machine.ts"
 import { makeColumns, readException, readPayment, type Row } from "./Rows.ts"
@@ -28,6 +29,7 @@ const readRecord = (row: Row): ExceptionRecord => ({
   exception: readException(row.exception),
   merchantId: row.merchant_id,
   environment: row.environment,
+  isMerchants: row.merchant_id !== systemMerchant,
   invoice: row.invoice_id === null ? null : {
     id: row.invoice_id,
     status: row.invoice_status,

@@ -1,20 +1,18 @@
 /** Rows of invoices, payments and exceptions: written for the commit, and read back. */
 import type { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
-import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import type { Environment } from "../../../schemas/Network.ts"
-import type { UnmatchedPaymentType } from "../../../schemas/Payment.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import type {
   Aggregate,
   Decision,
-  ExceptionDraft,
   ExceptionState,
   InvoiceDetails,
   InvoicePolicy,
   InvoiceState,
   OpenRefund,
   PaymentSettlement,
-  PaymentState
+  PaymentState,
+  UnmatchedPayment
 } from "../machine.ts"
 
 export type Row = Readonly<Record<string, any>>
@@ -244,42 +242,6 @@ export const decisionWrites = (
   ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
   ...changedExceptions.map((exception) => exceptionWrite(next.invoice, next.invoice.id, exception))
 ]
-
-/** The wanted state of an exception without an invoice; `isOpen` is false once its transfer was reverted. */
-export interface UnmatchedPayment {
-  /** Always the same for a transfer. */
-  readonly id: string
-  readonly type: UnmatchedPaymentType
-  /** The merchant who must decide; `systemMerchant`: the operator must. */
-  readonly merchantId: number
-  readonly environment: Environment
-  readonly isOpen: boolean
-  /** usd_millis it was worth when it was recorded; 0 where nobody knew. */
-  readonly amount: UsdMillis
-  readonly evidence: ExceptionDraft["evidence"]
-}
-
-/**
- * The exception as it opens, closes or opens again at `now`; null where it is in that state already, and where a person
- * has decided on it: the decision stays.
- */
-export const unmatchedException = (
-  payment: UnmatchedPayment,
-  current: ExceptionState | null,
-  now: number
-): ExceptionState | null =>
-  (current?.status === "open") === payment.isOpen || current?.resolution != null ? null : {
-    id: payment.id,
-    version: (current?.version ?? 0) + 1,
-    type: payment.type,
-    status: payment.isOpen ? "open" : "resolved",
-    paymentId: null,
-    amount: payment.amount,
-    evidence: payment.evidence,
-    createdAt: current?.createdAt ?? now,
-    resolvedAt: payment.isOpen ? null : now,
-    resolution: null
-  }
 
 /** The write of an exception of money that pays no invoice. */
 export const unmatchedWrite = (

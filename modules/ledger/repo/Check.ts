@@ -115,7 +115,8 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
           ELSE ${accounts.suspense} END AS account
       FROM exceptions x
       WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
-        AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore'))
+        AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore')
+          OR x.resolution ->> 'action' = 'refund' AND x.resolution ->> 'isReverted' IS NULL)
         AND EXISTS (SELECT FROM balance_transactions t WHERE t.merchant_id = x.merchant_id AND t.source_id = x.id OFFSET 0)
     ), received AS (
       SELECT merchant_id, environment, asset, wallet, units, usd_millis, account FROM payments

@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import { revertedCode } from "../../../schemas/Refund.ts"
-import { accounts, chainAccount, chainPrefix, settledAccount } from "../rules.ts"
+import { accounts, chainAccount, chainPrefix, settledAccount, unknownWallet } from "../rules.ts"
 import type { SqlClient, Statement } from "effect/sql"
 
 type Fragment = Statement.Fragment
@@ -21,9 +21,10 @@ const asBooked = (sql: SqlClient.SqlClient, sourceObject: string) =>
     WHERE source_object = ${sourceObject}`
 
 /**
- * Refunds. One of a payment is fixed in its units: what is held for it and what has left its wallet follow from it and
- * its payment. One of an order is fixed in dollars: its sums must be right, however it was divided among payments. From
- * where its money was taken was decided when it was opened, so that account is as it was booked.
+ * Refunds. One of a payment, or of money that pays no invoice, is fixed in its units: what is held for it and what has
+ * left its wallet follow from it and that money. One of an order is fixed in dollars: its sums must be right, however
+ * it was divided among payments. From where its money was taken was decided when it was opened, so that account is as
+ * it was booked.
  */
 const refunds = (sql: SqlClient.SqlClient) =>
   sql`SELECT merchant_id, environment, account, asset, units, usd_millis FROM (
@@ -31,14 +32,25 @@ const refunds = (sql: SqlClient.SqlClient) =>
       FROM bookings b JOIN refunds r ON r.merchant_id = b.merchant_id AND r.id = b.source_id
       WHERE b.source_object = 'refund' AND b.account <> ${accounts.refundPayable} AND b.account NOT LIKE ${chainAccounts}
       UNION ALL
-      SELECT k.merchant_id, k.environment, k.source_id,
-        CASE r.status WHEN 'succeeded' THEN ${chainPrefix} || coalesce(s.wallet, p.wallet) ELSE ${accounts.refundPayable} END, p.asset,
+      SELECT r.merchant_id, r.environment, r.source_id,
+        CASE r.status WHEN 'succeeded' THEN ${chainPrefix} || coalesce(s.wallet, r.wallet)
+          ELSE ${accounts.refundPayable} END, r.asset,
         -((r.terms ->> 'units')::numeric
           - CASE r.status WHEN 'succeeded' THEN (r.terms ->> 'feeUnits')::numeric ELSE 0 END),
         -(r.amount - CASE r.status WHEN 'succeeded' THEN r.fee ELSE 0 END)
-      FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
-        JOIN all_payments p ON p.merchant_id = r.merchant_id AND p.id = r.payment_id
-        LEFT JOIN refund_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.id
+      FROM (
+        SELECT k.merchant_id, k.environment, k.source_id, r.status, r.failure_code, r.terms, r.amount, r.fee, p.asset,
+          p.wallet
+        FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
+          JOIN all_payments p ON p.merchant_id = r.merchant_id AND p.id = r.payment_id
+        UNION ALL
+        SELECT k.merchant_id, k.environment, k.source_id, r.status, r.failure_code, r.terms, r.amount, r.fee,
+          (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native'),
+          coalesce(x.evidence ->> 'wallet', ${unknownWallet})
+        FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
+          JOIN exceptions x ON x.merchant_id = r.merchant_id AND x.id = r.terms ->> 'exceptionId'
+        WHERE r.invoice_id IS NULL
+      ) r LEFT JOIN refund_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.source_id
       WHERE r.terms IS NOT NULL AND r.status NOT IN ('canceled', 'expired')
         AND (r.status = 'failed' AND r.failure_code = ${revertedCode}) IS NOT TRUE
       UNION ALL

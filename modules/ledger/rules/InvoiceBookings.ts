@@ -16,8 +16,10 @@ import {
   type NameTransaction,
   noteWaiver,
   nothingBooked,
-  type Postings
+  type Postings,
+  type Transaction
 } from "./Moves.ts"
+import type { Entry } from "./Accounts.ts"
 import { bookEarlierRefund } from "./RefundBookings.ts"
 import { paymentPosition, unmatchedPosition, waivedAmount } from "./Positions.ts"
 import { bookSettlement, groupedSettlement } from "./Settlements.ts"
@@ -37,41 +39,48 @@ const isAssignment = (fact: InvoiceFact): fact is AssignmentFact => fact._tag ==
 export const assignedIn = (facts: ReadonlyArray<InvoiceFact>): ExceptionRecord | null =>
   facts.find(isAssignment)?.record ?? null
 
-/** The transaction that an exception's money would be in: of its last change, which gave it its version. */
-export const transactionOfException = (
-  { exception }: Pick<ExceptionRecord, "exception">,
-  nameTransaction: NameTransaction
-): string | null => {
-  const position = unmatchedPosition(exception)
-  return position === null ? null : nameTransaction(position.type, exception.id, exception.version)
+/** A transaction of an exception, as it is stored. */
+export interface StoredExceptionTransaction extends Pick<Transaction, "id" | "reverses"> {
+  readonly entries: ReadonlyArray<Pick<Entry, "credit">>
 }
 
 /**
- * The groups of a change of an exception without an invoice. `isBooked`: the books know of its money as it was before.
+ * The transaction that an exception's money is in, of all that are about it; null: the books do not know it. Its
+ * version tells nothing: it rises with changes that book nothing, as those of its refund.
+ */
+export const transactionOfException = (
+  { exception }: Pick<ExceptionRecord, "exception">,
+  stored: ReadonlyArray<StoredExceptionTransaction>
+): string | null => {
+  const position = unmatchedPosition(exception)
+  const reversedIds = new Set(stored.map(({ reverses }) => reverses))
+  const isThere = ({ entries, id, reverses }: StoredExceptionTransaction) =>
+    reverses === null && !reversedIds.has(id) && entries.some(({ credit }) => credit === position?.account)
+  return position === null ? null : stored.find(isThere)?.id ?? null
+}
+
+/**
+ * The groups of a change of an exception without an invoice. `transactionId`: the transaction that its money was in
+ * before; null: the books do not know of it.
  */
 export const bookUnmatched = (
-  { after, before, now }: UnmatchedChange,
-  isBooked: boolean,
+  { after, before, now }: Pick<UnmatchedChange, "after" | "before" | "now">,
+  transactionId: string | null,
   nameTransaction: NameTransaction
 ): { readonly booking: Postings; readonly earlier: Postings } => {
-  const { booking } = move(unmatchedBefore(before, isBooked, nameTransaction), unmatchedPosition(after.exception), {
+  const { booking } = move(unmatchedBefore(before, transactionId), unmatchedPosition(after.exception), {
     source: { object: "exception", id: after.exception.id },
     now,
     idOf: (type) => nameTransaction(type, after.exception.id, after.exception.version)
   })
-  const isEarlier = before !== null && !isBooked && unmatchedPosition(before.exception) !== null
+  const isEarlier = before !== null && transactionId === null && unmatchedPosition(before.exception) !== null
   return isEarlier ? { booking: nothingBooked, earlier: booking } : { booking, earlier: nothingBooked }
 }
 
-const unmatchedBefore = (
-  record: ExceptionRecord | null,
-  isBooked: boolean,
-  nameTransaction: NameTransaction
-): BookedPosition =>
-  record === null || !isBooked ? { position: null, transactionId: null } : {
-    position: unmatchedPosition(record.exception),
-    transactionId: transactionOfException(record, nameTransaction)
-  }
+const unmatchedBefore = (record: ExceptionRecord | null, transactionId: string | null): BookedPosition => ({
+  position: record === null || transactionId === null ? null : unmatchedPosition(record.exception),
+  transactionId
+})
 
 /** Where a payment's money is in the books: nowhere until they know it. */
 const positionBefore = (state: Aggregate, payment: PaymentState | undefined): BookedPosition => {
@@ -93,15 +102,18 @@ export interface InvoicePostings {
   readonly assignedAway: Postings | null
 }
 
-/** The groups of a change. `isAssignedBooked`: the books know of the money that it gives to the invoice. */
+/**
+ * The groups of a change. `assignedTransactionId`: the transaction of the money that it gives to the invoice; null: the
+ * books do not know of that.
+ */
 export const bookChange = (
   { before, decision, facts, now }: Pick<HookInput, "before" | "decision" | "facts" | "now">,
   nameTransaction: NameTransaction,
-  isAssignedBooked = false
+  assignedTransactionId: string | null = null
 ): InvoicePostings => {
   const { next } = decision
   const assigned = assignedIn(facts)
-  const assignedBefore = unmatchedBefore(assigned, isAssignedBooked, nameTransaction)
+  const assignedBefore = unmatchedBefore(assigned, assignedTransactionId)
   const isOwnAssignment = assigned?.merchantId === next.invoice.merchantId
   const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const decidedIds = new Set(decision.changedExceptions.map(({ paymentId }) => paymentId))

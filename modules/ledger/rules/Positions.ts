@@ -3,9 +3,14 @@
  * (modules/docs/reference/ledger.md#what-is-booked). Pure.
  */
 import { isCounted } from "../../../schemas/Payment.ts"
-import { parseUnits } from "../../../schemas/Money.ts"
-import { type Network, networks } from "../../../schemas/Network.ts"
-import { acceptedAmount, type Aggregate, type ExceptionRecord, type PaymentState } from "../../invoices/plugin.ts"
+import {
+  acceptedAmount,
+  type Aggregate,
+  type ExceptionRecord,
+  hasLeft,
+  type PaymentState,
+  unmatchedTransfer
+} from "../../invoices/plugin.ts"
 import { type Account, accounts, assetOf } from "./Accounts.ts"
 
 /** Types of balance transactions that bring money somewhere. */
@@ -60,31 +65,20 @@ const refusedPlace = (action: string | undefined, isFinal: boolean): Pick<Positi
     ? { account: isFinal ? accounts.available : accounts.pending, type: "credit" }
     : { account: action === "ignore" ? accounts.ignored : accounts.suspense, type: "adjustment" }
 
-const isNetwork = (text: unknown): text is Network => networks.some((network) => network === text)
-
-const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null)
-
 /**
  * The money of an exception without an invoice; null: it left its chain, or an invoice has it now. Such an exception
- * opens once its transfer is final.
+ * opens once its transfer is final. While a refund of it stands it is in `suspense`, out of which the refund takes it.
  */
 export const unmatchedPosition = (
-  { amount, evidence, resolution, status }: Pick<
-    ExceptionRecord["exception"],
-    "amount" | "evidence" | "resolution" | "status"
-  >
+  exception: Pick<ExceptionRecord["exception"], "amount" | "evidence" | "resolution" | "status">
 ): Position | null => {
-  const { network, token_amount, token_amount_unit, token_decimals } = evidence
-  const isGone = (status === "resolved" && resolution === null) || resolution?.action === "assign"
-  if (isGone || !isNetwork(network) || typeof token_amount !== "string") return null
-  const units = token_amount_unit === "token" && typeof token_decimals === "number"
-    ? parseUnits(token_amount, token_decimals)
-    : parseUnits(token_amount, 0)
-  return units === undefined ? null : {
+  const { amount, resolution } = exception
+  const transfer = hasLeft(exception) || resolution?.action === "assign" ? null : unmatchedTransfer(exception)
+  return transfer === null ? null : {
     ...refusedPlace(resolution?.action, true),
-    asset: assetOf(network, { address: textOrNull(evidence.token) }, null),
-    wallet: textOrNull(evidence.wallet),
-    units,
+    asset: assetOf(transfer.network, transfer.token, null),
+    wallet: transfer.wallet,
+    units: transfer.units,
     usdMillis: amount
   }
 }

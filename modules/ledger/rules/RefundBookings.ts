@@ -1,5 +1,12 @@
 /** What a refund means for the books (modules/docs/reference/ledger.md#refunds). Pure. */
-import { type Aggregate, divideRefund, type InvoiceFact, type PaymentState } from "../../invoices/plugin.ts"
+import {
+  type Aggregate,
+  divideRefund,
+  type ExceptionRecord,
+  type InvoiceFact,
+  type PaymentState,
+  unmatchedTransfer
+} from "../../invoices/plugin.ts"
 import type { PayoutSender, RefundFact, RefundState } from "../../refunds/plugin.ts"
 import { accounts, assetOf, chainAccount, type Entry } from "./Accounts.ts"
 import { combine, type Group, type NameTransaction, nothingBooked, type Postings, type Transaction } from "./Moves.ts"
@@ -22,20 +29,38 @@ export interface StoredRefundTransaction extends Transaction {
   readonly entries: ReadonlyArray<Entry & Pick<Group, "kind">>
 }
 
-/** What a refund depends on in the input. */
-export interface RefundBookingInput {
+/** What every refund depends on. */
+interface RefundBookingContext {
   /** Its own transactions, the first one first. */
   readonly stored: ReadonlyArray<StoredRefundTransaction>
-  /** As the change makes it, but for what that refunds: {@link beforeRefunds}. */
-  readonly invoice: Aggregate
   readonly now: number
   readonly nameTransaction: NameTransaction
+  /** Who paid it out; absent: nobody knows, or it is not paid. */
+  readonly sender?: PayoutSender | undefined
+}
+
+/** What a refund of an invoice depends on. */
+export interface RefundBookingInput extends RefundBookingContext {
+  /** As the change makes it, but for what that refunds: {@link beforeRefunds}. */
+  readonly invoice: Aggregate
   /** What other refunds have taken of each payment of an order; absent: what the payments say. */
   readonly taken?: ReadonlyMap<string, PaymentShare> | undefined
   /** Of the token that an order's refund is paid out in; null: it is not known. */
   readonly payoutAsset: string | null
-  /** Who paid it out; absent: nobody knows, or it is not paid. */
-  readonly sender?: PayoutSender | undefined
+}
+
+/** What a refund of money that pays no invoice depends on. */
+export interface UnmatchedRefundInput extends RefundBookingContext {
+  /** Of the money. */
+  readonly exception: ExceptionRecord["exception"]
+}
+
+/** Where the money of a refund is taken from. */
+interface Origin {
+  readonly shares: () => ReadonlyArray<Share>
+  /** The wallet that received it; absent: it is not known. */
+  readonly wallet: string | null | undefined
+  readonly payoutAsset: string | null
 }
 
 /** Money of one payment that a refund takes, and the account that it is taken from. */
@@ -94,8 +119,20 @@ export const beforeRefunds = (before: Aggregate, next: Aggregate): Aggregate => 
   }
 }
 
+/** Money that pays no invoice waits in suspense until a refund takes all of it. */
+const unmatchedShares = (refund: RefundState, { exception }: UnmatchedRefundInput): ReadonlyArray<Share> => {
+  const { terms } = refund
+  return terms === null ? [] : [{
+    account: accounts.suspense,
+    asset: assetOf(terms.network, { address: terms.tokenAddress }, null),
+    wallet: unmatchedTransfer(exception)?.wallet ?? null,
+    units: terms.units,
+    usdMillis: refund.amount
+  }]
+}
+
 const transactionOf = (
-  { nameTransaction, now }: RefundBookingInput,
+  { nameTransaction, now }: RefundBookingContext,
   refund: RefundState,
   more: Pick<Transaction, "type" | "amount" | "net" | "reverses"> & { readonly entries: ReadonlyArray<Entry> }
 ): Postings & { readonly id: string } => {
@@ -120,8 +157,8 @@ const transactionOf = (
 const total = (entries: ReadonlyArray<Entry>): bigint => entries.reduce((sum, { usdMillis }) => sum + usdMillis, 0n)
 
 /** It is opened: what it will give back is nobody's to spend any more. */
-const open = (input: RefundBookingInput, refund: RefundState) => {
-  const entries = sharesOf(refund, input).map(({ account, asset, units, usdMillis }): Entry => ({
+const open = (input: RefundBookingContext, refund: RefundState, { shares }: Origin) => {
+  const entries = shares().map(({ account, asset, units, usdMillis }): Entry => ({
     debit: account,
     credit: accounts.refundPayable,
     asset,
@@ -136,7 +173,7 @@ const open = (input: RefundBookingInput, refund: RefundState) => {
 }
 
 /** It is over, or another amount: its money goes back to where it was. */
-const reverse = (input: RefundBookingInput, refund: RefundState, before: StoredRefundTransaction): Postings =>
+const reverse = (input: RefundBookingContext, refund: RefundState, before: StoredRefundTransaction): Postings =>
   transactionOf(input, refund, {
     type: "refund_reversal",
     amount: -before.amount,
@@ -167,8 +204,9 @@ const feesOf = ({ fee, terms }: RefundState, entries: ReadonlyArray<Entry>): Rea
  * the network. What is paid out in another token is revalued: both sides are worth the same.
  */
 const pay = (
-  input: RefundBookingInput,
+  input: RefundBookingContext,
   refund: RefundState,
+  { payoutAsset, wallet: receiver }: Origin,
   transactionId: string,
   opened: ReadonlyArray<Entry>
 ): Postings => {
@@ -179,9 +217,7 @@ const pay = (
     usdMillis: entry.usdMillis - fees[place]!.usdMillis
   }))
   // Where nobody knows who sent it, the wallet that received it did.
-  const wallet = input.sender === undefined
-    ? input.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet
-    : input.sender.wallet
+  const wallet = input.sender === undefined ? receiver : input.sender.wallet
   const payout = refund.terms !== null
     ? net.map((entry): Entry => ({ ...entry, debit: accounts.refundPayable, credit: chainAccount(wallet) }))
     : [
@@ -189,7 +225,7 @@ const pay = (
       {
         debit: accounts.revaluation,
         credit: chainAccount(null),
-        asset: input.payoutAsset ?? assetOf(refund.destination!.network, null, refund.token?.id ?? null),
+        asset: payoutAsset ?? assetOf(refund.destination!.network, null, refund.token?.id ?? null),
         units: refund.tokenAmount ?? 0n,
         usdMillis: total(net)
       }
@@ -200,7 +236,12 @@ const pay = (
   }
   if (refund.fee === 0n) return paid
   const entries = fees.filter(({ units, usdMillis }) => units > 0n || usdMillis > 0n)
-    .map((fee): Entry => ({ ...fee, debit: fee.credit, credit: fee.debit }))
+    // Money that does not count was never the merchant's, but the fee is: its wallet paid the network.
+    .map((fee): Entry => ({
+      ...fee,
+      debit: fee.credit,
+      credit: isMerchants(fee.debit) ? fee.debit : accounts.available
+    }))
   const kept = total(entries.filter(({ credit }) => isMerchants(credit)))
   return combine([
     paid,
@@ -219,7 +260,22 @@ const isLost = ({ failureCode, status, terms }: RefundState): boolean =>
  * The groups of a refund as it will be. `failed` still stands for money, which can be tried again, unless its payment
  * is gone; that, `canceled` and `expired` give it back to the balance.
  */
-export const bookRefund = (refund: RefundState, input: RefundBookingInput): Postings => {
+export const bookRefund = (refund: RefundState, input: RefundBookingInput): Postings =>
+  bookFrom(refund, input, {
+    shares: () => sharesOf(refund, input),
+    wallet: input.invoice.payments.find(({ id }) => id === refund.paymentId)?.wallet,
+    payoutAsset: input.payoutAsset
+  })
+
+/** The same of a refund of money that pays no invoice. */
+export const bookUnmatchedRefund = (refund: RefundState, input: UnmatchedRefundInput): Postings =>
+  bookFrom(refund, input, {
+    shares: () => unmatchedShares(refund, input),
+    wallet: unmatchedTransfer(input.exception)?.wallet,
+    payoutAsset: null
+  })
+
+const bookFrom = (refund: RefundState, input: RefundBookingContext, origin: Origin): Postings => {
   const reversedIds = new Set(input.stored.map(({ reverses }) => reverses))
   const before = input.stored.findLast(({ id, type }) => type === "refund" && !reversedIds.has(id)) ?? null
   const isPaid = before?.entries.some(({ kind }) => kind === "posted") === true
@@ -228,13 +284,13 @@ export const bookRefund = (refund: RefundState, input: RefundBookingInput): Post
     return before === null ? nothingBooked : reverse(input, refund, before)
   }
   if (before !== null && before.amount === -refund.amount) {
-    return refund.status === "succeeded" ? pay(input, refund, before.id, before.entries) : nothingBooked
+    return refund.status === "succeeded" ? pay(input, refund, origin, before.id, before.entries) : nothingBooked
   }
-  const opened = open(input, refund)
+  const opened = open(input, refund, origin)
   return combine([
     ...(before === null ? [] : [reverse(input, refund, before)]),
     opened,
-    ...(refund.status === "succeeded" ? [pay(input, refund, opened.id, opened.entries)] : [])
+    ...(refund.status === "succeeded" ? [pay(input, refund, origin, opened.id, opened.entries)] : [])
   ])
 }
 

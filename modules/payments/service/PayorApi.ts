@@ -9,7 +9,7 @@ import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
-import { Family, familyOf } from "../../../schemas/Network.ts"
+import { type Environment, Family, familyOf } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { Merchants, PayorSessions } from "../../auth/plugin.ts"
 import { type Aggregate, Invoices, type InvoiceState, lockedRoute, type WithLastEvent } from "../../invoices/plugin.ts"
@@ -18,6 +18,7 @@ import { isBlocked, requiresMemo, TokenPolicies } from "../../tokens/plugin.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails } from "../api.ts"
 import {
   addressBody,
+  brandingBody,
   detailsBody,
   errorForPayors,
   estimateOf,
@@ -98,6 +99,11 @@ export class PayorApi extends Context.Service<PayorApi, {
   readonly withLastEvent: (invoiceId: InvoiceId) => Effect.Effect<WithLastEvent, PublicError>
   /** `session-details`. */
   readonly details: (current: Aggregate) => Effect.Effect<typeof SessionDetails.Type>
+  /** How a merchant shows itself to payors, also where there is no invoice. */
+  readonly merchant: (
+    merchantId: number,
+    environment: Environment
+  ) => Effect.Effect<Pick<typeof SessionDetails.Type, "merchant_name" | "branding">>
   /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
   readonly tokens: (
     current: Aggregate,
@@ -156,6 +162,12 @@ export class PayorApi extends Context.Service<PayorApi, {
         const target = routeLock === null ? null : yield* chains.target(id, familyOf(routeLock.network))
         const now = yield* clock.nowMillis(merchantId, environment)
         return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
+      })
+
+      const merchant = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+        const found = yield* merchants.get(merchantId)
+        const { branding } = yield* merchantSettings.get(merchantId, environment)
+        return { merchant_name: found?.name ?? "", branding: brandingBody(branding) }
       })
 
       const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
@@ -217,6 +229,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         current,
         withLastEvent,
         details,
+        merchant,
         tokens,
         estimates,
         address: (aggregate, network, tokenId) =>

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { single } from "../../../runtime/Registry.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
-import type { Network } from "../../../schemas/Network.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
 import type { RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
 
 /** Where a refund goes, on its network. */
@@ -15,7 +15,10 @@ export interface RefundWallet {
 /** What its payor may know of a refund. */
 export interface ClaimedRefund {
   readonly id: string
-  readonly invoiceId: InvoiceId
+  readonly merchantId: number
+  readonly environment: Environment
+  /** Null: of money that pays no invoice. */
+  readonly invoiceId: InvoiceId | null
   /** Of which payment; null: of no single one. */
   readonly paymentId: string | null
   readonly status: RefundStatus

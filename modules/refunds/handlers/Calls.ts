@@ -12,7 +12,7 @@ import {
 import * as Operations from "../../../runtime/Operations.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { isUuid } from "../../../schemas/Ids.ts"
+import { isExceptionId, isUuid } from "../../../schemas/Ids.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -69,7 +69,8 @@ export const callOf = Effect.fnUntraced(function*(body: NewRefund, caller: Refun
 /** Refunds as the API shows them; the orders that they are of are known by their invoices. */
 const makeRender = Effect.map(Invoices, (invoices) =>
   Effect.fnUntraced(function*(refund: RefundState) {
-    const found = refund.terms === null ? yield* invoices.get(refund.merchantId, refund.invoiceId) : null
+    const { invoiceId, merchantId, terms } = refund
+    const found = terms === null && invoiceId !== null ? yield* invoices.get(merchantId, invoiceId) : null
     return refundObject(refund, { orderId: found?.invoice.orderId ?? null })
   }))
 
@@ -103,6 +104,9 @@ export const handlers = Operations.group(
           if (query.invoice_id !== undefined && !isUuid(query.invoice_id.toLowerCase())) {
             return yield* invalidParameter("invoice_id", "the id of an invoice")
           }
+          if (query.exception_id !== undefined && !isExceptionId(query.exception_id.toLowerCase())) {
+            return yield* invalidParameter("exception_id", "the id of an exception, like exc_ and a UUID")
+          }
           const cursor = readPageCursor(query)
           if (isPublicError(cursor)) return yield* cursor
           const page = yield* refunds.page({
@@ -110,6 +114,7 @@ export const handlers = Operations.group(
             environment,
             ...(query.status === undefined ? {} : { status: query.status }),
             ...(query.invoice_id === undefined ? {} : { invoiceId: query.invoice_id.toLowerCase() }),
+            ...(query.exception_id === undefined ? {} : { exceptionId: query.exception_id.toLowerCase() }),
             ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
             ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
           }, { cursor, limit: query.limit ?? pageLimits.default })

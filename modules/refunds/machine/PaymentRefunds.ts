@@ -2,8 +2,9 @@
  * Refunds of one payment each, that a merchant asked for: fixed in the token that was paid, approved by people, paid on
  * the payment's own network (modules/docs/reference/refunds.md#refunds-of-invoices).
  */
-import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { type FeeBearer, type RefundReason, type RefundStatus, revertedCode } from "../../../schemas/Refund.ts"
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
 import { withApproval } from "./Approvals.ts"
@@ -19,11 +20,17 @@ import {
   type RefundContext,
   type RefundDecision,
   type RefundState,
-  type RefundTerms
+  type RefundTerms,
+  type ReopenedException
 } from "./State.ts"
 
+/** A refund that its merchant asked for, fixed in the token that came. */
+export type TermsRefund = RefundState & { readonly terms: RefundTerms }
+
+export const hasTerms = (refund: RefundState): refund is TermsRefund => refund.terms !== null
+
 /** A refund of one payment. */
-export type PaymentRefund = RefundState & { readonly terms: RefundTerms; readonly paymentId: string }
+export type PaymentRefund = TermsRefund & { readonly paymentId: string }
 
 export const isPaymentRefund = (refund: RefundState): refund is PaymentRefund =>
   refund.terms !== null && refund.paymentId !== null
@@ -36,46 +43,89 @@ export interface PaymentRefundRequest {
   readonly exceptionId: string | null
 }
 
+/** Money that came by one transfer, and how much of it is given back. */
+export interface RefundOrigin
+  extends Pick<RefundState, "merchantId" | "environment" | "invoiceId" | "paymentId" | "token">
+{
+  readonly network: Network
+  /** Null for the network's own coin. */
+  readonly tokenAddress: string | null
+  readonly units: bigint
+  readonly usd: UsdMillis
+  /** Absent: a payment has it. */
+  readonly receivedTxHash?: string | null
+}
+
 /** usd_millis and base units that are kept for the payout; money without a price has no fee that could be worked out. */
-const feeOfPortion = ({ payment, units, usd }: PaymentPortion, feeBearer: FeeBearer, fees: Fees) => {
-  const fee = feeBearer === "merchant" || usd === 0n ? usdMillis(0n) : fees[payment.network]
+const feeOfPortion = ({ network, units, usd }: RefundOrigin, feeBearer: FeeBearer, fees: Fees) => {
+  const fee = feeBearer === "merchant" || usd === 0n ? usdMillis(0n) : fees[network]
   return { fee, feeUnits: baseUnits(usd === 0n ? 0n : (fee * units + usd - 1n) / usd) }
 }
 
 /** A refund of a part of a payment, without a destination. Errors: `VALIDATION_ERROR` where the fee takes all of it. */
 export const newPaymentRefund = (
   id: string,
-  portion: PaymentPortion,
-  { exceptionId, feeBearer, isClaimOnly, reason }: PaymentRefundRequest,
+  { payment, units, usd }: PaymentPortion,
+  request: PaymentRefundRequest,
   { fees, invoice, now }: RefundContext
 ): PaymentRefund | PublicError => {
-  const { payment, units, usd } = portion
   const { environment, id: invoiceId, merchantId } = invoice.invoice
-  const { fee, feeUnits } = feeOfPortion(portion, feeBearer, fees)
+  const { token } = payment.metadata
+  const refund = newTermsRefund(
+    id,
+    {
+      merchantId,
+      environment,
+      invoiceId,
+      paymentId: payment.id,
+      network: payment.network,
+      tokenAddress: token?.address ?? null,
+      token: { id: payment.tokenId, symbol: token?.symbol ?? "", decimals: payment.tokenDecimals ?? 0 },
+      units,
+      usd
+    },
+    request,
+    fees,
+    now
+  )
+  return isPublicError(refund) ? refund : { ...refund, paymentId: payment.id }
+}
+
+/** A refund that is fixed in the token that came, without a destination. Errors: as {@link newPaymentRefund}. */
+export const newTermsRefund = (
+  id: string,
+  origin: RefundOrigin,
+  { exceptionId, feeBearer, isClaimOnly, reason }: PaymentRefundRequest,
+  fees: Fees,
+  now: number
+): TermsRefund | PublicError => {
+  const { environment, invoiceId, merchantId, network, paymentId, receivedTxHash, token, tokenAddress, units, usd } =
+    origin
+  const { fee, feeUnits } = feeOfPortion(origin, feeBearer, fees)
   if (fee > 0n && (fee >= usd || feeUnits >= units)) {
     return publicError("VALIDATION_ERROR", {
-      message: `fee_bearer: a payout on ${payment.network} costs ${usdDecimal(fee)} dollars, and only ` +
+      message: `fee_bearer: a payout on ${network} costs ${usdDecimal(fee)} dollars, and only ` +
         `${usdDecimal(usd)} are to be refunded: send merchant, or refund more`,
       param: "fee_bearer"
     })
   }
-  const { token } = payment.metadata
   return {
     id,
     merchantId,
     environment,
     version: 1,
     invoiceId,
-    paymentId: payment.id,
+    paymentId,
     terms: {
-      network: payment.network,
-      tokenAddress: token?.address ?? null,
+      network,
+      tokenAddress,
       units: baseUnits(units),
       feeBearer,
       feeUnits,
       isClaimOnly,
       approvals: [],
-      exceptionId
+      exceptionId,
+      ...(receivedTxHash === undefined ? {} : { receivedTxHash })
     },
     claim: null,
     source: "all",
@@ -85,7 +135,7 @@ export const newPaymentRefund = (
     feeFree: feeBearer === "merchant",
     feeQuote: null,
     destination: null,
-    token: { id: payment.tokenId, symbol: token?.symbol ?? "", decimals: payment.tokenDecimals ?? 0 },
+    token,
     tokenAmount: null,
     txHash: null,
     reason,
@@ -101,46 +151,81 @@ export const sentUnits = ({ feeUnits, units }: Pick<RefundTerms, "feeUnits" | "u
 
 const invalid = (message: string) => publicError("INVALID_TRANSITION", { message })
 
+/** The money that a refund is of, as it is now. */
+export interface RefundMoney {
+  readonly now: number
+  /** Why it cannot be sent, and what to do; null: it is there. Looked at in every commit that sends it. */
+  readonly obstacle: () => string | null
+  /** Whether it has left its chain. */
+  readonly isGone: boolean
+  /** The exception that waits for a decision again once the refund is given up. */
+  readonly reopens: () => ReopenedException | undefined
+  /** What follows for the invoice once the refund is paid. */
+  readonly paid: () => ReadonlyArray<Command>
+}
+
 /** `decide` of machine.ts for a refund of one payment. */
 export const decidePaymentRefund = (
   refund: PaymentRefund,
   command: RefundCommand,
-  context: RefundContext
+  { invoice, now, refunds }: RefundContext
 ): RefundDecision | PublicError => {
-  const { now } = context
+  const { exceptionId } = refund.terms
+  const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
+  return decideTermsRefund(refund, command, {
+    now,
+    obstacle: () => {
+      const others = refunds.filter(({ id }) => id !== refund.id)
+      const portion = { units: refund.terms.units, usd: refund.amount }
+      return payment !== undefined && fitsPortion(portion, payment, invoice.payments, others)
+        ? null
+        : missingMoney(refund, payment)
+    },
+    isGone: false,
+    reopens: () => (exceptionId === null ? undefined : { exceptionId, standing: standingOf(refund, refunds) }),
+    paid: () => [refundCommandOf(refund, invoice, refunds)]
+  })
+}
+
+/** The same for any refund that is fixed in the token that came, whatever its money is of. */
+export const decideTermsRefund = (
+  refund: TermsRefund,
+  command: RefundCommand,
+  money: RefundMoney
+): RefundDecision | PublicError => {
+  const { now } = money
   const { failureCode, status } = refund
   const unchanged: RefundDecision = { next: refund, commands: [] }
   const transition = (next: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
     next: { ...refund, dueAt: null, ...more, status: next, version: refund.version + 1, updatedAt: now },
     commands: []
   })
-  const { exceptionId } = refund.terms
-  const givenUp = (decision: RefundDecision): RefundDecision =>
-    exceptionId === null
-      ? decision
-      : { ...decision, reopens: { exceptionId, standing: standingOf(refund, context.refunds) } }
+  const givenUp = (decision: RefundDecision): RefundDecision => ({ ...decision, reopens: money.reopens() })
   switch (command._tag) {
     case "SetDestination":
-      return setDestination(refund, command, context)
+      return setDestination(refund, command, money)
     case "Approve":
-      return approve(refund, command, context)
+      return approve(refund, command, money)
     case "Retry":
       if (status !== "failed") return invalid(`Only a refund that failed is tried again: this one is ${status}`)
       if (isLost(refund)) {
         return invalid("Its payment left the chain, so it cannot be tried again: cancel it")
       }
-      return startPayout(refund, context)
+      return startPayout(refund, money)
     case "Submit":
       if (status !== "processing") return invalid(`Only a refund in processing is sent: this one is ${status}`)
       return refund.txHash === command.txHash ? unchanged : transition("processing", { txHash: command.txHash })
     case "Succeed":
-      return succeed(refund, command, context)
+      return succeed(refund, command, money)
     case "Fail":
       // Who says so could cancel what may have been sent.
       if (command.code === revertedCode) return invalid(`Only the chain says ${revertedCode}: report another code`)
       if (status === "failed" && failureCode === command.code) return unchanged
       return status === "processing"
-        ? transition("failed", { failureCode: command.code })
+        ? transition(
+          "failed",
+          money.isGone ? { failureCode: revertedCode, txHash: null } : { failureCode: command.code }
+        )
         : invalid(`Only a refund in processing can fail: this one is ${status}`)
     case "Cancel":
       if (status === "canceled") return unchanged
@@ -192,9 +277,9 @@ const notCancelable = ({ status }: RefundState): string => {
 
 /** Until it is approved, and again once its payout failed; nobody has approved another destination. */
 const setDestination = (
-  refund: PaymentRefund,
+  refund: TermsRefund,
   { destination }: RefundCommand & { readonly _tag: "SetDestination" },
-  { now }: RefundContext
+  { now }: RefundMoney
 ): RefundDecision | PublicError => {
   const { claim, terms } = refund
   if (!canBeClaimed(refund)) return invalid(fixedDestination(refund))
@@ -228,9 +313,9 @@ const setDestination = (
 }
 
 const approve = (
-  refund: PaymentRefund,
+  refund: TermsRefund,
   { approval, required = 1 }: RefundCommand & { readonly _tag: "Approve" },
-  context: RefundContext
+  money: RefundMoney
 ): RefundDecision | PublicError => {
   if (approval === undefined) {
     return publicError("CREDENTIAL_NOT_ALLOWED", {
@@ -244,9 +329,9 @@ const approve = (
   }
   const { terms } = refund
   const approvals = withApproval(terms.approvals, approval)
-  if (approvals.length >= required) return startPayout({ ...refund, terms: { ...terms, approvals } }, context)
+  if (approvals.length >= required) return startPayout({ ...refund, terms: { ...terms, approvals } }, money)
   return approvals === terms.approvals ? { next: refund, commands: [] } : {
-    next: { ...refund, terms: { ...terms, approvals }, version: refund.version + 1, updatedAt: context.now },
+    next: { ...refund, terms: { ...terms, approvals }, version: refund.version + 1, updatedAt: money.now },
     commands: []
   }
 }
@@ -266,18 +351,9 @@ const missingMoney = (
 }
 
 /** To be paid out from now on, if the money for it is still there: looked at again in every commit that sends it. */
-const startPayout = (
-  refund: PaymentRefund,
-  { invoice, now, refunds }: RefundContext
-): RefundDecision | PublicError => {
-  const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
-  const others = refunds.filter(({ id }) => id !== refund.id)
-  const portion = { units: refund.terms.units, usd: refund.amount }
-  if (payment === undefined || !fitsPortion(portion, payment, invoice.payments, others)) {
-    return publicError("REFUND_EXCEEDS_RECEIVED", {
-      message: missingMoney(refund, payment)
-    })
-  }
+const startPayout = (refund: TermsRefund, { now, obstacle }: RefundMoney): RefundDecision | PublicError => {
+  const message = obstacle()
+  if (message !== null) return publicError("REFUND_EXCEEDS_RECEIVED", { message })
   if (refund.destination === null) return invalid("It has no destination yet")
   if (canClaim(refund)) {
     return invalid(
@@ -302,9 +378,9 @@ const startPayout = (
 
 /** Its transfer is on the chain: a fact, also where somebody said before that it failed. */
 const succeed = (
-  refund: PaymentRefund,
+  refund: TermsRefund,
   { isProven = false, txHash }: RefundCommand & { readonly _tag: "Succeed" },
-  { invoice, now, refunds }: RefundContext
+  { now, paid }: RefundMoney
 ): RefundDecision | PublicError => {
   const { status } = refund
   if (isLost(refund) && !isProven) return invalid(`${fixedDestination(refund)}: cancel it`)
@@ -325,7 +401,7 @@ const succeed = (
     version: refund.version + 1,
     updatedAt: now
   }
-  return { next, commands: [refundCommandOf(refund, invoice, refunds)] }
+  return { next, commands: paid() }
 }
 
 /** What its payment gave: all of it is known by the units, because money without a price has no dollars to count. */

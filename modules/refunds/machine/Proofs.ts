@@ -2,8 +2,7 @@
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
 import { tokenAddress } from "../../../schemas/Token.ts"
-import type { PaymentRefund } from "./PaymentRefunds.ts"
-import { sentUnits } from "./PaymentRefunds.ts"
+import { sentUnits, type TermsRefund } from "./PaymentRefunds.ts"
 
 /** A transfer to the refund's destination, as the chain has it. */
 export interface ChainTransfer {
@@ -34,12 +33,12 @@ export interface ReportedTransaction {
 const refuse = (message: string): PublicError =>
   publicError("VALIDATION_ERROR", { message: `report.tx_hash: ${message}`, param: "report.tx_hash" })
 
-const isMeantFor = ({ destination }: PaymentRefund, { memos }: ChainTransfer): boolean =>
+const isMeantFor = ({ destination }: TermsRefund, { memos }: ChainTransfer): boolean =>
   destination?.memo == null || memos.some((memo) => memo.trim() === destination.memo)
 
 /** Why none of the transfers pays the refund, by the first thing that is wrong with what came closest. */
 const refusal = (
-  refund: PaymentRefund,
+  refund: TermsRefund,
   token: string | null,
   { notBefore, transfers, used }: ReportedTransaction
 ): PublicError => {
@@ -71,7 +70,7 @@ const refusal = (
  * be sent, after it was approved, final, and of no other refund. Errors: `VALIDATION_ERROR` that says what is wrong,
  * `INVALID_TRANSITION` where it is not final yet.
  */
-export const proofOf = (refund: PaymentRefund, transaction: ReportedTransaction): ChainTransfer | PublicError => {
+export const proofOf = (refund: TermsRefund, transaction: ReportedTransaction): ChainTransfer | PublicError => {
   const { network, tokenAddress: address } = refund.terms
   const token = address === null ? null : tokenAddress(network, address) ?? address
   const units = sentUnits(refund.terms)

@@ -37,15 +37,15 @@ export interface Approval {
 }
 
 /**
- * A refund of one payment, fixed in the token that was paid: its merchant asked for it. Refunds of orders have none of
- * this: they are fixed in dollars.
+ * A refund of one payment, or of money that pays no invoice, fixed in the token that came: its merchant asked for it.
+ * Refunds of orders have none of this: they are fixed in dollars.
  */
 export interface RefundTerms {
-  /** The payment's: a refund goes back on the network on which the money came. */
+  /** The money's: a refund goes back on the network on which it came. */
   readonly network: Network
   /** Null for the network's own coin. */
   readonly tokenAddress: string | null
-  /** Base units of the payment that are given back, the fee among them. */
+  /** Base units of the money that are given back, the fee among them. */
   readonly units: BaseUnits
   readonly feeBearer: FeeBearer
   /** Base units of them that are kept for the payout, rounded up. */
@@ -56,6 +56,8 @@ export interface RefundTerms {
   readonly approvals: ReadonlyArray<Approval>
   /** The exception that it decides; null: none. */
   readonly exceptionId: string | null
+  /** Of money that pays no invoice: the transaction that brought it. Absent: a payment has it. */
+  readonly receivedTxHash?: string | null
 }
 
 /** The fee a payor was told, and the last second it is honoured. */
@@ -80,7 +82,8 @@ export interface RefundState {
   readonly merchantId: number
   readonly environment: Environment
   readonly version: number
-  readonly invoiceId: InvoiceId
+  /** Null: of money that pays no invoice, which is that of the exception of its terms. */
+  readonly invoiceId: InvoiceId | null
   /** Null: of whatever was received, the oldest payment first. */
   readonly paymentId: string | null
   /** Null for a refund of an order. */

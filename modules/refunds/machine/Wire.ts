@@ -23,6 +23,7 @@ export const refundObject = (
   object: "refund",
   invoice_id: refund.invoiceId,
   invoice_payment_id: refund.paymentId,
+  exception_id: refund.terms?.exceptionId ?? null,
   commerce_order_id: invoice.orderId,
   status: refund.status,
   amount: usdWire(refund.amount),
@@ -32,6 +33,7 @@ export const refundObject = (
   token_amount: tokenAmountOf(refund),
   token_symbol: refund.token?.symbol ?? null,
   network: refund.terms?.network ?? refund.destination?.network ?? null,
+  received_tx_hash: refund.terms?.receivedTxHash ?? null,
   fee: usdWire(refund.fee),
   fee_decimal: usdDecimal(refund.fee),
   net_amount: usdWire(net(refund)),
@@ -47,8 +49,8 @@ export const refundObject = (
 })
 
 /**
- * A refund of an invoice with the claim link that it has just got. The token stands behind `#`, so that browsers send
- * it to nobody.
+ * A refund that a merchant asked for, with the claim link that it has just got. The token stands behind `#`, so that
+ * browsers send it to nobody.
  */
 export const linkedRefundObject = (
   { claimToken, refund }: { readonly refund: RefundState; readonly claimToken: string | null },
@@ -60,10 +62,13 @@ export const linkedRefundObject = (
 
 /** What the payor who has its link may know of a refund; null for a refund of an order, which has none. */
 export const claimedRefund = (refund: RefundState): ClaimedRefund | null => {
-  const { destination, id, invoiceId, paymentId, reason, status, terms, token, txHash } = refund
+  const { destination, environment, id, invoiceId, merchantId, paymentId, reason, status, terms, token, txHash } =
+    refund
   if (terms === null || token === null) return null
   return {
     id,
+    merchantId,
+    environment,
     invoiceId,
     paymentId,
     status,

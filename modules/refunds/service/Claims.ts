@@ -2,19 +2,13 @@
 import { Effect, MutableRef } from "effect"
 import { type CommitCause, type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import {
-  canClaim,
-  claimHash,
-  fixedDestination,
-  isPaymentRefund,
-  type RefundCommand,
-  type RefundState
-} from "../machine.ts"
+import { canClaim, claimHash, fixedDestination, hasTerms, type RefundCommand, type RefundState } from "../machine.ts"
 import { auditActOf, refundsIn } from "../rules.ts"
 import { hashOf, mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
 import type { LinkedRefund, RefundCaller } from "./PaymentRefunds.ts"
 import type { RefundServices } from "./RefundServices.ts"
+import { changeSubject } from "./RefundChanges.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 
 /** What a claim link opens. */
@@ -40,17 +34,18 @@ export const renewClaim = (services: RefundServices) =>
     caller: RefundCaller,
     { cause, reply }: IdempotentCall<LinkedRefund>
   ): Effect.fn.Return<LinkedRefund, PublicError | IdempotentReplay> {
-    const { auditLog, invoices, repo } = services
+    const { auditLog, repo } = services
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
-    if (!isPaymentRefund(before)) {
+    if (!hasTerms(before)) {
       return yield* publicError("INVALID_TRANSITION", {
         message: "This refund is an order's: its destination is said to the order"
       })
     }
     const made = MutableRef.make<LinkedRefund>({ refund: before, claimToken: null })
-    yield* invoices.change(
-      before.invoiceId,
+    yield* changeSubject(
+      services,
+      before,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)
@@ -73,12 +68,13 @@ export const renewClaim = (services: RefundServices) =>
   })
 
 /** One more wrong token for the link of a refund, as long as it opens anything. */
-const countWrongToken = (services: RefundServices, { id, invoiceId }: RefundState) =>
-  services.invoices.change(
-    invoiceId,
+const countWrongToken = (services: RefundServices, before: RefundState) =>
+  changeSubject(
+    services,
+    before,
     noCause,
     Effect.fnUntraced(function*(current, now) {
-      const refund = yield* services.repo.find(id)
+      const refund = yield* services.repo.find(before.id)
       if (refund === null || claimHash(refund) === null) return { commands: [] }
       return yield* decideOnRefund(services)(refund, { _tag: "CountWrongToken" }, current, now)
     })
@@ -119,15 +115,16 @@ export const claimRefund = (services: RefundServices) =>
     wallet: ClaimedWallet,
     requestId: string | null = null
   ): Effect.fn.Return<RefundState, PublicError> {
-    const { auditLog, invoices, repo } = services
+    const { auditLog, repo } = services
     const cause: CommitCause = { ...noCause, requestId }
     const opened = yield* findClaim(services)(refundId, token)
     if (opened === null || opened.refund.terms === null) return yield* publicError("REFUND_NOT_FOUND")
-    const { environment, invoiceId, terms } = opened.refund
+    const { environment, terms } = opened.refund
     if (!opened.canClaim) return yield* alreadyClaimed(opened.refund)
     const destination = yield* checkWallet(services, { ...wallet, network: terms.network }, environment)
-    const { facts } = yield* invoices.change(
-      invoiceId,
+    const facts = yield* changeSubject(
+      services,
+      opened.refund,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)

@@ -3,22 +3,24 @@ import { Effect } from "effect"
 import { noCause } from "../../../runtime/Commit.ts"
 import type { RefundState } from "../machine.ts"
 import { approveIfPossible } from "./Payouts.ts"
+import { changeSubject } from "./RefundChanges.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 
 /** Refunds the clock looks at in one run. */
 const dueBatch = 100
 
-const processDue = (services: RefundServices, { id, invoiceId }: RefundState) =>
-  services.invoices.change(
-    invoiceId,
+const processDue = (services: RefundServices, due: RefundState) =>
+  changeSubject(
+    services,
+    due,
     noCause,
     Effect.fnUntraced(function*(current, now) {
-      const refund = yield* services.repo.find(id)
+      const refund = yield* services.repo.find(due.id)
       if (refund?.status === "awaiting_destination") {
         return yield* decideOnRefund(services)(refund, { _tag: "Expire" }, current, now)
       }
-      if (refund?.status !== "pending_approval") return { commands: [] }
+      if (refund?.status !== "pending_approval" || "exception" in current) return { commands: [] }
       const context = yield* loadContext(services, current, now, [])
       const next = { ...refund, version: refund.version + 1, updatedAt: now }
       return stepTo(services, refund, yield* approveIfPossible(services, next, context))
@@ -26,7 +28,7 @@ const processDue = (services: RefundServices, { id, invoiceId }: RefundState) =>
   ).pipe(
     Effect.as(1),
     Effect.catch((error) =>
-      Effect.as(Effect.logWarning("a refund that is due could not be moved", { refund: id, error }), 0)
+      Effect.as(Effect.logWarning("a refund that is due could not be moved", { refund: due.id, error }), 0)
     )
   )
 

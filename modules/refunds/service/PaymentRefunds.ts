@@ -31,6 +31,7 @@ import {
 import { auditActOf, auditActOfCovered, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
 import { mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
+import { changeSubject } from "./RefundChanges.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 
@@ -84,7 +85,7 @@ export interface PaymentRefundPlan {
 }
 
 /** The parameter of a refused destination, as the body of a call names it. */
-const inDestination = (error: PublicError): PublicError =>
+export const inDestination = (error: PublicError): PublicError =>
   error.param === null ? error : publicError(error.code, {
     message: `destination.${error.param}: ${error.message.replace(`${error.param}: `, "")}`,
     param: `destination.${error.param}`,
@@ -104,7 +105,7 @@ export const checkCall = (
       Effect.map((destination) => ({ ...call, destination }))
     )
 
-const approveCommand = (services: RefundServices, refund: RefundState, caller: RefundCaller, now: number) =>
+export const approveCommand = (services: RefundServices, refund: RefundState, caller: RefundCaller, now: number) =>
   Effect.map(
     services.settings.forInvoices(refund.merchantId, refund.environment),
     ({ auto_approve_limit: limit }): RefundCommand => {
@@ -117,7 +118,7 @@ const approveCommand = (services: RefundServices, refund: RefundState, caller: R
   )
 
 /** A refund that waits for the payor to say where it goes gets a link to say it by. */
-const linked = Effect.fnUntraced(function*(refund: RefundState) {
+export const withClaimLink = Effect.fnUntraced(function*(refund: RefundState) {
   if (refund.status !== "awaiting_destination") return { refund, claimToken: null }
   const { claim, token } = yield* mintClaim
   return { refund: { ...refund, claim }, claimToken: token }
@@ -193,7 +194,7 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
       const request = { ...shared, exceptionId: exceptionOf(portion.payment.id) }
       const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, request, context)
       if (isPublicError(refund)) return yield* refund
-      return yield* linked(yield* advance(services, refund, call, destinations, context))
+      return yield* withClaimLink(yield* advance(services, refund, call, destinations, context))
     })
   )
   const steps = made.map(({ refund }) => stepTo(services, null, refund))
@@ -253,6 +254,14 @@ const reasonOf = (type: ExceptionType): RefundReason => {
   }
 }
 
+/** The parameter of a refused call, as the body of a decision names it. */
+export const inRefund = (error: PublicError): PublicError =>
+  error.param === null ? error : publicError(error.code, {
+    message: `refund.${error.message}`,
+    param: `refund.${error.param}`,
+    details: error.details
+  })
+
 /**
  * `Refunds.ofException`: reads the destination, and answers what opens the refunds in the change of the invoice that
  * decides on the exception.
@@ -270,12 +279,6 @@ export const refundOfException = (services: RefundServices) =>
         param: "refund.amount"
       })
     }
-    const inRefund = (error: PublicError): PublicError =>
-      error.param === null ? error : publicError(error.code, {
-        message: `refund.${error.message}`,
-        param: `refund.${error.param}`,
-        details: error.details
-      })
     const call = yield* checkCall(services, {
       ...wish,
       amount: { mode: "remaining", usd: null, tokenAmount: null, paymentId: null },
@@ -336,7 +339,7 @@ export const actOnRefund = (services: RefundServices) =>
     caller: RefundCaller,
     { cause, reply }: IdempotentCall<RefundState>
   ): Effect.fn.Return<RefundState, PublicError | IdempotentReplay> {
-    const { auditLog, invoices, repo } = services
+    const { auditLog, repo } = services
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
     if (before.terms === null) {
@@ -346,8 +349,9 @@ export const actOnRefund = (services: RefundServices) =>
     }
     // Another call may have changed it since: what is answered is what this one found, as its kept reply says.
     const found = MutableRef.make(before)
-    const { facts } = yield* invoices.change(
-      before.invoiceId,
+    const facts = yield* changeSubject(
+      services,
+      before,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)

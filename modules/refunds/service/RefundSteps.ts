@@ -3,12 +3,21 @@ import { Effect, MutableRef } from "effect"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import type { Aggregate, InvoiceFact } from "../../invoices/plugin.ts"
-import { decide, type Destination, newRefund, type RefundCommand, type RefundState } from "../machine.ts"
+import type { Aggregate, ExceptionRecord, InvoiceFact } from "../../invoices/plugin.ts"
+import {
+  decide,
+  decideUnmatchedRefund,
+  type Destination,
+  isUnmatchedRefund,
+  newRefund,
+  type RefundCommand,
+  type RefundState
+} from "../machine.ts"
 import { auditActOf, refundsIn, withPayableDestination } from "../rules.ts"
 import type { RefundRequest, RefundStep } from "./RefundCalls.ts"
 import { checkDestination, checkWallet, parseAddress, payorDestinations } from "./Destinations.ts"
 import { approveIfPossible, payoutOf } from "./Payouts.ts"
+import { changeSubject, type RefundSubject } from "./RefundChanges.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 
 export const openRefund = (services: RefundServices) =>
@@ -43,18 +52,35 @@ const checkFor = (services: RefundServices, { environment, terms }: RefundState,
     ? checkDestination(services, destination, environment)
     : checkWallet(services, destination, environment)
 
+/** Of money that pays no invoice. */
+const decideOnUnmatched = Effect.fnUntraced(function*(
+  services: RefundServices,
+  refund: RefundState,
+  command: RefundCommand,
+  record: ExceptionRecord,
+  now: number
+): Effect.fn.Return<RefundStep, PublicError> {
+  if (!isUnmatchedRefund(refund)) return yield* publicError("REFUND_NOT_FOUND")
+  const decision = decideUnmatchedRefund(refund, command, record, now)
+  if (isPublicError(decision)) return yield* decision
+  return decision.next === refund
+    ? { refund, writes: [], commands: [], facts: [] }
+    : stepTo(services, refund, decision.next, decision)
+})
+
 export const decideOnRefund = (services: RefundServices) =>
   Effect.fnUntraced(function*(
     refund: RefundState,
     command: RefundCommand,
-    current: Aggregate,
+    current: RefundSubject,
     now: number,
     facts: ReadonlyArray<InvoiceFact> = []
   ): Effect.fn.Return<RefundStep, PublicError> {
-    const context = yield* loadContext(services, current, now, facts)
     const checkedCommand: RefundCommand = command._tag === "SetDestination"
       ? { ...command, destination: yield* checkFor(services, refund, command.destination) }
       : command
+    if ("exception" in current) return yield* decideOnUnmatched(services, refund, checkedCommand, current, now)
+    const context = yield* loadContext(services, current, now, facts)
     const needsPrice = refund.terms === null && (command._tag === "Approve" || command._tag === "Retry")
     const payout = needsPrice ? yield* payoutOf(services, refund, current) : null
     const decision = decide(refund, checkedCommand, context, payout)
@@ -77,14 +103,15 @@ export const changeRefund = (services: RefundServices) =>
     cause: CommitCause,
     actor: string
   ) {
-    const { auditLog, invoices, repo } = services
+    const { auditLog, repo } = services
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
     const decideOn = decideOnRefund(services)
     // Another change may have come since: what is answered is what this one found.
     const found = MutableRef.make(before)
-    const { facts } = yield* invoices.change(
-      before.invoiceId,
+    const facts = yield* changeSubject(
+      services,
+      before,
       cause,
       Effect.fnUntraced(function*(current, now) {
         const refund = yield* repo.find(refundId)

@@ -5,14 +5,15 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import {
   type ChainTransfer,
-  isPaymentRefund,
-  type PaymentRefund,
+  hasTerms,
   proofOf,
   type RefundCommand,
-  type RefundState
+  type RefundState,
+  type TermsRefund
 } from "../machine.ts"
 import { proofWrite } from "../repo.ts"
 import { auditActOf, type PayoutSender, refundsIn } from "../rules.ts"
+import { changeSubject } from "./RefundChanges.ts"
 import type { RefundServices } from "./RefundServices.ts"
 import { changeRefund, decideOnRefund } from "./RefundSteps.ts"
 
@@ -38,7 +39,7 @@ const invalid = (param: string, message: string) =>
 /** What the transaction brought to the destination, as the chain has it. */
 const readTransaction = Effect.fnUntraced(function*(
   { chains }: RefundServices,
-  { destination, environment, terms }: PaymentRefund,
+  { destination, environment, terms }: TermsRefund,
   txHash: string,
   height: bigint
 ): Effect.fn.Return<{ readonly isFinal: boolean; readonly transfers: ReadonlyArray<ChainTransfer> }, PublicError> {
@@ -82,7 +83,7 @@ const readTransaction = Effect.fnUntraced(function*(
 
 /** The transaction and its block, as the chain's family writes them. */
 const readNames = (
-  { network }: PaymentRefund["terms"],
+  { network }: TermsRefund["terms"],
   { height, txHash }: PayoutReport & { readonly _tag: "Succeeded" }
 ): { readonly txHash: string; readonly height: bigint } | PublicError => {
   const family = familyRecord(familyOf(network))
@@ -99,7 +100,7 @@ const isSameDestination = (a: RefundState, b: RefundState): boolean =>
 /** Which of the merchant's wallets sent it: the books take it out of that one. */
 const senderOf = Effect.fnUntraced(function*(
   { chains }: RefundServices,
-  { environment, merchantId, terms: { network } }: PaymentRefund,
+  { environment, merchantId, terms: { network } }: TermsRefund,
   from: string | null
 ): Effect.fn.Return<PayoutSender | null> {
   if (from === null) return null
@@ -110,11 +111,11 @@ const senderOf = Effect.fnUntraced(function*(
 
 const prove = Effect.fnUntraced(function*(
   services: RefundServices,
-  before: PaymentRefund,
+  before: TermsRefund,
   report: PayoutReport & { readonly _tag: "Succeeded" },
   actor: string
 ) {
-  const { auditLog, clock, invoices, repo } = services
+  const { auditLog, clock, repo } = services
   const names = readNames(before.terms, report)
   if (isPublicError(names)) return yield* names
   const { height, txHash } = names
@@ -129,12 +130,13 @@ const prove = Effect.fnUntraced(function*(
   const { environment, merchantId, terms: { network } } = before
   // Another report may have come since: what is answered is what this one found.
   const found = MutableRef.make<RefundState>(before)
-  const { facts } = yield* invoices.change(
-    before.invoiceId,
+  const facts = yield* changeSubject(
+    services,
+    before,
     noCause,
     Effect.fnUntraced(function*(current, now) {
       const refund = yield* repo.find(before.id)
-      if (refund === null || !isPaymentRefund(refund)) return yield* publicError("REFUND_NOT_FOUND")
+      if (refund === null || !hasTerms(refund)) return yield* publicError("REFUND_NOT_FOUND")
       MutableRef.set(found, refund)
       if (!isSameDestination(refund, before)) {
         return yield* publicError("INVALID_TRANSITION", { message: "Its destination has changed: report it again" })
@@ -181,7 +183,7 @@ export const reportPayout = (services: RefundServices) =>
     function*(refundId: string, report: PayoutReport, actor: string) {
       const found = yield* services.repo.find(refundId)
       if (found === null) return yield* publicError("REFUND_NOT_FOUND")
-      return report._tag === "Succeeded" && isPaymentRefund(found)
+      return report._tag === "Succeeded" && hasTerms(found)
         ? yield* prove(services, found, report, actor)
         : yield* changeRefund(services)(refundId, commandOf(report), noCause, actor)
     },

@@ -65,7 +65,7 @@ layer(invoiceService)("money that names no invoice", (it) => {
       usualPrices()
       const caller = callerOf(yield* newMerchant)
       const { entry, exception, invoice } = yield* unmatched(caller)
-      assert.deepInclude(exception, { amount: 10_000, allowed_actions: ["credit", "assign", "ignore"] })
+      assert.deepInclude(exception, { amount: 10_000, allowed_actions: ["refund", "credit", "assign", "ignore"] })
       setPrice("ethereum", "1000")
       const { json, status } = yield* assign(caller, exception, invoice)
       assert.strictEqual(status, 200, JSON.stringify(json))
@@ -181,9 +181,9 @@ layer(invoiceService)("money that names no invoice", (it) => {
       const caller = callerOf(yield* newMerchant)
       const { exception, invoice } = yield* unmatched(caller, usdc, 10_000_000n)
       usualPrices()
-      assert.deepInclude(exception, { amount: 0, allowed_actions: ["credit", "ignore"] })
+      assert.deepInclude(exception, { amount: 0, allowed_actions: ["refund", "credit", "ignore"] })
       const { json } = yield* assign(caller, exception, invoice)
-      assert.deepStrictEqual(json.error.details, { allowed_actions: ["credit", "ignore"] })
+      assert.deepStrictEqual(json.error.details, { allowed_actions: ["refund", "credit", "ignore"] })
     }))
 
   it.effect("whose transfer has left its chain is not assigned any more", () =>

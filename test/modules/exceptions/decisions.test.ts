@@ -100,15 +100,15 @@ const table: ReadonlyArray<{
   {
     type: "unmatched_payment",
     happen: (player, id) => simulate(player, id, "unmatched"),
-    allowed: ["credit", "assign", "ignore"],
-    leaves: { credit: "unpaid", assign: "paid", ignore: "unpaid" },
+    allowed: ["refund", "credit", "assign", "ignore"],
+    leaves: { refund: "unpaid", credit: "unpaid", assign: "paid", ignore: "unpaid" },
     namesNoInvoice: true
   },
   {
     type: "missing_memo",
     happen: (player, id) => simulate(player, id, "missing_memo", { network: "solana" }),
-    allowed: ["credit", "assign", "ignore"],
-    leaves: { credit: "unpaid", assign: "paid", ignore: "unpaid" },
+    allowed: ["refund", "credit", "assign", "ignore"],
+    leaves: { refund: "unpaid", credit: "unpaid", assign: "paid", ignore: "unpaid" },
     namesNoInvoice: true
   }
 ]
