@@ -7042,7 +7042,7 @@ export interface components {
             /** @description Only of this payment. Absent: of all that count, the newest first */
             invoice_payment_id?: string | null;
             /**
-             * @description `full`: all that was received. `remaining`: what is left of it. `overpaid`: what is beyond the invoice's amount. `custom`: `amount` or `token_amount`
+             * @description `full`: all that was received. `remaining`: what is left of it. `overpaid`: what is beyond the invoice's amount, not on its way back, and not kept by a decision. `custom`: `amount` or `token_amount`
              * @enum {string}
              */
             amount_mode: "full" | "overpaid" | "remaining" | "custom";

@@ -52,7 +52,7 @@ export const NewRefundBody = Schema.Struct({
   ),
   amount_mode: RefundAmountMode.annotate({
     description: "`full`: all that was received. `remaining`: what is left of it. `overpaid`: what is beyond the "
-      + "invoice's amount. `custom`: `amount` or `token_amount`"
+      + "invoice's amount, not on its way back, and not kept by a decision. `custom`: `amount` or `token_amount`"
   }),
   amount: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),

@@ -8,7 +8,7 @@ import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 import { acceptedAmount, type Aggregate, overpaidPayments, type PaymentState } from "../../invoices/plugin.ts"
 import { hasSameToken, tokenLeft } from "./Received.ts"
-import { isActive, isRefundable, type RefundState } from "./State.ts"
+import { isActive, isLost, isRefundable, type RefundState } from "./State.ts"
 import { excessWith } from "./Tracking.ts"
 
 /** Some of a payment. */
@@ -149,29 +149,44 @@ const exceeds = (
 const invalid = (param: string, message: string) =>
   publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
 
-/** How deep payments are that are not deep enough yet: the first of them. */
-const shallowOf = (payments: ReadonlyArray<PaymentState>): ReadonlyArray<string> =>
-  payments.filter(({ confirmedAt, status }) => confirmedAt === null && status !== "reverted").slice(0, maximumNamed)
-    .map(({ id, metadata: { confirmations, required_confirmations: required } }) =>
+/**
+ * What keeps money of payments from being given back, and what to do: those that are not deep enough yet, and refunds
+ * that failed for good with a payment which has come back.
+ */
+const obstaclesOf = (
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<string> => {
+  const shallow = payments.filter(({ confirmedAt, status }) => confirmedAt === null && status !== "reverted")
+  const lost = refunds.filter((refund) =>
+    isLost(refund) && payments.some(({ id, status }) => id === refund.paymentId && status !== "reverted")
+  )
+  return [
+    ...shallow.slice(0, maximumNamed).map(({ id, metadata: { confirmations, required_confirmations: required } }) =>
       `The payment ${id} has ${confirmations} of ${required} confirmations: wait for it`
+    ),
+    ...lost.slice(0, maximumNamed).map(({ id }) =>
+      `The refund ${id} failed for good and keeps its part until it is canceled: cancel it`
     )
+  ]
+}
 
 /** What is refused of one payment: more than is left of it. */
-const exceedsPayment = (payment: PaymentState, left: Portion) =>
+const exceedsPayment = (payment: PaymentState, left: Portion, obstacles: ReadonlyArray<string>) =>
   exceeds(
     left.usd,
-    payment.status === "reverted" ? [`The payment ${payment.id} has left the chain`] : shallowOf([payment]),
+    payment.status === "reverted" ? [`The payment ${payment.id} has left the chain`] : obstacles,
     payment,
     payment.tokenDecimals === null ? null : { amount: left.units, decimals: payment.tokenDecimals }
   )
 
 /** What is refused where nothing is too much: `left` is what another mode can give back. */
-const nothingOverpaid = (left: UsdMillis, payments: ReadonlyArray<PaymentState>) =>
+const nothingOverpaid = (left: UsdMillis, obstacles: ReadonlyArray<string>) =>
   publicError("REFUND_EXCEEDS_RECEIVED", {
     message: [
       "Nothing is too much now: what counts is no more than the invoice's amount, is on its way back, or somebody " +
       "decided to keep it",
-      ...shallowOf(payments),
+      ...obstacles,
       ...(left === 0n ? [] : [
         `To give money back all the same, ask with amount_mode custom or remaining: up to ${usdDecimal(left)} dollars`
       ])
@@ -226,8 +241,7 @@ export const amountOfException = (
 /** The dollars that a call asks for, and the most it can have; null: in units. */
 const requestedValue = (
   { mode, usd }: RequestedAmount,
-  invoice: Aggregate,
-  refunds: ReadonlyArray<RefundState>,
+  excess: UsdMillis,
   payments: ReadonlyArray<PaymentState>,
   left: UsdMillis
 ): UsdMillis | null => {
@@ -237,7 +251,7 @@ const requestedValue = (
     case "remaining":
       return left
     case "overpaid":
-      return usdMillis(smaller(excessWith(invoice, refunds).amount, left))
+      return usdMillis(smaller(excess, left))
     case "custom":
       return usd
   }
@@ -247,10 +261,10 @@ const requestedValue = (
 const unitsOfOne = (
   text: string,
   available: ReadonlyArray<PaymentPortion>,
-  concerned: ReadonlyArray<PaymentState>
+  obstacles: ReadonlyArray<string>
 ): ReadonlyArray<PaymentPortion> | PublicError => {
   const [only, ...others] = available
-  if (only === undefined) return exceeds(usdMillis(0n), shallowOf(concerned))
+  if (only === undefined) return exceeds(usdMillis(0n), obstacles)
   const { payment, ...left } = only
   if (others.length > 0) {
     const ids = available.slice(0, maximumNamed).map((each) => each.payment.id).join(", ")
@@ -264,7 +278,7 @@ const unitsOfOne = (
       `a number of whole tokens above 0 with at most ${payment.tokenDecimals} decimals, as text like "1.5"`
     )
   }
-  if (units > left.units) return exceedsPayment(payment, left)
+  if (units > left.units) return exceedsPayment(payment, left, obstacles)
   return [{ payment, ...portionOfUnits(units, payment, left) }]
 }
 
@@ -302,18 +316,20 @@ export const portionsOf = (
   const concerned = request.paymentId === null
     ? invoice.payments.filter(({ status }) => status !== "rejected")
     : payments
+  const obstacles = obstaclesOf(concerned, refunds)
   if (request.mode === "custom" && request.tokenAmount !== null) {
-    return unitsOfOne(request.tokenAmount, available, concerned)
+    return unitsOfOne(request.tokenAmount, available, obstacles)
   }
   const left = usdMillis(available.reduce((sum, each) => sum + each.usd, 0n))
-  const wanted = requestedValue(request, invoice, refunds, payments, left)
+  const excess = excessWith(invoice, refunds).amount
+  const wanted = requestedValue(request, excess, payments, left)
   if (wanted === null) return invalid("amount", "send amount, in usd_millis, or token_amount with amount_mode custom")
   const [only] = available
-  const refusal = request.mode === "overpaid" && wanted === 0n
-    ? nothingOverpaid(left, concerned)
+  const refusal = request.mode === "overpaid" && excess === 0n
+    ? nothingOverpaid(left, obstacles)
     : available.length === 1
-    ? exceedsPayment(only!.payment, only!)
-    : exceeds(left, shallowOf(concerned))
+    ? exceedsPayment(only!.payment, only!, obstacles)
+    : exceeds(left, obstacles)
   if (wanted > left) return refusal
   let rest: bigint = wanted
   const isAll = request.mode === "full" || request.mode === "remaining"

@@ -173,6 +173,24 @@ const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, payments: Re
   return faults
 }
 
+/** An invoice knows which of its refunds are on their way, and with how much. */
+const judgeOpenRefunds = Effect.fnUntraced(function*({ query, shop }: Reader) {
+  const open = yield* query(`SELECT invoice_id || ' ' || id || ' ' || amount || ' '
+      || (status = 'processing' AND tx_hash IS NOT NULL)::text AS name FROM refunds
+    WHERE merchant_id = ${shop.id} AND status NOT IN ('succeeded', 'canceled', 'expired') AND amount > 0`)
+  const kept = yield* query(
+    `SELECT i.id || ' ' || (r ->> 'id') || ' ' || (r ->> 'amount') || ' ' || (r ->> 'isSent') AS name
+    FROM invoices i, json_array_elements(i.open_refunds) r WHERE i.merchant_id = ${shop.id}`
+  )
+  const [expected, found] = [new Set(open.map(({ name }) => name)), new Set(kept.map(({ name }) => name))]
+  return [
+    ...[...expected].filter((name) => !found.has(name)).map((name) => `the refund ${name} is unknown to its invoice`),
+    ...[...found].filter((name) => !expected.has(name)).map((name) =>
+      `the refund ${name} is not so, and its invoice has it`
+    )
+  ]
+})
+
 const isTooMuch = ({ type }: any): boolean => type === "overpaid" || type === "duplicate_payment"
 
 /** A tolerance of the shops: no more than this opens nothing. */
@@ -302,6 +320,7 @@ const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reade
     ...checked.map((each) => `ledger.check: ${JSON.stringify(each)}`),
     ...judgeChain(shop, books.units, refunds, payments),
     ...judgeRefunds(shop, refunds, payments),
+    ...yield* judgeOpenRefunds(reader),
     ...judgePayable(books.units, refunds, payments),
     ...judgeExcess(invoices, payments, refunds, exceptions),
     ...judgeEvents(events),
