@@ -12,7 +12,7 @@ import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import {
   configOf,
   masterKey,
@@ -77,7 +77,7 @@ export class PaymentPageService extends Context.Service<PaymentPageService, {
         yield* one.setCode(at)
         yield* one.token("mint", [one.accounts[0]!, 1_000_000_000_000n], { at })
       }
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const directory = yield* temporaryDirectory
       const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
       const base = configOf({

@@ -1,14 +1,14 @@
 /** Goal: the API's reference is drawn in a real browser by what the service itself serves, and by nothing else. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import { foreignRequests, visit } from "./Page.ts"
 
 describe("documentation in a browser", () => {
   it.live("draws the reference with no request to anyone else, no breach of its policy and no complaint", () =>
     Effect.gen(function*() {
-      const config = configOf({ database: (yield* freshDatabase).url, chains: [{ use: "simulated" }] })
+      const config = configOf({ database: (yield* migratedDatabase).url, chains: [{ use: "simulated" }] })
       const { url } = yield* startService({
         directory: yield* temporaryDirectory,
         config: { ...config, modules: [...config.modules, { use: "docs" }] }

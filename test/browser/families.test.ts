@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, prices, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import { visit } from "./Page.ts"
 import { checkPage, readQr } from "./PageChecks.ts"
@@ -23,7 +23,7 @@ class SimulatedService extends Context.Service<SimulatedService, {
   static readonly layer = Layer.effect(
     SimulatedService,
     Effect.gen(function*() {
-      const { url: database } = yield* freshDatabase
+      const { url: database } = yield* migratedDatabase
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf({ database, chains: [{ use: "simulated" }], prices: { ...prices, cardano: "0.5" } })

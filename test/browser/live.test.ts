@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import type { Page } from "playwright-core"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { openContext, openPage } from "./Page.ts"
@@ -65,7 +65,7 @@ const deploy = (database: string) =>
     })
   })
 
-const start = Effect.flatMap(freshDatabase, ({ url }) => deploy(url))
+const start = Effect.flatMap(migratedDatabase, ({ url }) => deploy(url))
 
 const bill = Effect.fnUntraced(function*(service: Service) {
   const key = (yield* service.keys).merchant_key
@@ -246,7 +246,7 @@ describe("the page of a real invoice", () => {
 
   it.live("keeps its screen under a banner while the database does not answer, and then shows what happened meanwhile", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const line = yield* makeDatabaseProxy(database)
       const { service } = yield* (yield* deploy(line.url))()
       // Another instance, whose line holds: what it does meanwhile is news to the first one.

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 import { type IncomingMessage, request } from "node:http"
 import { createServer } from "node:https"
 import { type AddressInfo, connect } from "node:net"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import { foreignRequests, openContext, openPage } from "./Page.ts"
 
@@ -73,7 +73,7 @@ describe("the payment page behind a proxy", () => {
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf({
-          database: (yield* freshDatabase).url,
+          database: (yield* migratedDatabase).url,
           chains: [{ use: "simulated" }],
           http: { publicUrl: url, trustProxy: ["127.0.0.0/8"] }
         })

@@ -9,14 +9,14 @@ import { hexToBytes, keccak256, toHex } from "viem"
 import { collector, forwarderHash, keylessDeployer } from "../../modules/chains/evm/Contracts.ts"
 import { forwarders } from "../../modules/chains/evm/Forwarder.ts"
 import { callData, contractRig, nativeCoin } from "../support/ContractRig.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import { foreignRequests, openContext, openPage } from "./Page.ts"
 
 const seed = keccak256(toHex("the seed of a merchant"))
 
 const makeDesk = Effect.gen(function*() {
-  const config = configOf({ database: (yield* freshDatabase).url, chains: [{ use: "simulated" }] })
+  const config = configOf({ database: (yield* migratedDatabase).url, chains: [{ use: "simulated" }] })
   const { url } = yield* startService({
     directory: yield* temporaryDirectory,
     config: { ...config, modules: [...config.modules, { use: "docs" }] }

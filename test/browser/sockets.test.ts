@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import { visit } from "./Page.ts"
 
@@ -46,7 +46,7 @@ describe("websockets in a browser", () => {
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf({
-          database: (yield* freshDatabase).url,
+          database: (yield* migratedDatabase).url,
           chains: [{ use: "simulated" }],
           http: { allowedOrigins: ["https://dash.example"] }
         })

@@ -1,6 +1,6 @@
 /** A service of its own with simulated chains, and the keys of its demo merchant. */
 import { Context, Effect, Layer } from "effect"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, type DemoKeys, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 
 export class DemoShop extends Context.Service<DemoShop, {
@@ -10,7 +10,7 @@ export class DemoShop extends Context.Service<DemoShop, {
   static readonly layer = Layer.effect(
     DemoShop,
     Effect.gen(function*() {
-      const { url } = yield* freshDatabase
+      const { url } = yield* migratedDatabase
       const directory = yield* temporaryDirectory
       const service = yield* startService({
         directory,

@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import {
   configOf,
@@ -82,7 +82,7 @@ const tenantsUnder = (limits: Readonly<Record<string, unknown>>) =>
   Layer.effect(
     Tenants,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }], limits })
       const service = yield* startService({
         directory: yield* temporaryDirectory,

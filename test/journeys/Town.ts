@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Deployment, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { asPayor, chooseToken, listen, newInvoice, openShop, type Shop } from "./Shop.ts"
@@ -21,7 +21,7 @@ export const openTown = (
   more: object = {}
 ): Effect.Effect<Town, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const receiver = yield* makeReceiver()
     const service = yield* startService({
       directory: yield* temporaryDirectory,

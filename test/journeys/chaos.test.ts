@@ -11,7 +11,7 @@ import { randomInt } from "node:crypto"
 import { inactiveToken, strangeToken, usdc } from "../support/chaos/TestChain.ts"
 import { checkHistory, type FinalFact, type History, type InvoiceFact } from "../support/chaos/Checker.ts"
 import { chaos, chaosDeployment, everyHabit } from "../support/chaos/Run.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { startService, temporaryDirectory } from "../support/Service.ts"
 
@@ -19,7 +19,7 @@ import { startService, temporaryDirectory } from "../support/Service.ts"
 const limitMillis = 300_000
 
 const run = Effect.gen(function*() {
-  const database = yield* emptyDatabase
+  const database = yield* migratedDatabase
   const directory = yield* temporaryDirectory
   const ports = { http: yield* freePort, rpc: yield* freePort }
   return yield* chaos({

@@ -16,7 +16,7 @@ import { de } from "../../modules/checkout/pages/texts/de.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import {
   configOf,
@@ -53,7 +53,7 @@ class Deployed extends Context.Service<Deployed, {
       const file = join(directory, "screened.txt")
       writeFileSync(file, `base ${listedWallet}\n`)
       const config = configOf({
-        database: (yield* emptyDatabase).url,
+        database: (yield* migratedDatabase).url,
         chains: [{ use: "simulated" }],
         http: { publicUrl, trustProxy: ["127.0.0.1"] },
         limits: { ...generousLimits, claimPerMinute: undefined }
@@ -498,7 +498,7 @@ const needRefunds = ["commerce", "storefront", "simulator", "exceptions", "expor
 
 /** A service from whose config the modules named are left out. */
 const startWithout = Effect.fnUntraced(function*(...gone: ReadonlyArray<string>) {
-  const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+  const config = configOf({ database: (yield* migratedDatabase).url, chains: [{ use: "simulated" }] })
   const modules = config.modules.filter(({ use }: { readonly use: string }) => !gone.includes(use.split("/")[0]!))
   return yield* startService({ directory: yield* temporaryDirectory, config: { ...config, modules } })
 })

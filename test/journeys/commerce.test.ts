@@ -14,7 +14,7 @@ import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import { SettlementsRpc } from "../../modules/settlement/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import type { MerchantId } from "../../schemas/Ids.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -38,7 +38,7 @@ class Mall extends Context.Service<Mall, {
   static readonly layer = Layer.effect(
     Mall,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
       const service = yield* startService({ directory: yield* temporaryDirectory, config })

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { crash } from "../support/Crash.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
@@ -20,7 +20,7 @@ describe("a service killed under load", () => {
     "loses nothing it has answered, tells every change once, and delivers every event",
     () =>
       Effect.gen(function*() {
-        const database = yield* emptyDatabase
+        const database = yield* migratedDatabase
         const receiver = yield* makeReceiver()
         const directory = yield* temporaryDirectory
         const ports = { http: yield* freePort, rpc: yield* freePort }

@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { anvil } from "../support/Anvil.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { deliveryRunConfig, runDelivery } from "../support/Delivery.ts"
 import { checkDeliveries, type History } from "../support/DeliveryChecker.ts"
 import { makeMerchants } from "../support/Merchants.ts"
@@ -22,7 +22,7 @@ const limitMillis = 600_000
 const retry = { baseMillis: 200, factor: 2 }
 
 const run = Effect.gen(function*() {
-  const database = yield* emptyDatabase
+  const database = yield* migratedDatabase
   const node = yield* anvil("base")
   const receivers = yield* makeReceivers({ slowMillis: 150 })
   const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const

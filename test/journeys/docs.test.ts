@@ -6,11 +6,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { dirname } from "node:path"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 
 const service: Effect.Effect<Service, never, Scope.Scope> = Effect.gen(function*() {
-  const { url } = yield* freshDatabase
+  const { url } = yield* migratedDatabase
   const config = configOf({ database: url, chains: [{ use: "simulated" }] })
   return yield* startService({
     directory: yield* temporaryDirectory,

@@ -8,7 +8,7 @@ import { Context, Effect, Layer } from "effect"
 import { execFile } from "node:child_process"
 import { dirname } from "node:path"
 import { errorCodes } from "../../schemas/Errors.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 
@@ -35,7 +35,7 @@ const unprovoked = [
 class Reader extends Context.Service<Reader, { readonly service: Service; readonly folder: string }>()("test/Reader") {
   static readonly make = (keyPerMinute: number) =>
     Effect.gen(function*() {
-      const { url } = yield* freshDatabase
+      const { url } = yield* migratedDatabase
       const { sessionPerMinute: _, ...limits } = generousLimits
       const config = configOf({
         database: url,

@@ -18,7 +18,7 @@ import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { errorCodes, statusOf } from "../../schemas/Errors.ts"
 import { evmNetworks } from "../../schemas/Network.ts"
 import { newestVersion } from "../../schemas/Version.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -136,7 +136,7 @@ class Desk extends Context.Service<Desk, {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const { weth: _unpriced, ...prices } = { "usd-coin": "1", ethereum: "3500", weth: "3500" }
       // The others are followed by nobody here.

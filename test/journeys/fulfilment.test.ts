@@ -7,7 +7,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../support/Fulfilment.ts"
 import {
   configOf,
@@ -27,7 +27,7 @@ class Mall extends Context.Service<Mall, { readonly service: Service; readonly k
     Mall,
     Effect.gen(function*() {
       const { baseUrl } = yield* Fulfilment
-      const { url } = yield* freshDatabase
+      const { url } = yield* migratedDatabase
       const config = configOf({ database: url, chains: [{ use: "simulated" }] })
       const service = yield* startService({
         directory: yield* temporaryDirectory,

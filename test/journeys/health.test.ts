@@ -9,7 +9,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import { ExceptionType } from "../../schemas/Payment.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { configOf, exchange, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 
 /** Series of the newest scrape, name and labels as written, with their values. */
@@ -31,7 +31,7 @@ class Deployed extends Context.Service<Deployed, {
   readonly first: { readonly series: ReadonlyMap<string, number>; readonly report: any }
 }>()("test/Deployed") {
   static readonly layer = Layer.unwrap(
-    Effect.map(emptyDatabase, (database) =>
+    Effect.map(migratedDatabase, (database) =>
       Layer.effect(
         Deployed,
         Effect.gen(function*() {
@@ -109,7 +109,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
         ) => [whole, { name: `tillwire_${name}`, labels: labels?.split(",") ?? [] }])
       )
       assert.isAbove(named.size, 25)
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const options = { network: "base", environment: "devnet", rpc: ["http://127.0.0.1:9", "http://127.0.0.1:9"] }
       const cardano = { environment: "devnet", api: [{ url: "http://127.0.0.1:9" }] }
       const chains = [{ use: "evm", options }, { use: "cardano", options: cardano }]

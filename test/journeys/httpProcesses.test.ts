@@ -41,7 +41,7 @@ const childrenOf = (pid: number): ReadonlyArray<number> =>
     try {
       const stat = readFileSync(`/proc/${each}/stat`, "latin1")
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1])
-      return parent === pid && readFileSync(`/proc/${each}/cmdline`, "latin1").includes("main.ts")
+      return parent === pid && readFileSync(`/proc/${each}/cmdline`, "latin1").includes("/main.")
     } catch {
       // It ended meanwhile.
       return false

@@ -10,7 +10,7 @@ import { privateKeyToAccount } from "viem/accounts"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { IdentityRpc } from "../../modules/identity/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import {
   configOf,
   exchange,
@@ -33,7 +33,7 @@ class Pair extends Context.Service<Pair, {
   static readonly layer = Layer.effect(
     Pair,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({
         database: database.url,
         chains: [{ use: "simulated", options: { networks: ["base"] } }]

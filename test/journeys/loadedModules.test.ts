@@ -12,7 +12,7 @@ import { anvil } from "../support/Anvil.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { recordLoadedFiles } from "../support/LoadedFiles.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { configOf, sources, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { chooseToken, newInvoice, openShop } from "./Shop.ts"
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "")
@@ -41,6 +41,7 @@ describe("a service whose config names EVM networks alone", () => {
       })
       const service = yield* startService({
         directory,
+        program: sources,
         config: { ...config, signIns: [{ use: "siwe" }] },
         environment: loaded.environment
       })

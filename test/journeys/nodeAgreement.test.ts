@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { anvil } from "../support/Anvil.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { frozenAt, nodeProxy } from "../support/NodeProxy.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory, until } from "../support/Service.ts"
@@ -21,7 +21,7 @@ describe("a network with two nodes, of which one stands still", () => {
       const first = yield* nodeProxy(node.url)
       const second = yield* nodeProxy(node.url)
       const receiver = yield* makeReceiver()
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const options = {
         network: "base",
         environment: "devnet",

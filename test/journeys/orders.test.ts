@@ -12,7 +12,7 @@ import { OrdersRpc } from "../../modules/commerce/rpc.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import {
   configOf,
   type DemoKeys,
@@ -32,7 +32,7 @@ class Mall
 const mall = Layer.effect(
   Mall,
   Effect.gen(function*() {
-    const { url } = yield* freshDatabase
+    const { url } = yield* migratedDatabase
     const config = configOf({ database: url, chains: [{ use: "simulated" }] })
     const service = yield* startService({
       directory: yield* temporaryDirectory,

@@ -9,7 +9,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect as dial } from "node:net"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { type DatabaseProxy, makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import { makeReceiver } from "../support/Receiver.ts"
@@ -42,7 +42,7 @@ class Desk extends Context.Service<Desk, {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const line = yield* makeDatabaseProxy(database)
       const receiver = yield* makeReceiver()
       const service = yield* startService({

@@ -11,7 +11,7 @@ import { associatedTokenAccount, tokenProgram } from "../../modules/chains/solan
 import { cardanoTestAddress } from "../../schemas/PlayMoney.ts"
 import { readTonAddress, tonAddressText, tonRawAddressText } from "../../schemas/TonAddress.ts"
 import { networks } from "../../schemas/Network.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
@@ -22,7 +22,7 @@ class Desk extends Context.Service<Desk, { readonly service: Service; readonly s
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const service = yield* startService({
         directory: yield* temporaryDirectory,

@@ -8,7 +8,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { type ExecutedPlan, makePlanRecorder, nodesOf, type PlanNode } from "../support/PlanRecorder.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
@@ -131,7 +131,7 @@ const moreReads = (
 
 it.live("plans made on empty tables still read few pages when the tables have grown", () =>
   Effect.scoped(Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const recorder = yield* makePlanRecorder(database)
     const receiver = yield* makeReceiver()
     const service = yield* startService({

@@ -7,7 +7,7 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -23,7 +23,7 @@ const yearMillis = 366 * 86_400_000
 
 it.live("a merchant goes on as before when its first events are removed after a year", () =>
   Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const receiver = yield* makeReceiver()
     const directory = yield* temporaryDirectory
     const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)

@@ -11,7 +11,7 @@ import { randomUUID } from "node:crypto"
 import { existsSync } from "node:fs"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import {
   compileCache,
   configOf,
@@ -100,7 +100,7 @@ class Office extends Context.Service<Office, {
     Effect.gen(function*() {
       const node = yield* anvil("base")
       yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const directory = yield* temporaryDirectory
       const start = (known: Readonly<Record<string, string>>) =>
         startService({

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { WebSocket } from "ws"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { answers, makeReceiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -32,7 +32,7 @@ describe("secrets", () => {
   it.live("never reach the log, in good requests and in broken ones", () =>
     Effect.gen(function*() {
       const receiver = yield* makeReceiver()
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf(

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { configOf, exchange, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 
@@ -14,7 +14,7 @@ class Pair extends Context.Service<Pair, readonly [Service, Service]>()("test/Pa
   static readonly layer = Layer.effect(
     Pair,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({
         database: database.url,
         chains: [{ use: "simulated" }],

@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { type Hex, keccak256, serializeErc6492Signature } from "viem"
 import type { Network } from "../../schemas/Network.ts"
 import { type Anvil, anvil } from "../support/Anvil.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory, type TestResponse } from "../support/Service.ts"
 import {
   cardanoWallet,
@@ -27,7 +27,7 @@ class Gate extends Context.Service<Gate, {
     Gate,
     Effect.gen(function*() {
       const node = yield* anvil("base")
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf({

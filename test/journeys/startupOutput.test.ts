@@ -5,13 +5,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { join } from "node:path"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 describe("a start", () => {
   it.live("names the documentation, the payment page, and later on the file with the demo keys", () =>
     Effect.gen(function*() {
-      const { url } = yield* freshDatabase
+      const { url } = yield* migratedDatabase
       const config = configOf({ database: url, chains: [{ use: "simulated" }] })
       const start = {
         directory: yield* temporaryDirectory,

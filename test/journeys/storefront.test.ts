@@ -9,7 +9,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
 import { dirname } from "node:path"
-import { connect, emptyDatabase } from "../support/Database.ts"
+import { connect, migratedDatabase } from "../support/Database.ts"
 import {
   configOf,
   type DemoKeys,
@@ -29,7 +29,7 @@ class Town extends Context.Service<Town, {
 const town = Layer.effect(
   Town,
   Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
     const service = yield* startService({
       directory: yield* temporaryDirectory,

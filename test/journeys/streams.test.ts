@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -31,7 +31,7 @@ class Pair extends Context.Service<Pair, {
   static readonly layer = Layer.effect(
     Pair,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
       const called = yield* startService({ directory: yield* temporaryDirectory, config })

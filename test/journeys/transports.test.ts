@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Webhook } from "standardwebhooks"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { makeProxy, type Proxy } from "../support/Proxy.ts"
 import { identity, makeRawReceiver, receiverCertificate } from "../support/Receiver.ts"
 import {
@@ -46,7 +46,7 @@ const ways = Layer.effect(
       })
     }, identity("otherhost"))
     proxy.set(receiver.host)
-    const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+    const config = configOf({ database: (yield* migratedDatabase).url, chains: [{ use: "simulated" }] })
     const service = yield* startService({
       directory,
       config: {

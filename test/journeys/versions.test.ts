@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { newestVersion } from "../../schemas/Version.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
@@ -20,7 +20,7 @@ class Desk extends Context.Service<Desk, {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const service = yield* startService({
         directory: yield* temporaryDirectory,

@@ -8,7 +8,7 @@ import { Context, Effect, Layer } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { answers, makeReceiver, type ReceivedRequest, type Receiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -28,7 +28,7 @@ class Desk extends Context.Service<Desk, {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const service = yield* startService({
         directory: yield* temporaryDirectory,

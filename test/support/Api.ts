@@ -22,7 +22,7 @@ import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
 import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { databaseLayer } from "./Database.ts"
+import { migratedLayer } from "./Database.ts"
 import { generousLimits } from "./Limits.ts"
 import { violations } from "./OpenApi.ts"
 
@@ -111,7 +111,7 @@ export interface TestTables {
 export const kernel = <E>(
   plugins: ReadonlyArray<TestTables>,
   settings: Layer.Layer<Settings> = settingsLayer(),
-  database: Layer.Layer<Layer.Success<typeof databaseLayer>, E> = databaseLayer as never,
+  database: Layer.Layer<Layer.Success<typeof migratedLayer>, E> = migratedLayer as never,
   secrets: Layer.Layer<Secrets> = secretsLayer
 ) => {
   const migrated = Layer.effectDiscard(

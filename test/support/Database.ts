@@ -1,6 +1,6 @@
 /**
- * Databases for tests: each one is a fresh copy of the template the run's server was given (the runtime's own tables,
- * no rows), dropped when its scope closes.
+ * Databases for tests: each one is a fresh copy of a template that the run's server was given (the runtime's own tables
+ * or those of all, no rows), dropped when its scope closes.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Layer, Redacted } from "effect"
@@ -31,8 +31,9 @@ declare module "vitest" {
   }
 }
 
-/** The database made by globalSetup: the runtime's migrations applied, no rows, never connected to. */
+/** Databases made by globalSetup: migrations applied, no rows, never connected to. The runtime's, and every module's. */
 export const template = "till_template"
+export const fullTemplate = "till_full_template"
 
 /** Connections a pool of a test may open; the server takes 200 in all. */
 const poolSize = 10
@@ -86,6 +87,14 @@ export const freshDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Ef
   create(inject("testServer"), template)
 )
 
+/**
+ * A new database with the tables of the runtime and of every module, no rows: what a service leaves that started once,
+ * and 0.5 s of processor time cheaper to start it on than an empty one.
+ */
+export const migratedDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Effect.suspend(() =>
+  create(inject("testServer"), fullTemplate)
+)
+
 /** A new database without any table: for tests of the migrations themselves. */
 export const emptyDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Effect.suspend(() =>
   create(inject("testServer"), "template0")
@@ -95,3 +104,6 @@ export const emptyDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Ef
 export const databaseLayer: Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, SqlError.SqlError> = Layer.unwrap(
   Effect.map(freshDatabase, connect)
 )
+
+/** The same with the tables of every module. */
+export const migratedLayer: typeof databaseLayer = Layer.unwrap(Effect.map(migratedDatabase, connect))

@@ -4,14 +4,14 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { boot, ServiceInfo } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
-import { freshDatabase } from "./Database.ts"
+import { migratedDatabase } from "./Database.ts"
 import { configOf, rpcToken } from "./Service.ts"
 
 /** Starts it with these drivers of chains; it ends with the scope. */
 export const startLocalService = Effect.fnUntraced(function*(chains: Parameters<typeof configOf>[0]["chains"]) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
-  const database = yield* freshDatabase
+  const database = yield* migratedDatabase
   const config = {
     ...configOf({ database: database.url, chains }),
     http: { port: 0 },

@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto"
 import { type Anvil, anvil } from "./Anvil.ts"
 import { usdc } from "./chaos/TestChain.ts"
 import { chaosDeployment } from "./chaos/Run.ts"
-import { connect, emptyDatabase } from "./Database.ts"
+import { connect, migratedDatabase } from "./Database.ts"
 import { type NodeProxy, nodeProxy } from "./NodeProxy.ts"
 import { freePort } from "./Ports.ts"
 import { makeRestartable } from "./Restartable.ts"
@@ -92,7 +92,7 @@ export const rpcCall = (service: Service, name: string, payload: unknown): Effec
 /** Two endpoints in front of one node, and the service between them; `pollMillis` is the follower's pace. */
 export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const directory = yield* temporaryDirectory
     const node = yield* anvil("base", "mainnet")
     yield* node.setCode(usdc)

@@ -1,7 +1,7 @@
 /**
- * The real service as a child process, run from the sources: its own config file, ports and data directory. What it
- * prints is kept, and no secret that passed through a test may ever be found in it. What it answers to a `call` is held
- * against the published OpenAPI document.
+ * The real service as a child process: its own config file, ports and data directory. What it prints is kept, and no
+ * secret that passed through a test may ever be found in it. What it answers to a `call` is held against the published
+ * OpenAPI document.
  */
 import { Effect, type Scope } from "effect"
 import { parse } from "jsonc-parser"
@@ -10,11 +10,23 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { inject } from "vitest"
 import { generousLimits } from "./Limits.ts"
 import { violations } from "./OpenApi.ts"
 import { freePort } from "./Ports.ts"
 
-const main = new URL("../../runtime/main.ts", import.meta.url).pathname
+/** The entry of the sources. */
+export const sources = new URL("../../runtime/main.ts", import.meta.url).pathname
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The entry of the bundle, where there is one. */
+    readonly serviceProgram: string | undefined
+  }
+}
+
+/** The bundle of the run, if it has one; measurements, which are no tests, name what they start. */
+const builtProgram = (): string | undefined => "__vitest_worker__" in globalThis ? inject("serviceProgram") : undefined
 
 /** For every Node process that a test starts: compiled code is kept between starts, a third of their processor time. */
 export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", import.meta.url).pathname
@@ -176,7 +188,7 @@ export interface Start {
   /** A config, or the path of a config file. */
   readonly config: object | string
   readonly environment?: Readonly<Record<string, string>>
-  /** The entry point; default: this tree's. */
+  /** The entry point; default: the bundle of this tree, or its {@link sources}. */
   readonly program?: string
   /** Default: free ones. */
   readonly ports?: { readonly http: number; readonly rpc: number }
@@ -259,7 +271,7 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     const secrets = new Set<string>([masterKey, rpcToken])
     let output = ""
     let exited: number | null | undefined
-    const child = spawn(process.execPath, [start.program ?? main, "--config", fileOf(start)], {
+    const child = spawn(process.execPath, [start.program ?? builtProgram() ?? sources, "--config", fileOf(start)], {
       cwd: start.directory,
       stdio: ["ignore", "pipe", "pipe"],
       env: {

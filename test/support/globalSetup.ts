@@ -1,7 +1,8 @@
 /**
- * Starts the one PostgreSQL of a test run, and makes the template every test database is copied from. The default is
- * the embedded server's programs with durability off (1.5 s); `TEST_STORE=container` starts the image named by
- * `POSTGRES_IMAGE` (default postgres:18) instead, so that the same suites run against another server.
+ * Starts the one PostgreSQL of a test run, makes the templates that test databases are copied from, and says what tests
+ * start as the service. The default is the embedded server's programs with durability off (1.5 s);
+ * `TEST_STORE=container` starts the image named by `POSTGRES_IMAGE` (default postgres:18) instead, so that the same
+ * suites run against another server.
  */
 import { Effect, References } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,8 +14,10 @@ import type { TestProject } from "vitest/node"
 import { migrate } from "../../runtime/Migrate.ts"
 import { findBinaries, findRunAs } from "../../runtime/store/embedded/Binaries.ts"
 import { runtimeMigrations } from "../../runtime/Tables.ts"
-import { connect, template } from "./Database.ts"
+import { buildBundle, findBundle } from "./BuiltService.ts"
+import { connect, fullTemplate, template } from "./Database.ts"
 import type { TestServer } from "./Database.ts"
+import { allMigrations } from "./Migrations.ts"
 
 interface Started {
   readonly server: TestServer
@@ -82,21 +85,45 @@ const startContainer = async (): Promise<Started> => {
   return { server, stop: async () => void await container.stop() }
 }
 
-const makeTemplate = (server: TestServer) =>
+/** The runtime's tables, and a copy with those of every module. */
+const makeTemplates = (server: TestServer) =>
   Effect.gen(function*() {
-    yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database ${sql(template)}`).pipe(
-      Effect.provide(connect({ ...server, database: "postgres" }))
-    )
+    const onServer = connect({ ...server, database: "postgres" })
+    const make = (name: string, from: string) =>
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database ${sql(name)} template ${sql(from)}`).pipe(
+        Effect.provide(onServer)
+      )
+    yield* make(template, "template1")
     yield* Effect.provide(migrate("runtime", runtimeMigrations), connect({ ...server, database: template }))
+    yield* make(fullTemplate, template)
+    const all = yield* Effect.promise(allMigrations)
+    yield* Effect.forEach(all, ({ migrations, name }) => migrate(name, migrations), { discard: true }).pipe(
+      Effect.provide(connect({ ...server, database: fullTemplate }))
+    )
   })
 
+/**
+ * What tests start as the service. A whole run builds the bundle; a run of a few files takes it where it is there, and
+ * else the sources, because a build costs as much as some starts. `TEST_SERVICE=sources` takes the sources.
+ */
+const chooseProgram = async (project: TestProject): Promise<string | undefined> => {
+  if (process.env["TEST_SERVICE"] === "sources") return undefined
+  // vitest keeps what the command line names, and has it in no type: without it, each run builds the bundle.
+  const { filenamePattern } = project.vitest as { readonly filenamePattern?: ReadonlyArray<string> }
+  return filenamePattern === undefined ? buildBundle() : findBundle()
+}
+
 export default async function setup(project: TestProject) {
-  const { server, stop } = await (process.env["TEST_STORE"] === "container" ? startContainer() : startEmbedded())
-  const quiet = Effect.provideService(makeTemplate(server), References.MinimumLogLevel, "Warn")
+  const [{ server, stop }, program] = await Promise.all([
+    process.env["TEST_STORE"] === "container" ? startContainer() : startEmbedded(),
+    chooseProgram(project)
+  ])
+  const quiet = Effect.provideService(makeTemplates(server), References.MinimumLogLevel, "Warn")
   await Effect.runPromise(quiet).catch(async (cause) => {
     await stop()
     throw cause
   })
   project.provide("testServer", server)
+  project.provide("serviceProgram", program)
   return stop
 }

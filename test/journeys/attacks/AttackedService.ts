@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
-import { connect as connectTo, emptyDatabase } from "../../support/Database.ts"
+import { connect as connectTo, migratedDatabase } from "../../support/Database.ts"
 import {
   configOf,
   type Service,
@@ -96,7 +96,7 @@ export const attackedService = (limits?: Readonly<Record<string, unknown>>, http
   Layer.effect(
     AttackedService,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: configOf({

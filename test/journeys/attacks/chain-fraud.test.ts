@@ -10,7 +10,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { maximumDustPayments } from "../../../modules/payments/rules.ts"
 import { plugin as bundled } from "../../../modules/tokensources/bundled.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { connect, emptyDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
 import {
   configOf,
@@ -86,7 +86,7 @@ class Town extends Context.Service<Town, {
       const node = yield* anvil("base")
       yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
       for (const { address, code } of Object.values(tokens)) yield* node.rpc("anvil_setCode", address, code)
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const { weth: _unpriced, ...known } = prices
       const config = configOf({

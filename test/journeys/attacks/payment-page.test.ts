@@ -8,7 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { connect, emptyDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
 import {
   configOf,
@@ -32,7 +32,7 @@ class Desk extends Context.Service<Desk, {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const service = yield* startService({
         directory: yield* temporaryDirectory,

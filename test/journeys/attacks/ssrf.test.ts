@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { keptAnswerBytes } from "../../../modules/transports/https/Answer.ts"
-import { connect, emptyDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { type Dns, makeDns } from "../../support/Dns.ts"
 import {
   answers,
@@ -75,7 +75,7 @@ const site = Layer.effect(
         socket.once("data", () => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000)))
       })
     }
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const config = configOf({
       database: database.url,
       chains: [{ use: "simulated" }],

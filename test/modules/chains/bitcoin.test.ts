@@ -18,7 +18,7 @@ import { chainConformance, type TestedChain } from "../../conformance/chains.ts"
 import { disturbancesOf, everySecond } from "../../conformance/chains/Disturbances.ts"
 import { addBitcoin, copyProgram } from "../../support/AddedNetwork.ts"
 import { bitcoinNode } from "../../support/BitcoinNode.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { indexedWalletOf, watching } from "../../support/Drivers.ts"
 
 const copy = mkdtempSync(join(tmpdir(), "till-bitcoin-"))
@@ -99,7 +99,7 @@ chainConformance("bitcoin, added to a copy", bitcoinChain)
 describe("the journal of the copy", () => {
   it.live("is as the chain is after a random history", () =>
     Effect.gen(function*() {
-      yield* runHistory(yield* bitcoinChain, yield* freshDatabase, 1)
+      yield* runHistory(yield* bitcoinChain, yield* migratedDatabase, 1)
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")), 60_000)
 })
 

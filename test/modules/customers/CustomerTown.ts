@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
-import { connect, emptyDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { answers, makeReceiver, type Receiver } from "../../support/Receiver.ts"
 import { makeRestartable } from "../../support/Restartable.ts"
 import { configOf, startService, temporaryDirectory, type TestResponse, until } from "../../support/Service.ts"
@@ -42,7 +42,7 @@ export class CustomerTown extends Context.Service<CustomerTown, {
   static readonly layer = Layer.effect(
     CustomerTown,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
       const options: Readonly<Record<string, object>> = {

@@ -20,7 +20,7 @@ import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, WrappedErrors } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
-import { connect, databaseLayer, type TestDatabase } from "../../support/Database.ts"
+import { connect, migratedLayer, type TestDatabase } from "../../support/Database.ts"
 import * as Operations from "../../../runtime/Operations.ts"
 
 const hash = (text: string) => createHash("sha256").update(text).digest("hex")
@@ -129,7 +129,7 @@ export const instance = (
         { name: "identity", migrations, tables }
       ],
       settingsLayer({ environments }),
-      (database === undefined ? databaseLayer : connect(database)) as never,
+      (database === undefined ? migratedLayer : connect(database)) as never,
       Layer.effect(Secrets, Effect.orDie(fromMasters(keys)))
     )
   )

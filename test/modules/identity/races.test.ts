@@ -12,7 +12,7 @@ import { maximumKeys } from "../../../modules/auth/rules.ts"
 import { maximumWallets } from "../../../modules/identity/rules.ts"
 import { Wallets } from "../../../modules/identity/actor.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import {
   codeOf,
   link,
@@ -32,7 +32,7 @@ import {
 
 /** Two instances of one deployment. */
 const twins = Effect.gen(function*() {
-  const database = yield* freshDatabase
+  const database = yield* migratedDatabase
   return [yield* start({}, database), yield* start({}, database)] as const
 })
 
@@ -300,7 +300,7 @@ describe("what is of no use any more", () => {
 describe("the config and internal services", () => {
   it.effect("link wallets by name, again and again the same, each to one merchant", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const a = yield* start({ signup: "closed" }, database)
       const sql = yield* Effect.provide(SqlClient.SqlClient, a)
       yield* sql`INSERT INTO merchants (id, merchant_id, version, name, created_at) VALUES (7, 7, 1, 'Seven', 0), (8, 8, 1, 'Eight', 0)`

@@ -21,7 +21,7 @@ import {
 } from "node:crypto"
 import { fromMasters } from "../../../runtime/Secrets.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { call, codeOf, instance, logout, masters, session, start, who } from "./Deployment.ts"
 
 const base64 = (value: string | Uint8Array) => Buffer.from(value).toString("base64url")
@@ -228,7 +228,7 @@ layer(instance())("an access token", (it) => {
 describe("the keys of access tokens", () => {
   it.effect("follow the masters: the newest signs, every one still configured checks, and a removed one ends its tokens", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const [old] = masters
       // Two masters in 256 share an id and are refused together: another one is drawn.
       const fresh = yield* Effect.retry(

@@ -57,7 +57,7 @@ import { type Environment, Family } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
-import type { databaseLayer } from "../../support/Database.ts"
+import type { migratedLayer } from "../../support/Database.ts"
 
 export const ether = token(2, etherListing)
 export const mainnetUsdc = token(3, usdcListing, { environment: "mainnet" })
@@ -236,7 +236,7 @@ const routes = Layer.mergeAll(
 
 /** What an instance of the till does not have of its own. */
 interface Deployment {
-  readonly database?: Layer.Layer<Layer.Success<typeof databaseLayer>, SqlError.SqlError>
+  readonly database?: Layer.Layer<Layer.Success<typeof migratedLayer>, SqlError.SqlError>
   readonly publicUrl?: string
   readonly secrets?: Layer.Layer<Secrets>
   /** Registers a driver of screening before payments begin; absent: everybody passes. */

@@ -14,7 +14,7 @@ import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { versions } from "../../../schemas/Version.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import type { Answer } from "../../support/Api.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import {
   callerOf,
   choose,
@@ -36,7 +36,7 @@ const secondMaster = randomBytes(32)
 
 /** A function that starts one more instance over the same new database, and runs what it is given there. */
 const deployment = Effect.map(
-  freshDatabase,
+  migratedDatabase,
   (database) => (masters: Masters = [firstMaster], publicUrl?: string) =>
     Effect.map(
       Layer.build(Layer.fresh(invoiceServiceIn({

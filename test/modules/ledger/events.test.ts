@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { assertStatus } from "../../journeys/Shop.ts"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory, until } from "../../support/Service.ts"
 import { connectTo } from "../../support/Sockets.ts"
@@ -117,7 +117,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
 
   it.effect("come by webhook and stream to those alone who name them", () =>
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const receiver = yield* makeReceiver()
       const service = yield* startService({
         directory: yield* temporaryDirectory,

@@ -5,7 +5,7 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../../support/Service.ts"
 import { assertRefused, type DevnetMerchant, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
 import { assertBalanced, balanceOf, call, newInvoice, send, simulate, transactionsOf } from "./Books.ts"
@@ -162,7 +162,7 @@ it.live(
   "without the module, the files of the books are refused by a sentence, and the others are there",
   () =>
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({
         database: database.url,
         chains: [{ use: "simulated", options: { networks: ["base"] } }]

@@ -10,7 +10,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { LedgerRpc } from "../../../modules/ledger/rpc.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, rpcToken, type Service, startService, temporaryDirectory, until } from "../../support/Service.ts"
 
 const amountUsd = 10
@@ -19,7 +19,7 @@ it.live(
   "two instances keep one set of books, also when one is killed",
   () =>
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({
         database: database.url,
         chains: [{ use: "simulated", options: { networks: ["base"] } }]

@@ -6,7 +6,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { connect, emptyDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { type ExecutedPlan, makePlanRecorder, nodesOf } from "../../support/PlanRecorder.ts"
 import { configOf, exchange, startService, temporaryDirectory } from "../../support/Service.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
@@ -42,7 +42,7 @@ const grow = Effect.gen(function*() {
 
 it.live("what is read of the books costs the same after years", () =>
   Effect.scoped(Effect.gen(function*() {
-    const database = yield* emptyDatabase
+    const database = yield* migratedDatabase
     const recorder = yield* makePlanRecorder(database)
     const service = yield* startService({
       directory: yield* temporaryDirectory,

@@ -10,7 +10,6 @@ import { TestClock } from "effect/testing"
 import { type Aggregate, Invoices } from "../../../modules/invoices/plugin.ts"
 import { layer as quotesLayer } from "../../../modules/quotes/service.ts"
 import { QuoteRenewal, renewal } from "../../../modules/quotes/service/QuoteRenewal.ts"
-import { migrations } from "../../../modules/quotes/migrations.ts"
 import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
 import { Commit } from "../../../runtime/Commit.ts"
 import { EventBus, type EventHandler } from "../../../runtime/EventBus.ts"
@@ -20,7 +19,7 @@ import { apiVersion } from "../../../schemas/Event.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { insertQuote, invoiceId, type Market, marketLayer, openInvoice, start } from "../../fixtures/quotes.ts"
 import { catalogOf, ether, usdc } from "../../fixtures/tokens.ts"
-import { databaseLayer } from "../../support/Database.ts"
+import { migratedLayer } from "../../support/Database.ts"
 
 /** One instance of the service as far as a renewal sees it; several may share a database. */
 interface Instance {
@@ -179,13 +178,10 @@ const running = <A, E>(
   }
   const one = newInstance()
   const two = newInstance()
-  const migrated = Layer.effectDiscard(Effect.forEach(Object.values(migrations), (step) => step)).pipe(
-    Layer.provideMerge(databaseLayer)
-  )
   const layers = Layer.mergeAll(
     instanceLayer(world, one),
     Layer.fresh(instanceLayer(world, two))
-  ).pipe(Layer.provideMerge(migrated))
+  ).pipe(Layer.provideMerge(migratedLayer))
   return Effect.andThen(TestClock.setTime(start * 1000), Effect.provide(test(world, one, two), layers))
 }
 

@@ -11,7 +11,7 @@ import { usdMillis } from "../../../schemas/Money.ts"
 import { insertQuote, invoiceId, type Market, marketLayer, start } from "../../fixtures/quotes.ts"
 import { ether, usdc } from "../../fixtures/tokens.ts"
 import { kernel } from "../../support/Api.ts"
-import { databaseLayer } from "../../support/Database.ts"
+import { migratedLayer } from "../../support/Database.ts"
 
 const request = {
   merchantId: 7,
@@ -31,9 +31,8 @@ const running = <A, E>(
   ) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) => {
   const price: Market = { text: "1.000000", down: [] }
-  const layer = quotesLayer.pipe(Layer.provide(marketLayer(price)), Layer.provideMerge(databaseLayer))
+  const layer = quotesLayer.pipe(Layer.provide(marketLayer(price)), Layer.provideMerge(migratedLayer))
   const prepared = Effect.gen(function*() {
-    yield* Effect.forEach(Object.values(migrations), (step) => step)
     return yield* test(yield* PaymentQuotes, price)
   }).pipe(Effect.provide(layer))
   // The clock is set before the pool is made: a pool would live through every second of such a jump.

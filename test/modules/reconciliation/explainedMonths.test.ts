@@ -13,7 +13,7 @@ import { makeRepo } from "../../../modules/reconciliation/repo.ts"
 import { monthOf, previousMonth, readMonth, type Report } from "../../../modules/reconciliation/rules.ts"
 import { makeExplainedMonths, reportMonths } from "../../../modules/reconciliation/service/ExplainedMonths.ts"
 import { migrate } from "../../../runtime/Migrate.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 
 const gauges = Effect.map(
   Metric.snapshot,
@@ -54,7 +54,7 @@ describe("the explained part of what was received", () => {
 
   it.live("is looked for once a day in the last month of each merchant who has not closed it", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       yield* Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         yield* migrate("invoices", invoiceMigrations)

@@ -15,7 +15,7 @@ import type { WalletHolding } from "../../../modules/reconciliation/rules/Openin
 import { makeReport } from "../../../modules/reconciliation/service/PeriodReports.ts"
 import { migrate } from "../../../runtime/Migrate.ts"
 import { makeRandom } from "../../fixtures/histories.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 
 const histories = 200
 const owner = { merchantId: 1, environment: "devnet" } as const
@@ -82,7 +82,7 @@ describe("what a wallet held when a period began", () => {
 
   const inDatabase = <A, E>(work: Effect.Effect<A, E, Scope.Scope | SqlClient.SqlClient>) =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       return yield* Effect.gen(function*() {
         yield* migrate("invoices", invoiceMigrations)
         yield* migrate("ledger", ledgerMigrations)

@@ -17,7 +17,7 @@ import { makeRepo } from "../../../modules/reconciliation/repo.ts"
 import { readMonth } from "../../../modules/reconciliation/rules.ts"
 import { readWallets } from "../../../modules/reconciliation/service/WalletReadings.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 
 const month = readMonth("2026-11")!
 const owner = { merchantId: 1, environment: "devnet" } as const
@@ -56,7 +56,7 @@ const withWallet = <A, E>(
   name = account
 ) =>
   Effect.gen(function*() {
-    const database = yield* freshDatabase
+    const database = yield* migratedDatabase
     yield* Effect.gen(function*() {
       yield* migrate("invoices", invoiceMigrations)
       yield* migrate("ledger", ledgerMigrations)

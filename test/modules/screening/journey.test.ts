@@ -13,7 +13,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { ExceptionsRpc } from "../../../modules/exceptions/rpc.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { playMoneySender } from "../../../schemas/PlayMoney.ts"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, rpcToken, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
 import { makeKey, signIn } from "../../journeys/Tenants.ts"
@@ -27,7 +27,7 @@ const start = Effect.fnUntraced(function*(
 ) {
   const directory = yield* temporaryDirectory
   writeFileSync(join(directory, "screened.txt"), text)
-  const database = yield* emptyDatabase
+  const database = yield* migratedDatabase
   const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
   const list = entries.map((entry) => ({
     ...entry,

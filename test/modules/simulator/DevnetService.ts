@@ -25,7 +25,7 @@ import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, exchange, prices, rpcToken, type TestRequest, type TestResponse } from "../../support/Service.ts"
 
 /** Services that a test makes things happen with. */
@@ -52,7 +52,7 @@ export class DevnetService extends Context.Service<DevnetService, {
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const config = {
         ...configOf({
           database: database.url,

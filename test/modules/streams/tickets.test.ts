@@ -8,7 +8,7 @@ import { migrations } from "../../../modules/streams/migrations.ts"
 import * as Repo from "../../../modules/streams/repo.ts"
 import { migrate } from "../../../runtime/Migrate.ts"
 import type { StreamGrant } from "../../../runtime/sockets/EventsRoute.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 
 const grant: StreamGrant = {
   merchantId: 1,
@@ -21,7 +21,7 @@ const grant: StreamGrant = {
 
 const promise = <E>(name: string, body: Effect.Effect<void, E, Tickets | SqlClient.SqlClient>) =>
   it.live(name, () =>
-    Effect.flatMap(freshDatabase, (database) =>
+    Effect.flatMap(migratedDatabase, (database) =>
       Effect.provide(
         body,
         Tickets.layer.pipe(

@@ -12,7 +12,7 @@ import { TokenCatalog, type TokenListing } from "../../../runtime/TokenCatalog.t
 import { layer as memory } from "../../../runtime/tokencatalog/Memory.ts"
 import { type SourceLayer, tokenSourceConformance } from "../../conformance/tokensources.ts"
 import { httpServer } from "../../fixtures/httpServer.ts"
-import { databaseLayer } from "../../support/Database.ts"
+import { migratedLayer } from "../../support/Database.ts"
 import { until } from "../../support/Service.ts"
 
 const usdc = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
@@ -255,5 +255,5 @@ describe("the http token source", () => {
       )
       assert.deepStrictEqual(catalog.find("ethereum", "mainnet", usdc), before)
       assert.strictEqual(before?.symbol, "USDC")
-    }).pipe(Effect.provide(databaseLayer)))
+    }).pipe(Effect.provide(migratedLayer)))
 })

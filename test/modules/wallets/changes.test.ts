@@ -12,7 +12,7 @@ import { type AddressSource, readAccount } from "../../../modules/chains/cardano
 import type { AllocatedTarget } from "../../../runtime/Chains.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Family } from "../../../schemas/Network.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { eventually } from "../../runtime/chains/ChainsInstance.ts"
 import { instanceOn, newAddress, newAddresses, simulatedNetworks, type WalletService } from "./WalletService.ts"
 
@@ -73,7 +73,7 @@ describe("invoices that nobody has paid yet", () => {
   for (const family of Object.keys(wallets) as ReadonlyArray<Family>) {
     it.live(`of ${family} are paid at the address they were given, whatever wallet is set since or removed`, () =>
       Effect.gen(function*() {
-        const database = yield* freshDatabase
+        const database = yield* migratedDatabase
         const service = yield* instanceOn(database)
         const given: Array<{ readonly invoiceId: string; readonly target: AllocatedTarget }> = []
         const give = Effect.gen(function*() {
@@ -100,7 +100,7 @@ describe("invoices that nobody has paid yet", () => {
 
   it.live("of ton keep apart what a key derives, what a list has and what is shared, in whatever order they come", () =>
     Effect.gen(function*() {
-      const service = yield* instanceOn(yield* freshDatabase)
+      const service = yield* instanceOn(yield* migratedDatabase)
       const [listed = "", shared = ""] = newAddresses("ton", 2)
       yield* set(service, "ton", "pool", listed)
       const alone = yield* allocate(service, "ton")
@@ -118,7 +118,7 @@ describe("invoices that nobody has paid yet", () => {
 describe("a wallet of one address", () => {
   it.live("trap 10: shows that address once, as its only first address", () =>
     Effect.gen(function*() {
-      const service = yield* instanceOn(yield* freshDatabase)
+      const service = yield* instanceOn(yield* migratedDatabase)
       for (const family of ["solana", "ton"] as const) {
         const [shared = ""] = newAddresses(family, 1)
         const { json } = yield* service.put("11", family, "address", shared)
@@ -130,7 +130,7 @@ describe("a wallet of one address", () => {
 describe("a wallet that comes to its end", () => {
   it.live("is not begun again when its invoices end, and goes on where a longer list is sent", () =>
     Effect.gen(function*() {
-      const service = yield* instanceOn(yield* freshDatabase)
+      const service = yield* instanceOn(yield* migratedDatabase)
       const list = newAddresses("evm", 3)
       yield* set(service, "evm", "pool", list.join(" "))
       const given = yield* Effect.forEach(list, () => allocate(service, "evm"))
@@ -148,7 +148,7 @@ describe("a wallet that comes to its end", () => {
 
   it.live("of Cardano gives out 20 unpaid addresses in a row, over two instances and restarts, and no more", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const chain = Effect.succeed(yield* simulatedNetworks)
       const xpub = cardanoXpub()
       const account = readAccount(xpub, "devnet") as AddressSource

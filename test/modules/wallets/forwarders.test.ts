@@ -9,14 +9,14 @@ import { createHash, randomUUID } from "node:crypto"
 import { forwarderOf } from "../../../modules/chains/evm/ForwarderWallet.ts"
 import type { ForwarderFacts } from "../../../runtime/Chains.ts"
 import { obstacleOf } from "../../../runtime/chains/ForwarderFacts.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import type { Answer } from "../../support/Api.ts"
 import { instanceOn, newAddress, simulatedNetworks, type WalletService } from "./WalletService.ts"
 
 const fine: ForwarderFacts = { hasCollector: true, isPayeeContract: false, takesCoin: true }
 
 const service = (facts: () => ForwarderFacts = () => fine, mainnetForwarders = false) =>
-  Effect.flatMap(freshDatabase, (database) =>
+  Effect.flatMap(migratedDatabase, (database) =>
     Effect.map(
       instanceOn(
         database,

@@ -14,7 +14,7 @@ import { Family } from "../../../schemas/Network.ts"
 import { readTonAddress, tonAddressText, tonRawAddressText } from "../../../schemas/TonAddress.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { Answer } from "../../support/Api.ts"
-import { connect, freshDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
 import { instanceOn, newAddress, newAddresses, type WalletService } from "./WalletService.ts"
 
 const accepted = (answer: Answer) => assert.strictEqual(answer.status, 200, answer.text)
@@ -38,7 +38,7 @@ const sharedFamilies = ["solana", "ton"] as const
 
 const firstAddresses = (answer: Answer): ReadonlyArray<string> => answer.json.first_addresses
 
-const service = Effect.flatMap(freshDatabase, instanceOn)
+const service = Effect.flatMap(migratedDatabase, instanceOn)
 
 describe("an address of a receiving wallet", () => {
   for (const family of poolFamilies) {
@@ -162,7 +162,7 @@ describe("an address of a receiving wallet", () => {
 
   it.live("is one merchant's when several ask for it at once, on two instances", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const instances = [yield* instanceOn(database), yield* instanceOn(database)]
       const race = (calls: ReadonlyArray<readonly [key: string, family: Family, kind: WalletKind, value: string]>) =>
         Effect.forEach(
@@ -195,7 +195,7 @@ describe("an address of a receiving wallet", () => {
 
   it.live("is shared or an invoice's own, when it is given out while its owner makes it the shared one", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const instances = [yield* instanceOn(database), yield* instanceOn(database)]
       for (let merchant = 50; merchant < 66; merchant++) {
         const address = newAddress.solana()
@@ -213,7 +213,7 @@ describe("an address of a receiving wallet", () => {
 
   it.live("is kept for ever, so a merchant can name so many and no more", () =>
     Effect.gen(function*() {
-      const database = yield* freshDatabase
+      const database = yield* migratedDatabase
       const wallets = yield* instanceOn(database)
       const pool = newAddresses("evm", 3)
       accepted(yield* wallets.put("11", "evm", "pool", pool.join(" ")))

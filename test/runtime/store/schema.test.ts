@@ -4,37 +4,24 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { migrate } from "../../../runtime/Migrate.ts"
-import type { Migrations } from "../../../runtime/Plugin.ts"
-import { runtimeMigrations } from "../../../runtime/Tables.ts"
 import { connect, emptyDatabase } from "../../support/Database.ts"
+import { allMigrations } from "../../support/Migrations.ts"
 import { dumpSchema } from "../../support/SchemaDump.ts"
 
-const modules = new URL("../../../modules/", import.meta.url)
 const schemaFile = new URL("../../schema.sql", import.meta.url)
 const writeIt = "WRITE_SCHEMA=1 npx vitest run --config test/vitest.config.ts test/runtime/store/schema.test.ts"
 const heading = `-- What the migrations make, by owner. Written by: ${writeIt}\n`
 const sectionOf = (owner: string) => `\n-- ${owner}\n\n`
 
-const names = readdirSync(modules, { recursive: true, encoding: "utf8" })
-  .flatMap((path) => path.endsWith("/migrations.ts") ? [path.slice(0, -"/migrations.ts".length)] : []).toSorted()
-
-const migrationsOf = (module: string) =>
-  Effect.map(
-    Effect.promise(() => import(new URL(`${module}/migrations.ts`, modules).href)),
-    ({ migrations }: { readonly migrations: Migrations }) => migrations
-  )
-
 describe("the schema", () => {
   it.effect("of every owner's tables is the one in test/schema.sql", () =>
     Effect.gen(function*() {
-      const owners = yield* Effect.forEach(names, (name) =>
-        Effect.map(
-          migrationsOf(name),
-          (migrations) => ({ name: `modules/${name}`, migrate: migrate(name, migrations) })
-        ))
-      const all = [{ name: "runtime", migrate: migrate("runtime", runtimeMigrations) }, ...owners]
+      const all = (yield* Effect.promise(allMigrations)).map(({ migrations, name }) => ({
+        name: name === "runtime" ? name : `modules/${name}`,
+        migrate: migrate(name, migrations)
+      }))
       const database = yield* emptyDatabase
       const sections = yield* Effect.provide(dumpSchema(all), connect(database))
       if (process.env["WRITE_SCHEMA"] === "1") {
@@ -52,7 +39,8 @@ describe("the schema", () => {
 
   it.effect("has one migration per owner, because no version of the service was released yet", () =>
     Effect.gen(function*() {
-      for (const name of names) assert.deepStrictEqual(Object.keys(yield* migrationsOf(name)), ["0001_initial"], name)
-      assert.deepStrictEqual(Object.keys(runtimeMigrations), ["0001_initial"])
+      for (const { migrations, name } of yield* Effect.promise(allMigrations)) {
+        assert.deepStrictEqual(Object.keys(migrations), ["0001_initial"], name)
+      }
     }))
 })

@@ -18,13 +18,14 @@ import {
   RetailerSubject
 } from "../../../conformance/retailers.ts"
 import { knownOrder } from "../../../fixtures/plugins/orderbook.ts"
-import { emptyDatabase } from "../../../support/Database.ts"
+import { migratedDatabase } from "../../../support/Database.ts"
 import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../../../support/Fulfilment.ts"
 import { generousLimits } from "../../../support/Limits.ts"
 import {
   configOf,
   exchange,
   type Service,
+  sources,
   startService,
   temporaryDirectory,
   type TestRequest
@@ -239,7 +240,7 @@ class Desk extends Context.Service<Desk, Service>()("test/Desk") {
   static readonly layer = Layer.effect(
     Desk,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({
         database: database.url,
         chains: [],
@@ -249,6 +250,8 @@ class Desk extends Context.Service<Desk, Service>()("test/Desk") {
       const http = { baseUrl: "http://127.0.0.1:9", environment: "devnet", secrets: [...fulfilmentSecrets] }
       return yield* startService({
         directory: yield* temporaryDirectory,
+        // The plugin imports a module's own sources.
+        program: sources,
         config: { ...config, modules: [{ use: "retail" }, { use: "retail/http", options: http }, { use: book }] }
       })
     })
