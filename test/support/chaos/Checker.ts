@@ -300,7 +300,10 @@ const lostFaults = (chain: Chain, { addresses, exceptions, invoices }: History):
     (chain.byAddress.get(address) ?? [])
       .filter((one) => one.until === Infinity && isMoney(one) && !one.transfer.internal)
       .filter(({ transfer: { tx } }) =>
-        !exceptions.some(({ evidence, type }) => type === "unmatched_payment" && evidence.toLowerCase().includes(tx))
+        // A transaction may pay several invoices: each payment has an exception of its own, which names its address.
+        !exceptions.some(({ evidence, type }) =>
+          type === "unmatched_payment" && [tx, address].every((one) => evidence.toLowerCase().includes(one))
+        )
       )
       .map(({ transfer }) => `lost: ${transfer.tx} to ${address}, lost with ${name(id)}, opened no exception`)
   )
