@@ -167,7 +167,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Simulate the payout of a refund",
     description:
-      "Devnet only, of a refund of an invoice that a person approved. Play money lies on no chain, so the simulator " +
+      "Devnet only, of a refund that a person approved, but an order's. Play money lies on no chain, so the simulator " +
       "stands for the operator and for the chain that shows the transfer. The payments that gave some of it tell " +
       "`invoice_payment.refunded`."
   })),

@@ -3,14 +3,18 @@
  * audit log has every act with who did it.
  * Method: a whole deployment over HTTP and the internal port, in two tenants' hands.
  */
+import { HDKey } from "@scure/bip32"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
+import { randomBytes } from "node:crypto"
+import { ExceptionsRpc } from "../../modules/exceptions/rpc.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { isPublicError } from "../../schemas/Errors.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
 import { rpcToken } from "../support/Service.ts"
+import { asForm, screenIn } from "./Payor.ts"
 import { assertStatus } from "./Shop.ts"
 import { ask, type Credential, Tenants, tenants } from "./Tenants.ts"
 
@@ -149,5 +153,60 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refund",
       )
       const { data: log } = yield* ok(a.merchant)("/api/v1/audit-log?action=refund.create&limit=2")
       assert.deepStrictEqual(log.data.map(({ actor }: any) => actor), ["service:desk", "service:desk"])
+    }))
+
+  it.effect("of money that pays no invoice goes from the operator's decision over the payor's page to its payout", () =>
+    Effect.gen(function*() {
+      const { a, b, service } = yield* Tenants
+      const [key, wallet] = [ok(a.merchant), ok(a.jwt)]
+      const value = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+      const put = { method: "PUT", body: { kind: "xpub", value } }
+      assertStatus(200, yield* ask(service, a.merchant, "/api/v1/merchant/wallets/evm", put))
+      const { invoice_id: invoiceId } = yield* key("/api/v1/invoices", { amount_usd: 10 })
+      yield* key(`/api/v1/devnet/invoices/${invoiceId}/simulate`, { action: "unmatched" })
+      const { data: { data: [exception] } } = yield* key("/api/v1/exceptions?status=open&type=unmatched_payment")
+      const refund = yield* Effect.gen(function*() {
+        const exceptions = yield* RpcClient.make(ExceptionsRpc)
+        const refunds = yield* RpcClient.make(RefundsRpc)
+        const decision = { exception_id: exception.id, action: "refund", actor: "desk" } as const
+        const resolveAs = (merchantId: number) =>
+          exceptions["exceptions.resolve"]({ ...decision, merchant_id: MerchantId.make(merchantId) })
+        assert.strictEqual(yield* refusalOf(resolveAs(b.merchantId)), "EXCEPTION_NOT_FOUND")
+        const { resolution } = yield* Effect.orDie(resolveAs(a.merchantId))
+        const refund_id = resolution!.refund_id!
+        const listed = yield* Effect.orDie(
+          refunds["refunds.list"]({ merchant_id: MerchantId.make(a.merchantId), limit: 1 })
+        )
+        assert.deepInclude(listed.refunds[0]!.refund, { id: refund_id, invoice_id: null, exception_id: exception.id })
+        const { refund: linked } = yield* Effect.orDie(refunds["refunds.claims.create"]({ refund_id, actor: "desk" }))
+        return linked
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
+      )
+      const [, token] = refund.claim_url!.split("#t=")
+      const page = (action: string) =>
+        service.call(
+          `/claim/${refund.id}`,
+          asForm({ action, token: token!, ...(action === "claim" ? { address } : {}) })
+        )
+      const opened = yield* page("open")
+      assert.deepStrictEqual([opened.status, screenIn(opened)], [200, "address"], opened.text)
+      assert.include(opened.text, "10.00")
+      assert.notInclude(opened.text, invoiceId)
+      assert.strictEqual(screenIn(yield* page("claim")), "approval")
+      const approved = yield* wallet(`/api/v1/refunds/${refund.id}/approve`, {})
+      assert.deepInclude(approved.data, { status: "processing", destination_address: address })
+      yield* key(`/api/v1/devnet/refunds/${refund.id}/simulate`, { outcome: "succeeded" })
+      assert.strictEqual(screenIn(yield* page("open")), "paid")
+      assert.deepInclude((yield* key(`/api/v1/exceptions/${exception.id}`)).data, { status: "resolved" })
+      const { data: log } = yield* key(`/api/v1/audit-log?subject_id=${refund.id}`)
+      assert.deepStrictEqual(log.data.map(({ action }: any) => action).toReversed(), [
+        "refund.create",
+        "refund.claim_link",
+        "refund.set_destination",
+        "refund.approve",
+        "refund.report_succeeded"
+      ])
     }))
 })

@@ -83,7 +83,7 @@ export const exceptionEvents = (
     const opened = { ...after, exception: asOpened(exception) }
     return [...exceptionEvents(null, opened), ...exceptionEvents(opened, after)]
   }
-  if (before?.exception.status === exception.status) return []
+  if (before?.exception.status === exception.status && !isDecisionGone(before, after)) return []
   const object = exceptionObject(after) as WireObject
   return [{
     type: exception.status === "open" ? "exception.opened" : "exception.resolved",
@@ -91,6 +91,11 @@ export const exceptionEvents = (
     previousAttributes: before === null ? {} : previousAttributes(exceptionObject(before) as WireObject, object)
   }]
 }
+
+/** Whether money that pays no invoice has left its chain, and its refund is given up: it is resolved, by nobody now. */
+const isDecisionGone = (before: ExceptionRecord, { exception, invoice }: ExceptionRecord): boolean =>
+  invoice === null && exception.status === "resolved" && exception.resolution === null &&
+  before.exception.resolution !== null
 
 /** One that a single decision opened and resolved is told of as both. */
 const asOpened = (exception: ExceptionState): ExceptionState => ({

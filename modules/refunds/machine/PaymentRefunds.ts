@@ -181,7 +181,7 @@ export const decidePaymentRefund = (
         ? null
         : missingMoney(refund, payment)
     },
-    isGone: false,
+    isGone: payment?.status === "reverted",
     reopens: () => (exceptionId === null ? undefined : { exceptionId, standing: standingOf(refund, refunds) }),
     paid: () => [refundCommandOf(refund, invoice, refunds)]
   })

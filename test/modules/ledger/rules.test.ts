@@ -397,6 +397,19 @@ describe("a refund of one payment whose payor bears the fee", () => {
     assert.deepStrictEqual(run(refund("succeeded", 5)).held, paid.held, "also where the books never saw it opened")
   })
 
+  it("of money that does not count comes out of suspense, and its fee is the merchant's, whose wallet paid it", () => {
+    const late = { status: "rejected", metadata: { ...payment!.metadata, exception: "late_payment" } } as const
+    const invoice: Aggregate = { ...state, payments: [{ ...payment!, ...late }] }
+    const context = { stored: [], invoice, now: startSeconds, nameTransaction, payoutAsset: null }
+    const { balances, transactions } = add(noBooks, bookRefund(refund("succeeded", 1), context))
+    assert.deepStrictEqual(Object.fromEntries(balances.map(({ account, units }) => [account, units])), {
+      suspense: 4_000_000n,
+      merchant_available: -20_001n,
+      [chain]: -3_979_999n
+    })
+    assert.deepStrictEqual(transactions.map(({ net, type }) => [type, net]), [["refund", 0n], ["fee", 20n]])
+  })
+
   it("leaves the wallet that paid it, and none that is known where it was paid from elsewhere", () => {
     const steps = [refund("pending_approval", 1), refund("succeeded", 2)]
     const sent = [-3_979_999n, -3_980n]

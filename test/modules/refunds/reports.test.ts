@@ -218,6 +218,20 @@ layer(invoiceService)("reports of payouts", (it) => {
       assert.strictEqual((yield* report(sent.id, sentHash)).status, "succeeded", "what is sent is a fact")
     }))
 
+  it.effect("that nothing was sent end a refund whose payment is gone: it can be canceled then", () =>
+    Effect.gen(function*() {
+      const { caller, entry, refund } = yield* approved()
+      yield* change(refund.id, { _tag: "Submit", txHash: newHash() })
+      yield* reportAgain({ ...entry, status: "reverted" })
+      yield* change(refund.id, { _tag: "Fail", code: "dropped" })
+      assert.deepInclude((yield* caller.ok(`${path}/${refund.id}`)).data, {
+        status: "failed",
+        failure_code: "payment_reverted",
+        tx_hash: null
+      })
+      assert.strictEqual((yield* caller.ok(`${path}/${refund.id}/cancel`, post({}))).data.status, "canceled")
+    }))
+
   it.effect("of a payment that is gone take their money from the others of its token: no more goes out than came in", () =>
     Effect.gen(function*() {
       const { caller, entry, invoice, open, refund: part } = yield* approved()

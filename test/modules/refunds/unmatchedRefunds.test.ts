@@ -264,6 +264,20 @@ layer(invoiceService)("refunds of money that names no invoice", (it) => {
       refused(yield* resolve(caller, exception, { action: "refund" }), 409, "EXCEPTION_ALREADY_RESOLVED")
       yield* comeBack(entry)
       assert.deepInclude(yield* readException(caller, exception), { status: "open" })
+      const rows = yield* Effect.orDie((yield* SqlClient.SqlClient)<{ type: string; data: string }>`
+        SELECT type, data FROM events WHERE merchant_id = ${caller.id} AND type LIKE 'exception.%' ORDER BY ms, seq`)
+      const events = rows.map(({ data, type }) => ({ type, ...JSON.parse(data) }))
+      assert.deepStrictEqual(events.map(({ object, type }) => [type, object.resolution?.action ?? null]), [
+        ["exception.opened", null],
+        ["exception.resolved", "refund"],
+        ["exception.resolved", null],
+        ["exception.opened", null]
+      ])
+      for (const [place, { object, previous_attributes: previous }] of events.entries()) {
+        if (place > 0) {
+          assert.deepStrictEqual({ ...object, ...previous }, events[place - 1]!.object, "undone it is before")
+        }
+      }
     }))
 
   it.effect("that are sent are a fact whatever becomes of the money, and fail for good where nothing was sent", () =>

@@ -85,19 +85,51 @@ const judgeBooks = Effect.fnUntraced(function*({ get, query, shop }: Reader) {
   return { faults, units: new Map([...units, ...balances.map(({ name, units }) => [name, BigInt(units)] as const)]) }
 })
 
+/** The money that a refund gives back: a payment, or what an exception without an invoice is about. */
+interface Origin {
+  readonly id: string
+  readonly asset: string
+  readonly decimals: number
+  readonly received: bigint
+}
+
+/** Of each refund; one that is of nothing is not there. */
+const originsOf = (
+  refunds: ReadonlyArray<any>,
+  payments: ReadonlyMap<string, any>,
+  exceptions: ReadonlyArray<any>
+): ReadonlyMap<string, Origin> => {
+  const exceptionById = new Map(exceptions.map((each) => [each.id, each]))
+  return new Map(refunds.flatMap((refund): ReadonlyArray<readonly [string, Origin]> => {
+    const payment = payments.get(refund.invoice_payment_id)
+    const exception = refund.invoice_id === null ? exceptionById.get(refund.exception_id) : undefined
+    const { id, network } = payment ?? exception ?? {}
+    const [token, amount] = payment === undefined
+      ? [exception?.token, exception?.token_amount]
+      : [payment.metadata.token, payment.payer_amount_token]
+    if (token == null) return []
+    const { address, decimals } = token
+    return [[refund.id, {
+      id,
+      asset: `${network}:${address ?? "native"}`,
+      decimals,
+      received: unitsOf(amount, decimals)
+    }]]
+  }))
+}
+
 /** What is set apart for refunds is what is on its way back, to the base unit. */
 const judgePayable = (
   units: ReadonlyMap<string, bigint>,
   refunds: ReadonlyArray<any>,
-  payments: ReadonlyMap<string, any>
+  origins: ReadonlyMap<string, Origin>
 ) => {
   const expected = new Map<string, bigint>()
   for (const refund of refunds) {
     const isLost = refund.status === "failed" && refund.failure_code === "payment_reverted"
-    const payment = payments.get(refund.invoice_payment_id)
-    if (["succeeded", "canceled", "expired"].includes(refund.status) || isLost || payment === undefined) continue
-    const { address, decimals } = payment.metadata.token
-    add(expected, `${payment.network}:${address ?? "native"}`, unitsOf(refund.token_amount, decimals))
+    const origin = origins.get(refund.id)
+    if (["succeeded", "canceled", "expired"].includes(refund.status) || isLost || origin === undefined) continue
+    add(expected, origin.asset, unitsOf(refund.token_amount, origin.decimals))
   }
   const booked = new Map<string, bigint>()
   for (const [name, sum] of units) {
@@ -123,7 +155,7 @@ const judgeChain = (
   shop: MoneyShop,
   units: ReadonlyMap<string, bigint>,
   refunds: ReadonlyArray<any>,
-  payments: ReadonlyMap<string, any>
+  origins: ReadonlyMap<string, Origin>
 ) => {
   const expected = new Map<string, bigint>()
   for (const { asset, isOnChain, units } of [...shop.unmatched, ...shop.invoices.flatMap(({ sent }) => sent)]) {
@@ -131,9 +163,8 @@ const judgeChain = (
   }
   for (const [asset, moved] of shop.adjusted) add(expected, asset, moved)
   for (const refund of refunds.filter(({ status }) => status === "succeeded")) {
-    const payment = payments.get(refund.invoice_payment_id)
-    const { address, decimals } = payment.metadata.token
-    add(expected, `${payment.network}:${address ?? "native"}`, -sentOf(refund, decimals))
+    const origin = origins.get(refund.id)
+    if (origin !== undefined) add(expected, origin.asset, -sentOf(refund, origin.decimals))
   }
   const booked = new Map<string, bigint>()
   for (const [name, sum] of units) if (isSettledAccount(name)) add(booked, name.slice(name.indexOf(" ") + 1), sum)
@@ -143,29 +174,25 @@ const judgeChain = (
   })
 }
 
-/** Refunds of a payment that are not given up never come to more than it brought. */
-const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, payments: ReadonlyMap<string, any>) => {
+/** Refunds of the same money that are not given up never come to more than it brought. */
+const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, origins: ReadonlyMap<string, Origin>) => {
   const faults: Array<string> = []
-  const given = new Map<string, { units: bigint; usd: bigint }>()
+  const given = new Map<string, bigint>()
   for (const refund of refunds) {
-    const payment = payments.get(refund.invoice_payment_id)
-    if (payment === undefined) {
-      faults.push(`the refund ${refund.id} is of no payment`)
+    const origin = origins.get(refund.id)
+    if (origin === undefined) {
+      faults.push(`the refund ${refund.id} is of no money`)
       continue
     }
     if (refund.status === "succeeded" && shop.refunds.get(refund.id)?.isSent !== true) {
       faults.push(`the refund ${refund.id} was paid, and nobody sent it`)
     }
     if (["canceled", "expired"].includes(refund.status) || refund.failure_code === "payment_reverted") continue
-    const sum = given.get(payment.id) ?? { units: 0n, usd: 0n }
-    sum.units += unitsOf(refund.token_amount, payment.metadata.token.decimals)
-    sum.usd += BigInt(refund.amount)
-    given.set(payment.id, sum)
+    add(given, origin.id, unitsOf(refund.token_amount, origin.decimals))
   }
-  for (const [id, { units }] of given) {
-    const payment = payments.get(id)
-    const received = unitsOf(payment.payer_amount_token, payment.metadata.token.decimals)
-    if (units > received) faults.push(`the payment ${id} brought ${received}, and ${units} go back`)
+  for (const { id, received } of new Map([...origins.values()].map((each) => [each.id, each])).values()) {
+    const units = given.get(id) ?? 0n
+    if (units > received) faults.push(`${id} brought ${received}, and ${units} go back`)
   }
   for (const id of shop.refunds.keys()) {
     if (!refunds.some((refund) => refund.id === id)) faults.push(`the refund ${id} was answered and lost`)
@@ -177,7 +204,8 @@ const judgeRefunds = (shop: MoneyShop, refunds: ReadonlyArray<any>, payments: Re
 const judgeOpenRefunds = Effect.fnUntraced(function*({ query, shop }: Reader) {
   const open = yield* query(`SELECT invoice_id || ' ' || id || ' ' || amount || ' '
       || (status = 'processing' AND tx_hash IS NOT NULL)::text AS name FROM refunds
-    WHERE merchant_id = ${shop.id} AND status NOT IN ('succeeded', 'canceled', 'expired') AND amount > 0`)
+    WHERE merchant_id = ${shop.id} AND invoice_id IS NOT NULL
+      AND status NOT IN ('succeeded', 'canceled', 'expired') AND amount > 0`)
   const kept = yield* query(
     `SELECT i.id || ' ' || (r ->> 'id') || ' ' || (r ->> 'amount') || ' ' || (r ->> 'isSent') AS name
     FROM invoices i, json_array_elements(i.open_refunds) r WHERE i.merchant_id = ${shop.id}`
@@ -313,15 +341,16 @@ const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reade
     ...yield* all(reader, "/api/v1/events"),
     ...yield* all(reader, "/api/v1/events?type=exception.*")
   ]
+  const origins = originsOf(refunds, payments, exceptions)
   const books = yield* judgeBooks(reader)
   const checked = yield* deployment.check(shop.id)
   return [
     ...books.faults,
     ...checked.map((each) => `ledger.check: ${JSON.stringify(each)}`),
-    ...judgeChain(shop, books.units, refunds, payments),
-    ...judgeRefunds(shop, refunds, payments),
+    ...judgeChain(shop, books.units, refunds, origins),
+    ...judgeRefunds(shop, refunds, origins),
     ...yield* judgeOpenRefunds(reader),
-    ...judgePayable(books.units, refunds, payments),
+    ...judgePayable(books.units, refunds, origins),
     ...judgeExcess(invoices, payments, refunds, exceptions),
     ...judgeEvents(events),
     ...judgeDecisions(shop, exceptions),
