@@ -10,6 +10,7 @@ import type { BaseUnits, UsdMillis } from "../schemas/Money.ts"
 import type { Token, TokenType } from "../schemas/Token.ts"
 import type { WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
+import type { PayoutDriver } from "./Payouts.ts"
 
 /** A point of a chain: a block, a slot or a checkpoint. */
 export interface ChainPoint {
@@ -529,6 +530,8 @@ export interface ChainDriver {
    * endpoints have its block. Null: none needs that.
    */
   readonly agreementAboveUsdMillis: UsdMillis | null
+  /** How money leaves wallets there. Null where nobody can be given a batch to sign. */
+  readonly payouts: PayoutDriver | null
 }
 
 /** Where a transfer stands on its chain. */

@@ -199,7 +199,8 @@ export const makeDriver = Effect.fnUntraced(
       readToken: null,
       corroborate: makeCorroborate(endpoints, readers),
       findTransfers: null,
-      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
+      payouts: null
     }
     return driver
   }

@@ -224,7 +224,8 @@ export const makeDriver = Effect.fnUntraced(
       readToken: readToken(rpc),
       corroborate: makeCorroborate(rpc, readers),
       findTransfers: makeFindTransfers(rpc, readers),
-      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
+      payouts: null
     }
     return driver
   }

@@ -186,7 +186,8 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   },
   corroborate: null,
   findTransfers: null,
-  agreementAboveUsdMillis: null
+  agreementAboveUsdMillis: null,
+  payouts: null
 })
 
 /** The chains and their drivers; blocks come as long as the scope lives. */

@@ -212,7 +212,8 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     readToken: readToken(nodes),
     corroborate: makeCorroborate(nodes, readers),
     findTransfers: null,
-    agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+    agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
+    payouts: null
   }
   return driver
 })

@@ -161,7 +161,8 @@ export const makeDriver = Effect.fnUntraced(
       readToken: readToken(endpoints),
       corroborate: makeCorroborate(chain),
       findTransfers: null,
-      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
+      payouts: null
     }
     return driver
   }

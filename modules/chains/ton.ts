@@ -175,7 +175,8 @@ export const makeDriver = Effect.fnUntraced(
         Effect.map(readMaster(endpoints, address), (token) => token ?? { symbol: null, decimals: null }),
       corroborate: makeCorroborate(reader, endpoints, readers),
       findTransfers: null,
-      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
+      agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
+      payouts: null
     }
     return driver
   }

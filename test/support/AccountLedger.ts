@@ -160,7 +160,8 @@ export const makeAccountLedger = Effect.fnUntraced(function*(options: { readonly
     readToken: null,
     corroborate: null,
     findTransfers: null,
-    agreementAboveUsdMillis: null
+    agreementAboveUsdMillis: null,
+    payouts: null
   }
   const ledger: AccountLedger = {
     driver,

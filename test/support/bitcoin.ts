@@ -108,7 +108,8 @@ export const makeDriver = Effect.fnUntraced(function*(options: BitcoinOptions) {
     readToken: null,
     corroborate: corroborate(api),
     findTransfers: null,
-    agreementAboveUsdMillis: null
+    agreementAboveUsdMillis: null,
+    payouts: null
   }
   return driver
 })

@@ -2,13 +2,19 @@
 import { errorBody, type ErrorCode, errorCodes, meaningOf, publicError, statusOf } from "../../../schemas/Errors.ts"
 import { escape, type Guide, keyLine, placeOfKeys, sentence, summary } from "../pages.ts"
 import { accessErrors } from "./accessErrors.ts"
+import { batchErrors } from "./batchErrors.ts"
 import type { ErrorNote } from "./ErrorNote.ts"
 import { requestErrors } from "./requestErrors.ts"
 import { ruleOf } from "./rules.ts"
 import { stateErrors } from "./stateErrors.ts"
 
 /** A note for every code: a code without one does not compile. */
-const notes: Readonly<Record<ErrorCode, ErrorNote>> = { ...requestErrors, ...accessErrors, ...stateErrors }
+const notes: Readonly<Record<ErrorCode, ErrorNote>> = {
+  ...requestErrors,
+  ...accessErrors,
+  ...stateErrors,
+  ...batchErrors
+}
 
 /** The deployment whose pages these are. */
 interface Deployment {
