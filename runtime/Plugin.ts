@@ -7,6 +7,7 @@ import type { RpcGroup } from "effect/rpc"
 import type { SqlClient } from "effect/sql"
 import type { Actors } from "./Actors.ts"
 import type { AuditLog } from "./AuditLog.ts"
+import type { Books } from "./Books.ts"
 import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
@@ -35,6 +36,7 @@ export type Kernel =
   | HttpClient.HttpClient
   | Actors
   | AuditLog
+  | Books
   | Chains
   | Commit
   | Credentials

@@ -6,6 +6,7 @@
  */
 import { Schema } from "effect"
 import { BalanceTransaction } from "./BalanceTransaction.ts"
+import { Batch } from "./Batch.ts"
 import { Exception } from "./Exception.ts"
 import { EpochSeconds, EventId } from "./Ids.ts"
 import { Invoice } from "./Invoice.ts"
@@ -38,6 +39,10 @@ export const eventObjects = {
   "exception.opened": "exception",
   "exception.resolved": "exception",
   "balance_transaction.created": "balance_transaction",
+  "batch.created": "batch",
+  "batch.updated": "batch",
+  "batch.paid": "batch",
+  "batch.closed": "batch",
   "test.ping": "test_ping"
 } as const
 
@@ -76,6 +81,7 @@ const objectSchemas = {
   payment_quote: Quote,
   exception: Exception,
   balance_transaction: BalanceTransaction,
+  batch: Batch,
   test_ping: Ping
 }
 
@@ -334,12 +340,14 @@ export interface EventIndex {
   readonly commerce: boolean
 }
 
+/** Objects that no commerce key reads: their events are none of commerce, also where the invoice behind them is. */
+const merchantOnlyObjects: ReadonlySet<string> = new Set(["test_ping", "exception", "balance_transaction", "batch"])
+
 /** Whether all events of a type are of commerce, or none; undefined: some are. What {@link eventIndex} reads off each. */
 export const isCommerceType = (type: EventType): boolean | undefined => {
   const object = eventObjects[type]
   if (object === "commerce_order") return true
-  // No commerce key reads exceptions or the books, so their events are none of commerce, also where the invoice is.
-  return object === "test_ping" || object === "exception" || object === "balance_transaction" ? false : undefined
+  return merchantOnlyObjects.has(object) ? false : undefined
 }
 
 export const eventIndex = (object: WireObject): EventIndex => {

@@ -107,6 +107,9 @@ export type SignInWalletId = typeof SignInWalletId.Type
 export const RefundId = prefixedId("re").pipe(Schema.brand("RefundId"))
 export type RefundId = typeof RefundId.Type
 
+export const BatchId = prefixedId("bat").pipe(Schema.brand("BatchId"))
+export type BatchId = typeof BatchId.Type
+
 export const ExceptionId = prefixedId("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 export const isExceptionId = Schema.is(ExceptionId)

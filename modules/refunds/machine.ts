@@ -12,7 +12,7 @@
  * refunds): all refunds together never come to more than was received. Every decision is stored in the commit of a
  * change of its invoice, so that no two can both be made of the same money.
  */
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { usdDecimal, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { allocateRefund } from "./machine/Allocation.ts"
@@ -72,6 +72,7 @@ export {
   isReceived,
   isRefundable,
   type Payout,
+  type RefundBatch,
   type RefundCommand,
   type RefundContext,
   type RefundDecision,
@@ -155,7 +156,7 @@ export const newRefund = (
 
 /**
  * Applies one command. `next` is the refund itself where it changes nothing; a change raises its version by one.
- * Errors: `INVALID_TRANSITION`, `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `QUOTE_UNAVAILABLE` where there is
+ * Errors: `REFUND_IN_BATCH`, `INVALID_TRANSITION`, `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `QUOTE_UNAVAILABLE` where there is
  * no `payout` to approve, `VALIDATION_ERROR` where the fee leaves nothing.
  */
 export const decide = (
@@ -164,7 +165,38 @@ export const decide = (
   context: RefundContext,
   payout: Payout | null
 ): RefundDecision | PublicError => {
-  if (isPaymentRefund(refund)) return decidePaymentRefund(refund, command, context)
+  const heldBy = refund.batch?.id
+  if (heldBy !== undefined && isHeldBack(command, heldBy)) {
+    return publicError("REFUND_IN_BATCH", { details: { batch_id: heldBy } })
+  }
+  const decision = isPaymentRefund(refund)
+    ? decidePaymentRefund(refund, command, context)
+    : decideOrderRefund(refund, command, context, payout)
+  return isPublicError(decision) || heldBy === undefined || decision.next === refund
+    ? decision
+    : { ...decision, next: { ...decision.next, batch: null } }
+}
+
+/** A batch pays it, so only what that batch says of it counts. */
+const isHeldBack = (command: RefundCommand, batchId: string): boolean => {
+  switch (command._tag) {
+    case "Succeed":
+    case "Fail":
+      return command.batchId !== batchId
+    case "Expire":
+    case "CountWrongToken":
+      return false
+    default:
+      return true
+  }
+}
+
+const decideOrderRefund = (
+  refund: RefundState,
+  command: RefundCommand,
+  context: RefundContext,
+  payout: Payout | null
+): RefundDecision | PublicError => {
   const { now } = context
   const unchanged: RefundDecision = { next: refund, commands: [] }
   const transition = (status: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({

@@ -35,6 +35,8 @@ export const migrations: Migrations = {
       tx_hash text,
       -- Of a ledger.
       balance_transaction_id text,
+      -- The batch that pays it, while that is open: nothing else may.
+      batch json,
       reason text NOT NULL,
       failure_code text,
       created_at bigint NOT NULL,

@@ -15,16 +15,24 @@ import { RefundsRpc } from "./rpc.ts"
 import { registerClaims } from "./service/PayorClaims.ts"
 
 export {
+  approvalBy,
+  approvalsRequired,
   type Destination,
   isOpen,
   linkedRefundObject,
+  membersOf,
+  isPaymentRefund,
+  net,
+  type RefundBatch,
   type RefundCommand,
   refundObject,
-  type RefundState
+  type RefundState,
+  sentUnits
 } from "./machine.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
 export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
+export { type BatchEnd, holdWrite } from "./service/BatchPayouts.ts"
 export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"
 export type { RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 

@@ -47,6 +47,7 @@ const Row = Schema.Struct({
   token_amount: Schema.NullOr(Schema.String),
   tx_hash: Schema.NullOr(Schema.String),
   balance_transaction_id: Schema.NullOr(Schema.String),
+  batch: Schema.NullOr(Schema.Struct({ id: Schema.String, isOut: Schema.Boolean })),
   reason: RefundReason,
   failure_code: Schema.NullOr(Schema.String),
   created_at: Schema.BigInt,
@@ -80,6 +81,7 @@ const fromRow = (row: typeof Row.Type): RefundState => ({
   tokenAmount: row.token_amount === null ? null : baseUnits(BigInt(row.token_amount)),
   txHash: row.tx_hash,
   balanceTransactionId: row.balance_transaction_id,
+  batch: row.batch,
   reason: row.reason,
   failureCode: row.failure_code,
   createdAt: Number(row.created_at),
@@ -113,6 +115,7 @@ export const refundWrite = (refund: RefundState): Write => ({
     token_amount: refund.tokenAmount?.toString() ?? null,
     tx_hash: refund.txHash,
     balance_transaction_id: refund.balanceTransactionId ?? null,
+    batch: refund.batch ?? null,
     reason: refund.reason,
     failure_code: refund.failureCode,
     created_at: refund.createdAt,
@@ -199,6 +202,19 @@ export const makeRepo = Effect.gen(function*() {
     /** By id alone: for operators, and for those who were handed the id by us. */
     find: (id: string): Effect.Effect<RefundState | null> =>
       Effect.map(read(sql`SELECT * FROM refunds WHERE id = ${id}`), ([refund]) => refund ?? null),
+    /** Those of these ids that there are. */
+    findAll: (ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<RefundState>> =>
+      ids.length === 0 ? Effect.succeed([]) : read(sql`SELECT * FROM refunds WHERE ${sql.in("id", ids)} ORDER BY id`),
+    /** To be paid out on a network and in no batch, the oldest first. */
+    payable: (
+      { environment, merchantId, network }: Pick<MerchantRefundFilter, "environment" | "merchantId"> & {
+        readonly network: Network
+      },
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RefundState>> =>
+      read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        AND status = 'processing' AND batch IS NULL AND destination ->> 'network' = ${network}
+        ORDER BY id LIMIT ${limit}`),
     /** Oldest first. */
     ofInvoice: (merchantId: number, invoiceId: string): Effect.Effect<ReadonlyArray<RefundState>> =>
       read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND invoice_id = ${invoiceId}::uuid

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
-import type { CommitCause, IdempotentCall, IdempotentReplay } from "../../runtime/Commit.ts"
+import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -16,6 +16,7 @@ import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makePersonalQueries, makeRepo, type Repo } from "./repo.ts"
+import { type BatchEnd, endByBatch } from "./service/BatchPayouts.ts"
 import { checkClaim, type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
 import { refundTimer } from "./service/DueRefunds.ts"
@@ -93,6 +94,17 @@ export class Refunds extends Context.Service<Refunds, {
    */
   readonly report: (refundId: string, report: PayoutReport, actor: string) => Effect.Effect<RefundState, PublicError>
   readonly find: Repo["find"]
+  readonly findAll: Repo["findAll"]
+  readonly payable: Repo["payable"]
+  /**
+   * What became of a refund in a batch, by a transfer that all nodes show, in one commit with `writes`. Answers it as
+   * it was left where it had happened before, without `writes`. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION`,
+   * `REFUND_IN_BATCH` where it is in another one, `SERVICE_UNAVAILABLE`.
+   */
+  readonly endByBatch: (refundId: string, end: BatchEnd, writes: ReadonlyArray<Write>) => Effect.Effect<
+    RefundState,
+    PublicError
+  >
   readonly list: Repo["list"]
   /** A merchant's own, of one environment. */
   readonly page: Repo["page"]
@@ -201,6 +213,9 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     change: changeRefund(services),
     check: (destination, environment) => checkDestination(services, destination, environment),
     find: services.repo.find,
+    findAll: services.repo.findAll,
+    payable: services.repo.payable,
+    endByBatch: endByBatch(services),
     list: services.repo.list,
     page: services.repo.page,
     openOfInvoice: openPaymentRefunds(services),

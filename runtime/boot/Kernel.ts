@@ -5,6 +5,7 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
+import * as Books from "../Books.ts"
 import * as ChainHealth from "../chains/Health.ts"
 import * as Chains from "../chains/TransferJournal.ts"
 import * as Flushes from "../commit/Flushes.ts"
@@ -114,7 +115,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
-    Layer.provideMerge(Layer.mergeAll(Actors.layer, AuditLog.layer, PersonalData.layer(rollups))),
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, AuditLog.layer, Books.layer, PersonalData.layer(rollups))),
     Layer.provideMerge(SignIns.layer),
     Layer.provideMerge(Screening.layer),
     Layer.provideMerge(MerchantClock.layer),

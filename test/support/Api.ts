@@ -11,6 +11,7 @@ import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/Leases.ts"
 import * as PersonalData from "../../runtime/PersonalData.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
+import * as Books from "../../runtime/Books.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
@@ -119,7 +120,7 @@ export const kernel = <E>(
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  return Layer.mergeAll(AuditLog.layer, PersonalData.layer(rollups), Tail.layer, MerchantClock.layer, Screening.layer)
+  return Layer.mergeAll(AuditLog.layer, Books.layer, PersonalData.layer(rollups), Tail.layer, MerchantClock.layer, Screening.layer)
     .pipe(
       Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
       Layer.provideMerge(migrated),

@@ -42,7 +42,7 @@ export const reduceRefunds = (
 ): ReadonlyArray<RefundState> => {
   let excess = -balance(invoice.payments, refunds, () => true, isReceived)
   return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).flatMap((refund) => {
-    if (excess <= 0n || !isOpen(refund) || refund.txHash !== null) return []
+    if (excess <= 0n || !isOpen(refund) || refund.txHash !== null || refund.batch?.isOut === true) return []
     const shortfall = excess < refund.amount ? excess : refund.amount
     const left = usdMillis(refund.amount - shortfall)
     const isWaiting = refund.status === "awaiting_destination" || refund.status === "pending_approval"

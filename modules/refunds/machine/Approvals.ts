@@ -20,7 +20,7 @@ export interface ActValue {
  * larger of the two values; without a price now nobody knows whether it is below the limit.
  */
 export const approvalsRequired = (
-  _action: "refund",
+  _action: "payout" | "refund",
   { book, spot }: ActValue,
   { autoApproveLimit }: { readonly autoApproveLimit: UsdMillis },
   members: ReadonlyArray<Member>

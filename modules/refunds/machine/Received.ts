@@ -13,9 +13,9 @@ export const hasSameToken = (a: PaymentState, b: PaymentState): boolean => {
   return one === null || other === null ? a.tokenId === b.tokenId : one.address === other.address
 }
 
-/** Nothing of it was sent, or will be without another look at what is there. */
+/** Nothing of it was sent, or will be without another look at what is there. What a wallet was given counts as sent. */
 export const isUnsent = (refund: RefundState): boolean =>
-  isOpen(refund) && (refund.status === "failed" || refund.txHash === null)
+  isOpen(refund) && (refund.status === "failed" || (refund.txHash === null && refund.batch?.isOut !== true))
 
 /** Base units that a refund takes from what was received; what failed with its payment is never paid. */
 const unitsTaken = (refund: RefundState): bigint =>

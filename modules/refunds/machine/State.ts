@@ -77,6 +77,13 @@ export interface Claim {
   readonly status: "open" | "used" | "ended"
 }
 
+/** The batch that pays a refund: nothing else may. */
+export interface RefundBatch {
+  readonly id: string
+  /** A wallet was given it, and may pay at any time. */
+  readonly isOut: boolean
+}
+
 export interface RefundState {
   readonly id: string
   readonly merchantId: number
@@ -107,6 +114,8 @@ export interface RefundState {
   readonly txHash: string | null
   /** The balance transaction that sets its money apart; null or absent: no ledger was kept then. */
   readonly balanceTransactionId?: string | null
+  /** Null or absent: it is in no batch that is open. */
+  readonly batch?: RefundBatch | null
   readonly reason: RefundReason
   readonly failureCode: string | null
   /** Epoch seconds, as all times here. */
@@ -125,10 +134,13 @@ export type RefundCommand =
   | { readonly _tag: "Approve"; readonly approval?: Approval; readonly required?: number }
   /** Its payout is sent. */
   | { readonly _tag: "Submit"; readonly txHash: string }
-  /** Its payout is final. `isProven`: its transfer was found on the chain, so it is a fact whatever was said before. */
-  | { readonly _tag: "Succeed"; readonly txHash: string; readonly isProven?: boolean }
-  /** Nothing was paid out. */
-  | { readonly _tag: "Fail"; readonly code: string }
+  /**
+   * Its payout is final. `isProven`: its transfer was found on the chain, so it is a fact whatever was said before.
+   * `batchId`: of the batch that paid it; absent: none did.
+   */
+  | { readonly _tag: "Succeed"; readonly txHash: string; readonly isProven?: boolean; readonly batchId?: string }
+  /** Nothing was paid out, or by its batch something else than it should. */
+  | { readonly _tag: "Fail"; readonly code: string; readonly batchId?: string }
   /** To be paid out once more, at the price now. */
   | { readonly _tag: "Retry" }
   | { readonly _tag: "Cancel" }

@@ -2,7 +2,7 @@
 import { Effect, MutableRef } from "effect"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 import {
   type ChainTransfer,
   hasTerms,
@@ -98,9 +98,10 @@ const isSameDestination = (a: RefundState, b: RefundState): boolean =>
   a.destination?.address === b.destination?.address && a.destination?.memo === b.destination?.memo
 
 /** Which of the merchant's wallets sent it: the books take it out of that one. */
-const senderOf = Effect.fnUntraced(function*(
+export const senderOf = Effect.fnUntraced(function*(
   { chains }: RefundServices,
-  { environment, merchantId, terms: { network } }: TermsRefund,
+  { environment, merchantId }: Pick<RefundState, "environment" | "merchantId">,
+  network: Network,
   from: string | null
 ): Effect.fn.Return<PayoutSender | null> {
   if (from === null) return null
@@ -154,7 +155,7 @@ const prove = Effect.fnUntraced(function*(
       })
       if (isPublicError(proof)) return yield* proof
       const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
-      const sender = yield* senderOf(services, refund, proof.from)
+      const sender = yield* senderOf(services, refund, network, proof.from)
       const kept = proofWrite({ network, environment, txHash, index: proof.index, sender }, refund)
       return {
         commands: step.commands,

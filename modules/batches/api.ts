@@ -1,0 +1,281 @@
+/** Batches (modules/docs/reference/batches.md#calls): definitions only. Wrapped family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  environmentErrors,
+  errors,
+  IdempotencyRequired,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
+import { PayoutFormat } from "../../runtime/Payouts.ts"
+import {
+  Batch,
+  BatchKind,
+  BatchStatus,
+  exampleBatch,
+  maximumReference,
+  ReadBatch,
+  validityLimits
+} from "../../schemas/Batch.ts"
+import { EpochSeconds, PathId } from "../../schemas/Ids.ts"
+import { Metadata } from "../../schemas/Invoice.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { pageQuery } from "../../schemas/Page.ts"
+import { PayoutTxHash } from "../../schemas/Refund.ts"
+
+const exampleAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+const Address = Schema.String.check(Schema.isMaxLength(128)).annotate({ examples: [exampleAddress] })
+
+const optional = <S extends Schema.Top>(schema: S, description: string) =>
+  Schema.optionalKey(Schema.NullOr(schema)).annotate({ description })
+
+/** Entries of a list in a request, at most: more than any batch may have, so that the batch's own limit is named. */
+const maximumEntries = 1_000
+
+export const NewBatchLine = Schema.Struct({
+  token_id: Schema.Int.annotate({ description: "A token of the network, as GET /api/v1/tokens lists it" }),
+  token_amount: Schema.String.check(Schema.isMaxLength(80)).annotate({
+    description: "Whole tokens as a decimal number",
+    examples: ["12.5"]
+  }),
+  destination: Schema.Struct({
+    address: Address,
+    memo: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(120)))).annotate({
+      description: "What the receiver asks for beside the address"
+    })
+  }),
+  reference: optional(
+    Schema.String.check(Schema.isMaxLength(maximumReference)),
+    `Words of yours, at most ${maximumReference} characters; some networks show them to everybody`
+  )
+})
+
+export const NewBatch = Schema.Struct({
+  kind: BatchKind,
+  network: Network,
+  from: optional(Address, "The wallet that pays and signs; `collect` can do without"),
+  refund_ids: optional(
+    Schema.Union([
+      Schema.Literal("all"),
+      Schema.Array(Schema.String).check(Schema.isMinLength(1), Schema.isMaxLength(maximumEntries))
+    ]),
+    "For `refunds`: ids, or `all`: every refund of the network that is processing and in no batch, the oldest first"
+  ),
+  lines: optional(
+    Schema.Array(NewBatchLine).check(Schema.isMinLength(1), Schema.isMaxLength(maximumEntries)),
+    "For `payouts`, and only there"
+  ),
+  token_ids: optional(
+    Schema.Array(Schema.Int).check(Schema.isMinLength(1), Schema.isMaxLength(maximumEntries)),
+    "For `collect`, and only there: absent: every token"
+  ),
+  valid_for_seconds: optional(
+    Schema.Int.check(Schema.isBetween(validityLimits)),
+    `How long an export can be signed, where the network lets that be chosen; ${validityLimits.default} if not said`
+  ),
+  metadata: Schema.optionalKey(Metadata)
+}).annotate({
+  identifier: "NewBatch",
+  examples: [{ kind: "refunds", network: "base", from: exampleAddress, refund_ids: "all" }]
+})
+
+const OneBatch = Schema.Struct({ success: Schema.Literal(true), data: Batch }).annotate({
+  identifier: "OneBatch",
+  examples: [{ success: true, data: exampleBatch }]
+})
+
+const OneReadBatch = Schema.Struct({ success: Schema.Literal(true), data: ReadBatch }).annotate({
+  identifier: "OneReadBatch",
+  examples: [{ success: true, data: exampleBatch }]
+})
+
+const BatchList = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Batch), has_more: Schema.Boolean })
+}).annotate({
+  identifier: "BatchList",
+  examples: [{ success: true, data: { object: "list", data: [exampleBatch], has_more: false } }]
+})
+
+const Part = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumEntries })).annotate({
+  description: "Which part of the batch, from 1"
+})
+
+export const BatchExport = Schema.Struct({ part: Part, format: PayoutFormat }).annotate({
+  identifier: "NewBatchExport",
+  examples: [{ part: 1, format: "eip5792" }]
+})
+
+const ExportedPart = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    object: Schema.tag("batch_export"),
+    batch_id: Schema.String,
+    part: Schema.Int,
+    format: PayoutFormat,
+    payload: Schema.String.annotate({ description: "JSON text of what the wallet takes, or the text of a file" }),
+    valid_until: Schema.NullOr(EpochSeconds).annotate({
+      description: "By the network's clock; null: it can be executed at any time, and twice"
+    }),
+    lines: Schema.Int,
+    simulated: Schema.Boolean.annotate({ description: "The network was asked what would happen, and it would succeed" }),
+    notices: Schema.Array(Schema.String).annotate({ description: "For whoever signs" })
+  })
+}).annotate({
+  identifier: "ExportedPart",
+  examples: [{
+    success: true,
+    data: {
+      object: "batch_export",
+      batch_id: exampleBatch.id,
+      part: 1,
+      format: "eip5792",
+      payload: "{\"version\":\"2.0.0\",\"chainId\":\"0x2105\",\"atomicRequired\":true,\"calls\":[]}",
+      valid_until: 1_766_406_896 as never,
+      lines: 1,
+      simulated: true,
+      notices: []
+    }
+  }]
+})
+
+const expand = Schema.optionalKey(Schema.Literal("lines")).annotate({ description: "`lines`: with its lines" })
+
+const found = ["SCOPE_MISMATCH", "BATCH_NOT_FOUND", ...environmentErrors] as const
+
+export class BatchesGroup extends HttpApiGroup.make("batches").add(
+  HttpApiEndpoint.post("create", "/", {
+    payload: NewBatch,
+    success: OneBatch,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "UNSUPPORTED_NETWORK",
+      "BATCH_EMPTY",
+      "BATCH_TOO_LARGE",
+      "BATCH_LIMIT_REACHED",
+      "AMOUNT_BELOW_MINIMUM",
+      "WALLET_ADDRESS_INVALID",
+      "REFUND_NOT_FOUND",
+      "REFUND_IN_BATCH",
+      "INVALID_TRANSITION",
+      "TOKEN_NOT_FOUND",
+      "TOKEN_NETWORK_MISMATCH",
+      "NETWORK_DEGRADED",
+      "SERVICE_UNAVAILABLE",
+      ...environmentErrors
+    )
+  }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
+    summary: "Make a batch",
+    description: "Refunds, payouts of your own, or what lies on forwarders, put together for one wallet to sign. It never "
+      + "changes: a wrong one is canceled and made anew."
+  })),
+  HttpApiEndpoint.get("list", "/", {
+    query: {
+      ...pageQuery,
+      kind: Schema.optionalKey(BatchKind),
+      status: Schema.optionalKey(BatchStatus),
+      network: Schema.optionalKey(Network).annotate({ description: "Only those of this network" })
+    },
+    success: BatchList,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      ...environmentErrors
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List batches, newest first",
+    description: "A cursor is the id of a batch of the same environment."
+  })),
+  HttpApiEndpoint.get("retrieve", "/:id", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment), expand },
+    success: OneReadBatch,
+    error: errors("wrapped", "VALIDATION_ERROR", ...found)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Retrieve a batch",
+    description: "What it pays, how far it is, and by which transactions."
+  })),
+  HttpApiEndpoint.post("approve", "/:id/approve", {
+    params: { id: PathId },
+    success: OneBatch,
+    error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION", ...found)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Approve a batch",
+    description: "It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare "
+      + "`approval_code` first."
+  })),
+  HttpApiEndpoint.post("cancel", "/:id/cancel", {
+    params: { id: PathId },
+    success: OneBatch,
+    error: errors("wrapped", "BATCH_NOT_CANCELABLE", ...found)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Cancel a batch",
+    description: "At once while nothing was given out. Else no more is, and it ends when what was given out is paid or can "
+      + "no longer be."
+  })),
+  HttpApiEndpoint.post("export", "/:id/export", {
+    params: { id: PathId },
+    payload: BatchExport,
+    success: ExportedPart,
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "APPROVAL_REQUIRED",
+      "EXPORT_LIVE",
+      "LINES_AMBIGUOUS",
+      "BATCH_PAID",
+      "INVALID_TRANSITION",
+      "PAYOUT_LINE_REFUSED",
+      "NOTHING_TO_COLLECT",
+      "COLLECTOR_MISSING",
+      "PAYER_MISSING",
+      "INSUFFICIENT_FUNDS",
+      "WALLET_NOT_SPENDABLE",
+      "AMOUNT_BELOW_MINIMUM",
+      "UNSUPPORTED_NETWORK",
+      "NETWORK_DEGRADED",
+      "SERVICE_UNAVAILABLE",
+      ...found
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Give a part to a wallet",
+    description: "What the wallet signs, built from the network as it is now. While it can be executed the same is answered "
+      + "again, and nothing else."
+  })),
+  HttpApiEndpoint.post("sent", "/:id/sent", {
+    params: { id: PathId },
+    payload: Schema.Struct({
+      part: Part,
+      tx_hash: PayoutTxHash.annotate({ description: "Of the transaction that was sent" })
+    }).annotate({
+      identifier: "SentPart",
+      examples: [{ part: 1, tx_hash: `0x${"ab".repeat(32)}` }]
+    }),
+    success: OneBatch,
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_TRANSITION", ...found)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Say where a part was sent",
+    description: "Where to look, which is sometimes quicker. It proves nothing: a line is paid when the network shows it."
+  }))
+)
+  .prefix("/api/v1/batches")
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .annotate(ParameterCodes, listParameterCodes)
+  .annotateMerge(OpenApi.annotations({
+    title: "Batches",
+    description: "Money that leaves by your own signature: the service holds no key."
+  }))
+{}
+
+export class BatchesApi extends HttpApi.make("batches").add(BatchesGroup) {}

@@ -1,0 +1,226 @@
+/**
+ * Batches: every rule about when money may leave, and when it has left. Pure: no clock, no ids, no SQL, no chain.
+ *
+ *   part   ready | lapsed ──> out ──> seen ──> paid | mismatch
+ *          out ──> lapsed    nobody can execute it any more, at a final block
+ *          seen ──> out      a reorganisation
+ *
+ * The rules in words: modules/docs/reference/batches.md#states. A line is released, so that something else may pay it,
+ * only when no export of its part can be executed any more: that is what keeps it from being paid twice.
+ */
+import type { PayoutFormat } from "../../runtime/Payouts.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { observe } from "./machine/Observation.ts"
+import type { BatchCommand, BatchDecision, BatchState, LineState, PartState } from "./machine/State.ts"
+import { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
+
+export type {
+  Approval,
+  BatchCommand,
+  BatchDecision,
+  BatchState,
+  FinalLine,
+  LineSource,
+  LineState,
+  PartExport,
+  PartState,
+  UnexpectedTransfer
+} from "./machine/State.ts"
+export { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
+export { batchObject, lineObject } from "./machine/Wire.ts"
+
+/** Batches of a merchant and environment that may be open at once. */
+export const maximumOpenBatches = 20
+
+/**
+ * Seconds between two looks at the chain: soon after a part was given out, and less often the longer nothing comes.
+ * A list for people is looked for as long as it can be paid, which is for ever.
+ */
+const minimumLookSeconds = 5
+const maximumLookSeconds = 3_600
+
+/** By how much of the time since its export the next look at a part waits. */
+const lookShare = 20
+
+const lookSeconds = (exportedAt: number, now: number): number =>
+  Math.min(Math.max(Math.floor((now - exportedAt) / lookShare), minimumLookSeconds), maximumLookSeconds)
+
+const nextLook = (parts: ReadonlyArray<PartState>, now: number): number | null => {
+  const looks = parts.flatMap((part) =>
+    part.isWatched && part.export !== null
+      // What is seen becomes final within minutes.
+      ? [now + (part.status === "seen" ? minimumLookSeconds : lookSeconds(part.export.exportedAt, now))]
+      : []
+  )
+  return looks.length === 0 ? null : Math.min(...looks)
+}
+
+export const linesOf = (batch: BatchState, part: number): ReadonlyArray<LineState> =>
+  batch.lines.filter((line) => line.part === part)
+
+export const partOf = (batch: BatchState, number: number): PartState | PublicError =>
+  batch.parts.find(({ part }) => part === number) ?? publicError("VALIDATION_ERROR", {
+    message: `part: this batch has the parts 1 to ${batch.parts.length}`,
+    param: "part"
+  })
+
+/**
+ * Why a part cannot be given out in a format now; null: it can, or the same export is given again. `lookAlike`: lines
+ * that a list could not tell apart.
+ */
+export const exportRefusal = (
+  batch: BatchState,
+  part: PartState,
+  format: PayoutFormat,
+  lookAlike: ReadonlyArray<number>
+): PublicError | null => {
+  const status = statusOf(batch)
+  if (batch.isCanceled || !isOpen(batch)) {
+    return publicError("INVALID_TRANSITION", { message: `The batch is ${status}: make a new one` })
+  }
+  if (status === "pending_approval") {
+    return publicError("APPROVAL_REQUIRED", {
+      details: { required: batch.approvalsRequired, given: batch.approvals.length }
+    })
+  }
+  if (part.status === "seen" || part.status === "paid" || part.status === "mismatch") {
+    return publicError("INVALID_TRANSITION", { message: `The part is ${part.status}: do not sign it again` })
+  }
+  if (part.status === "out" && part.export !== null && part.export.format !== format) {
+    return publicError("EXPORT_LIVE", {
+      details: { format: part.export.format, valid_until: part.export.validUntil }
+    })
+  }
+  return format === "csv" && lookAlike.length > 0
+    ? publicError("LINES_AMBIGUOUS", { details: { lines: [...lookAlike] } })
+    : null
+}
+
+/** Lines of a part that have token, receiver and amount in common with another one. */
+export const lookAlikeLines = (lines: ReadonlyArray<LineState>): ReadonlyArray<number> => {
+  const byLook = Map.groupBy(
+    lines,
+    ({ destination, tokenAddress, units }) => JSON.stringify([tokenAddress, destination.address, units.toString()])
+  )
+  return [...byLook.values()].filter((alike) => alike.length > 1).flatMap((alike) => alike.map(({ line }) => line))
+}
+
+const onlyNext = (next: BatchState): BatchDecision => ({ next, finalLines: [], unexpected: [] })
+
+/** With the status that it comes to: a batch that is over gives free what it has not paid. */
+const change = (batch: BatchState, more: Partial<BatchState>, now: number): BatchState => {
+  const changed = { ...batch, ...more, version: batch.version + 1, updatedAt: now }
+  const next = { ...changed, dueAt: nextLook(changed.parts, now) }
+  return isOpen(next) ? next : {
+    ...next,
+    closedAt: batch.closedAt ?? now,
+    lines: next.lines.map((line) => line.status === "pending" ? { ...line, status: "released" } : line)
+  }
+}
+
+const withPart = (batch: BatchState, part: PartState): ReadonlyArray<PartState> =>
+  batch.parts.map((each) => each.part === part.part ? part : each)
+
+const cancel = (batch: BatchState, now: number): BatchDecision | PublicError => {
+  if (batch.isCanceled) return onlyNext(batch)
+  if (!isOpen(batch)) return publicError("BATCH_NOT_CANCELABLE")
+  // What lies on a forwarder can go to its payee only, so an export of it does no harm.
+  const parts = batch.kind === "collect"
+    ? batch.parts.map((part): PartState =>
+      part.status === "out" ? { ...part, status: "lapsed", isWatched: false } : part
+    )
+    : batch.parts
+  return onlyNext(change(batch, { isCanceled: true, parts }, now))
+}
+
+const giveOut = (
+  batch: BatchState,
+  part: PartState,
+  { export: { payload: _, ...exported } }: BatchCommand & { readonly _tag: "Export" },
+  now: number
+): BatchDecision | PublicError => {
+  const refusal = exportRefusal(batch, part, exported.format, [])
+  if (refusal !== null) return refusal
+  if (isGivenOut(part)) return onlyNext(batch)
+  const next: PartState = {
+    ...part,
+    status: "out",
+    export: { ...exported, attempt: (part.export?.attempt ?? 0) + 1, exportedAt: now },
+    // Of a collect it may have begun earlier: anybody can collect.
+    searchedTo: batch.kind === "collect" && part.searchedTo !== null ? part.searchedTo : exported.builtAt - 1n,
+    hint: null,
+    txHash: null,
+    fee: null,
+    isWatched: true
+  }
+  return onlyNext(change(batch, { parts: withPart(batch, next) }, now))
+}
+
+const isSameLine = (one: LineState, other: LineState): boolean =>
+  one.status === other.status && one.txHash === other.txHash && one.transferIndex === other.transferIndex
+
+const observePart = (
+  batch: BatchState,
+  part: PartState,
+  { search }: BatchCommand & { readonly _tag: "Observe" },
+  now: number
+): BatchDecision => {
+  const observed = observe(batch.kind, part, linesOf(batch, part.part), search)
+  const byLine = new Map(observed.lines.map((line) => [line.line, line]))
+  for (const { line, status, transfer, txHash } of observed.finalLines) {
+    byLine.set(line.line, { ...line, status, txHash, transferIndex: transfer?.index ?? null })
+  }
+  const nextPart: PartState = {
+    ...part,
+    status: observed.status,
+    searchedTo: search.searchedTo,
+    txHash: observed.txHash,
+    fee: observed.fee,
+    isWatched: observed.isWatched
+  }
+  const lines = batch.lines.map((line) => {
+    const next = byLine.get(line.line)
+    return next === undefined || isSameLine(line, next) ? line : next
+  })
+  return {
+    next: change(batch, { parts: withPart(batch, nextPart), lines }, now),
+    finalLines: observed.finalLines,
+    unexpected: observed.unexpected
+  }
+}
+
+/**
+ * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. Errors:
+ * `INVALID_TRANSITION`, `APPROVAL_REQUIRED`, `APPROVER_MUST_DIFFER`, `EXPORT_LIVE`, `BATCH_NOT_CANCELABLE`,
+ * `VALIDATION_ERROR` for a part that it does not have.
+ */
+export const decide = (batch: BatchState, command: BatchCommand, now: number): BatchDecision | PublicError => {
+  switch (command._tag) {
+    case "Approve": {
+      if (statusOf(batch) !== "pending_approval") {
+        return publicError("INVALID_TRANSITION", { message: `The batch is ${statusOf(batch)} and waits for nobody` })
+      }
+      return batch.approvals.some(({ person }) => person === command.approval.person)
+        ? publicError("APPROVER_MUST_DIFFER")
+        : onlyNext(change(batch, { approvals: [...batch.approvals, command.approval] }, now))
+    }
+    case "Cancel":
+      return cancel(batch, now)
+    case "Export":
+    case "Hint":
+    case "Observe": {
+      const part = partOf(batch, command.part)
+      if (isPublicError(part)) return part
+      if (command._tag === "Export") return giveOut(batch, part, command, now)
+      if (part.export === null) {
+        return publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
+      }
+      return command._tag === "Hint"
+        ? onlyNext(part.hint === command.txHash ? batch : {
+          ...change(batch, { parts: withPart(batch, { ...part, hint: command.txHash }) }, now),
+          dueAt: now
+        })
+        : observePart(batch, part, command, now)
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/** What the chain says of a part, line by line. Pure. */
+import type { PayoutExecution, PayoutFormat, PayoutSearch, PayoutTransfer } from "../../../runtime/Payouts.ts"
+import type { BatchPartStatus } from "../../../schemas/Batch.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
+import type { BatchKind } from "../../../schemas/Batch.ts"
+import type { FinalLine, LineState, PartState, UnexpectedTransfer } from "./State.ts"
+
+/** Formats whose lines stand alone: a transaction may have some of them, and another the rest. */
+const separateFormats: ReadonlySet<PayoutFormat> = new Set(["csv", "ton"])
+
+interface Sighting {
+  readonly execution: PayoutExecution
+  readonly transfer: PayoutTransfer
+}
+
+const keyOf = ({ execution, transfer }: Sighting): string => `${execution.txHash}:${transfer.index}`
+
+/** What became of a part, as far as the chain has it. */
+export interface Observation {
+  readonly status: BatchPartStatus
+  readonly txHash: string | null
+  readonly fee: PartState["fee"]
+  readonly isWatched: boolean
+  /** Every line of the part, as it is seen; those of `finalLines` are still as they were. */
+  readonly lines: ReadonlyArray<LineState>
+  readonly finalLines: ReadonlyArray<FinalLine>
+  readonly unexpected: ReadonlyArray<UnexpectedTransfer>
+}
+
+const isSettled = ({ status }: LineState): boolean => status === "paid" || status === "mismatch"
+
+/** The transfer that pays a line: the one that did, else the first of the right amount, else the first. */
+const chosenFor = (line: LineState, sightings: ReadonlyArray<Sighting>): Sighting | undefined =>
+  sightings.find(({ execution, transfer }) =>
+    execution.txHash === line.txHash && transfer.index === line.transferIndex
+  ) ??
+    (isSettled(line)
+      ? undefined
+      : sightings.find(({ transfer }) => transfer.amount === line.units) ?? sightings[0])
+
+const pending = (line: LineState): LineState =>
+  line.status === "pending" && line.txHash === null
+    ? line
+    : { ...line, status: "pending", txHash: null, transferIndex: null }
+
+const seen = (line: LineState, { execution, transfer }: Sighting): LineState =>
+  line.status === "seen" && line.txHash === execution.txHash && line.transferIndex === transfer.index
+    ? line
+    : { ...line, status: "seen", txHash: execution.txHash, transferIndex: transfer.index }
+
+/** What lies on an address is moved by anybody, in as many transactions as they like: their sum counts. */
+const observeCollected = (
+  lines: ReadonlyArray<LineState>,
+  sightingsOf: (place: number) => ReadonlyArray<Sighting>
+): Pick<Observation, "finalLines" | "lines"> => {
+  const observed = lines.map((line, place) => {
+    const sightings = sightingsOf(place)
+    const sum = sightings.reduce((total, { transfer }) => total + transfer.amount, 0n)
+    const last = sightings.at(-1)
+    if (isSettled(line)) return { line, final: null }
+    if (last === undefined || sum < line.units) return { line: pending(line), final: null }
+    const isFinal = sightings.every(({ execution }) => execution.isFinal)
+    const transfer = { ...last.transfer, amount: baseUnits(sum) }
+    return isFinal
+      ? { line, final: { line, status: "paid" as const, transfer, txHash: last.execution.txHash } }
+      : { line: seen(line, last), final: null }
+  })
+  return {
+    lines: observed.map(({ line }) => line),
+    finalLines: observed.flatMap(({ final }) => final === null ? [] : [final])
+  }
+}
+
+const observePaid = (
+  part: PartState,
+  lines: ReadonlyArray<LineState>,
+  search: PayoutSearch,
+  sightingsOf: (place: number) => ReadonlyArray<Sighting>
+): Pick<Observation, "finalLines" | "lines" | "unexpected"> => {
+  const isSeparate = part.export !== null && separateFormats.has(part.export.format)
+  const chosen = lines.map((line, place) => chosenFor(line, sightingsOf(place)))
+  // One signature pays all of its lines or none: one that is final without a line never pays it.
+  const execution = isSeparate ? undefined : search.executions.find(({ txHash }) =>
+    chosen.some((each) => each?.execution.txHash === txHash)
+  ) ?? search.executions.find(({ transfers }) => transfers.length > 0)
+  const observed = lines.map((line, place): { readonly line: LineState; readonly final: FinalLine | null } => {
+    if (isSettled(line)) return { line, final: null }
+    const sighting = chosen[place]
+    if (sighting === undefined) {
+      return execution?.isFinal === true
+        ? { line, final: { line, status: "mismatch", transfer: null, txHash: execution.txHash } }
+        : { line: pending(line), final: null }
+    }
+    if (!sighting.execution.isFinal) return { line: seen(line, sighting), final: null }
+    const status = sighting.transfer.amount === line.units ? "paid" as const : "mismatch" as const
+    return { line, final: { line, status, transfer: sighting.transfer, txHash: sighting.execution.txHash } }
+  })
+  const taken = new Set(chosen.flatMap((each) => each === undefined ? [] : [keyOf(each)]))
+  for (const line of lines) if (isSettled(line)) taken.add(`${line.txHash}:${line.transferIndex}`)
+  const unexpected = search.executions.flatMap((execution) =>
+    execution.transfers.filter((transfer) => !taken.has(keyOf({ execution, transfer }))).map((transfer) => ({
+      type: transfer.line === null ? "payout_mismatch" as const : "duplicate_payout" as const,
+      part: part.part,
+      line: transfer.line === null ? null : lines[transfer.line] ?? null,
+      txHash: execution.txHash,
+      transfer
+    }))
+  )
+  return {
+    lines: observed.map(({ line }) => line),
+    finalLines: observed.flatMap(({ final }) => final === null ? [] : [final]),
+    unexpected
+  }
+}
+
+/** The status of a part once its final lines are stored. */
+const statusOfPart = (
+  part: PartState,
+  lines: ReadonlyArray<LineState>,
+  finalLines: ReadonlyArray<FinalLine>,
+  isOver: boolean
+): BatchPartStatus => {
+  const finalByLine = new Map(finalLines.map(({ line, status }) => [line.line, status]))
+  const statuses = lines.map((line) => finalByLine.get(line.line) ?? line.status)
+  if (statuses.every((status) => status === "paid")) return "paid"
+  if (statuses.every((status) => status === "paid" || status === "mismatch")) return "mismatch"
+  if (statuses.every((status) => status === "pending")) {
+    return isOver || part.status === "lapsed" ? "lapsed" : "out"
+  }
+  // Some lines are there, and those that are not can never follow.
+  const isSettledApart = statuses.every((status) => status === "paid" || status === "mismatch" || status === "pending")
+  return isOver && isSettledApart ? "mismatch" : "seen"
+}
+
+/** What the chain has of a part that was given out: of `lines`, in their order. */
+export const observe = (
+  kind: BatchKind,
+  part: PartState,
+  lines: ReadonlyArray<LineState>,
+  search: PayoutSearch
+): Observation => {
+  const sightingsOf = (place: number) =>
+    search.executions.flatMap((execution) =>
+      execution.transfers.filter(({ line }) => line === place).map((transfer): Sighting => ({ execution, transfer }))
+    )
+  const observed = kind === "collect"
+    ? { ...observeCollected(lines, sightingsOf), unexpected: [] }
+    : observePaid(part, lines, search, sightingsOf)
+  const status = statusOfPart(part, observed.lines, observed.finalLines, search.isOver)
+  const first = search.executions[0]
+  return {
+    ...observed,
+    status,
+    txHash: first?.txHash ?? (status === "paid" || status === "mismatch" ? part.txHash : null),
+    fee: first?.fee ?? part.fee,
+    // A collect is over with its lines: anybody may repeat it, and nothing comes of that.
+    isWatched: kind === "collect" ? status !== "paid" && status !== "lapsed" : !search.isOver
+  }
+}

@@ -1,0 +1,23 @@
+/** Batches: refunds, payouts and collects that the merchant's own wallet signs. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Refunds } from "../refunds/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { BatchesApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
+import { Batches } from "./service.ts"
+
+export { Batches } from "./service.ts"
+
+export const plugin = Plugin.make({
+  name: "batches",
+  slot: "modules",
+  needs: { refunds: Refunds, settings: MerchantSettings },
+  http: BatchesApi,
+  migrations,
+  tables,
+  layer: () =>
+    HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(handlers), Layer.provideMerge(Batches.layer))
+})

@@ -1,0 +1,293 @@
+/** The only SQL of batches. A database fault is a defect. */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Write } from "../../runtime/Commit.ts"
+import { PayoutFormat } from "../../runtime/Payouts.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { BatchKind, BatchLineStatus, BatchPartStatus, type BatchStatus } from "../../schemas/Batch.ts"
+import { Metadata } from "../../schemas/Invoice.ts"
+import { baseUnits, usdMillis } from "../../schemas/Money.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import type { PageCursor } from "../../schemas/Page.ts"
+import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
+
+/** Heights and units as text, so that no digit is lost. */
+const PartRow = Schema.Struct({
+  part: Schema.Int,
+  status: BatchPartStatus,
+  export: Schema.NullOr(Schema.Struct({
+    format: PayoutFormat,
+    validUntil: Schema.NullOr(Schema.Int),
+    trace: Schema.Json,
+    builtAt: Schema.String,
+    inputs: Schema.Array(Schema.String),
+    isSimulated: Schema.Boolean,
+    notices: Schema.Array(Schema.String),
+    attempt: Schema.Int,
+    exportedAt: Schema.Int
+  })),
+  searchedTo: Schema.NullOr(Schema.String),
+  hint: Schema.NullOr(Schema.String),
+  txHash: Schema.NullOr(Schema.String),
+  fee: Schema.NullOr(Schema.String),
+  isWatched: Schema.Boolean
+})
+
+const Row = Schema.Struct({
+  merchant_id: Schema.Int,
+  id: Schema.String,
+  version: Schema.BigInt,
+  environment: Environment,
+  kind: BatchKind,
+  network: Network,
+  from_address: Schema.NullOr(Schema.String),
+  valid_for_seconds: Schema.Int,
+  metadata: Metadata,
+  content_hash: Schema.String,
+  approvals_required: Schema.Int,
+  approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
+  is_canceled: Schema.Boolean,
+  parts: Schema.Array(PartRow),
+  created_by: Schema.String,
+  created_at: Schema.BigInt,
+  updated_at: Schema.BigInt,
+  closed_at: Schema.NullOr(Schema.BigInt),
+  due_at: Schema.NullOr(Schema.BigInt)
+})
+
+const LineRow = Schema.Struct({
+  batch_id: Schema.String,
+  line: Schema.Int,
+  version: Schema.BigInt,
+  part: Schema.Int,
+  status: BatchLineStatus,
+  token_id: Schema.NullOr(Schema.Int),
+  symbol: Schema.String,
+  decimals: Schema.Int,
+  token_address: Schema.NullOr(Schema.String),
+  units: Schema.String,
+  amount: Schema.BigInt,
+  destination: Schema.Struct({ address: Schema.String, memo: Schema.NullOr(Schema.String) }),
+  source: Schema.NullOr(Schema.Struct({ address: Schema.String, salt: Schema.String })),
+  reference: Schema.String,
+  refund_id: Schema.NullOr(Schema.String),
+  tx_hash: Schema.NullOr(Schema.String),
+  transfer_index: Schema.NullOr(Schema.BigInt)
+})
+
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeLines = Schema.decodeUnknownEffect(Schema.Array(LineRow))
+
+const partFromRow = (row: typeof PartRow.Type): PartState => ({
+  ...row,
+  export: row.export === null ? null : { ...row.export, builtAt: BigInt(row.export.builtAt) },
+  searchedTo: row.searchedTo === null ? null : BigInt(row.searchedTo),
+  fee: row.fee === null ? null : baseUnits(BigInt(row.fee))
+})
+
+const partToRow = (part: PartState): typeof PartRow.Encoded => ({
+  ...part,
+  export: part.export === null ? null : { ...part.export, builtAt: part.export.builtAt.toString() },
+  searchedTo: part.searchedTo?.toString() ?? null,
+  fee: part.fee?.toString() ?? null
+})
+
+const lineFromRow = (row: typeof LineRow.Type): LineState => ({
+  line: row.line,
+  part: row.part,
+  version: Number(row.version),
+  status: row.status,
+  tokenId: row.token_id,
+  symbol: row.symbol,
+  decimals: row.decimals,
+  tokenAddress: row.token_address,
+  units: baseUnits(BigInt(row.units)),
+  amount: usdMillis(row.amount),
+  destination: row.destination,
+  source: row.source,
+  reference: row.reference,
+  refundId: row.refund_id,
+  txHash: row.tx_hash,
+  transferIndex: row.transfer_index === null ? null : Number(row.transfer_index)
+})
+
+const fromRow = (row: typeof Row.Type, lines: ReadonlyArray<LineState>): BatchState => ({
+  id: row.id,
+  merchantId: row.merchant_id,
+  environment: row.environment,
+  version: Number(row.version),
+  kind: row.kind,
+  network: row.network,
+  from: row.from_address,
+  validForSeconds: row.valid_for_seconds,
+  metadata: row.metadata,
+  contentHash: row.content_hash,
+  approvalsRequired: row.approvals_required,
+  approvals: row.approvals,
+  isCanceled: row.is_canceled,
+  parts: row.parts.map(partFromRow),
+  lines,
+  createdBy: row.created_by,
+  createdAt: Number(row.created_at),
+  updatedAt: Number(row.updated_at),
+  closedAt: row.closed_at === null ? null : Number(row.closed_at),
+  dueAt: row.due_at === null ? null : Number(row.due_at)
+})
+
+/** The batch without its lines: see {@link lineWrite}. */
+export const batchWrite = (batch: BatchState): Write => ({
+  table: "batches",
+  row: {
+    merchant_id: batch.merchantId,
+    id: batch.id,
+    version: batch.version,
+    environment: batch.environment,
+    kind: batch.kind,
+    status: statusOf(batch),
+    network: batch.network,
+    from_address: batch.from,
+    valid_for_seconds: batch.validForSeconds,
+    metadata: batch.metadata,
+    content_hash: batch.contentHash,
+    approvals_required: batch.approvalsRequired,
+    approvals: batch.approvals,
+    is_canceled: batch.isCanceled,
+    parts: batch.parts.map(partToRow),
+    created_by: batch.createdBy,
+    created_at: batch.createdAt,
+    updated_at: batch.updatedAt,
+    closed_at: batch.closedAt,
+    due_at: batch.dueAt
+  }
+})
+
+export const lineWrite = ({ id, merchantId }: Pick<BatchState, "id" | "merchantId">, line: LineState): Write => ({
+  table: "batch_lines",
+  row: {
+    merchant_id: merchantId,
+    batch_id: id,
+    line: line.line,
+    version: line.version,
+    part: line.part,
+    status: line.status,
+    token_id: line.tokenId,
+    symbol: line.symbol,
+    decimals: line.decimals,
+    token_address: line.tokenAddress,
+    units: line.units.toString(),
+    amount: line.amount.toString(),
+    destination: line.destination,
+    source: line.source,
+    reference: line.reference,
+    refund_id: line.refundId,
+    tx_hash: line.txHash,
+    transfer_index: line.transferIndex
+  }
+})
+
+/** The bytes of an export. */
+export interface StoredExport {
+  readonly part: number
+  readonly attempt: number
+  readonly payload: string
+}
+
+export const exportWrite = (
+  { id, merchantId }: Pick<BatchState, "id" | "merchantId">,
+  { attempt, part, payload }: StoredExport,
+  now: number
+): Write => ({
+  table: "batch_exports",
+  row: { merchant_id: merchantId, batch_id: id, part, attempt, version: 1, payload, created_at: now }
+})
+
+/** Filters of a merchant's list; absent ones do not filter. */
+export interface BatchFilter {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly kind?: BatchKind
+  readonly network?: Network
+  readonly status?: BatchStatus
+  /** Epoch seconds. */
+  readonly createdFrom?: number
+  readonly createdTo?: number
+}
+
+export const makeRepo = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const merchantDue = yield* makeMerchantDue("batches")
+
+  const linesOf = (batchIds: ReadonlyArray<string>) =>
+    sql`SELECT * FROM batch_lines WHERE ${sql.in("batch_id", batchIds)} ORDER BY batch_id, line`.pipe(
+      Effect.flatMap(decodeLines),
+      Effect.orDie,
+      Effect.map((rows) => Map.groupBy(rows, (row) => row.batch_id))
+    )
+
+  const read = Effect.fnUntraced(function*(rows: Effect.Effect<unknown, unknown>) {
+    const batches = yield* Effect.orDie(Effect.flatMap(rows, decodeRows))
+    if (batches.length === 0) return []
+    const lines = yield* linesOf(batches.map(({ id }) => id))
+    return batches.map((row) => fromRow(row, (lines.get(row.id) ?? []).map(lineFromRow)))
+  })
+
+  return {
+    find: (merchantId: number, id: string): Effect.Effect<BatchState | null> =>
+      Effect.map(
+        read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND id = ${id}`),
+        ([batch]) => batch ?? null
+      ),
+    /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is no batch of this list's owner. */
+    page: Effect.fnUntraced(function*(filter: BatchFilter, cursor: PageCursor | null, limit: number) {
+      const { createdFrom, createdTo, environment, kind, merchantId, network, status } = filter
+      const ofOwner = sql`merchant_id = ${merchantId} AND environment = ${environment}`
+      if (cursor !== null) {
+        const known = yield* Effect.orDie(sql`SELECT 1 FROM batches WHERE ${ofOwner} AND id = ${cursor.id}`)
+        if (known.length === 0) return null
+      }
+      const isNewer = cursor?.direction === "newer"
+      const rows = yield* read(sql`SELECT * FROM batches WHERE ${
+        sql.and([
+          ofOwner,
+          ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
+          ...(network === undefined ? [] : [sql`network = ${network}`]),
+          ...(status === undefined ? [] : [sql`status = ${status}`]),
+          ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
+          ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
+          ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])
+        ])
+      } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`)
+      const page = rows.slice(0, limit)
+      return { batches: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
+    }),
+    openCount: (merchantId: number, environment: Environment): Effect.Effect<number> =>
+      sql<{ count: bigint }>`SELECT count(*) AS count FROM batches
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND closed_at IS NULL`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => Number(row?.count ?? 0))
+      ),
+    /** The bytes of an export; null: it was never given out. */
+    exported: (merchantId: number, id: string, part: number, attempt: number): Effect.Effect<string | null> =>
+      sql<{ payload: string }>`SELECT payload FROM batch_exports
+        WHERE merchant_id = ${merchantId} AND batch_id = ${id} AND part = ${part} AND attempt = ${attempt}`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.payload ?? null)
+      ),
+    /** Coins and outputs that exports of a network spend which can still be executed. */
+    liveInputs: (network: Network, environment: Environment): Effect.Effect<ReadonlySet<string>> =>
+      sql<{ input: string }>`SELECT json_array_elements_text(part -> 'export' -> 'inputs') AS input
+        FROM batches, json_array_elements(parts) AS part
+        WHERE due_at IS NOT NULL AND network = ${network} AND environment = ${environment}
+          AND (part ->> 'isWatched')::boolean`.pipe(
+        Effect.orDie,
+        Effect.map((rows): ReadonlySet<string> => new Set(rows.map(({ input }) => input)))
+      ),
+    /** Due when the system's clock says `now`, by their merchants' clocks. */
+    due: (now: number, limit: number): Effect.Effect<ReadonlyArray<BatchState>> =>
+      Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),
+    /** Epoch seconds of the system's clock at which the earliest is due. */
+    nextDue: Effect.orDie(merchantDue.nextDueAt)
+  }
+})
+
+export type Repo = Effect.Success<typeof makeRepo>

@@ -1,0 +1,102 @@
+/** Batches: made, approved, given to wallets, and followed on the chain until they are paid or over. */
+import { Context, Effect, Layer } from "effect"
+import { AuditLog } from "../../runtime/AuditLog.ts"
+import { Books } from "../../runtime/Books.ts"
+import { Chains } from "../../runtime/Chains.ts"
+import { Commit, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Prices } from "../../runtime/Prices.ts"
+import { Screening } from "../../runtime/Screening.ts"
+import { Timers } from "../../runtime/Timers.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import type { PublicError } from "../../schemas/Errors.ts"
+import { Refunds } from "../refunds/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import type { BatchState } from "./machine.ts"
+import { makeRepo, type Repo } from "./repo.ts"
+import { approveBatch, type BatchActor, cancelBatch, hintTransaction } from "./service/Acts.ts"
+import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
+import { type BatchRequest, createBatch } from "./service/Creation.ts"
+import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
+import { batchTimer } from "./service/Observations.ts"
+
+export class Batches extends Context.Service<Batches, {
+  /**
+   * Makes a batch, and keeps its refunds from everybody else. Errors: `UNSUPPORTED_NETWORK`, `BATCH_EMPTY`,
+   * `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `AMOUNT_BELOW_MINIMUM`, `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`,
+   * `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`,
+   * `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
+   */
+  readonly create: (
+    owner: BatchOwner,
+    request: BatchRequest,
+    call: IdempotentCall<BatchState>
+  ) => Effect.Effect<BatchState, PublicError>
+  readonly find: Repo["find"]
+  readonly page: Repo["page"]
+  /** Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
+  readonly approve: (
+    owner: BatchOwner,
+    id: string,
+    actor: BatchActor,
+    call: IdempotentCall<BatchState>
+  ) => Effect.Effect<BatchState, PublicError>
+  /** Errors: `BATCH_NOT_FOUND`, `BATCH_NOT_CANCELABLE`. */
+  readonly cancel: (
+    owner: BatchOwner,
+    id: string,
+    actor: BatchActor,
+    call: IdempotentCall<BatchState>
+  ) => Effect.Effect<BatchState, PublicError>
+  /**
+   * Gives a part to a wallet; the same bytes again while they can be executed. Errors: those of `exportRefusal` in
+   * machine.ts and of `PayoutDriver.build`, `BATCH_NOT_FOUND`, `NETWORK_DEGRADED`.
+   */
+  readonly export: (
+    owner: BatchOwner,
+    id: string,
+    request: ExportRequest,
+    call: IdempotentCall<GivenPart>
+  ) => Effect.Effect<GivenPart, PublicError>
+  /** Says where to look for a part. Errors: `BATCH_NOT_FOUND`, `INVALID_TRANSITION`, `VALIDATION_ERROR`. */
+  readonly hint: (
+    owner: BatchOwner,
+    id: string,
+    hint: { readonly part: number; readonly txHash: string },
+    call: IdempotentCall<BatchState>
+  ) => Effect.Effect<BatchState, PublicError>
+}>()("tillwire/modules/batches/Batches") {
+  static readonly layer = Layer.effect(Batches, Effect.suspend(() => make))
+}
+
+const make = Effect.gen(function*() {
+  const services: BatchServices = {
+    auditLog: yield* AuditLog,
+    books: yield* Books,
+    catalog: yield* TokenCatalog,
+    chains: yield* Chains,
+    clock: yield* MerchantClock,
+    commit: yield* Commit,
+    prices: yield* Prices,
+    refunds: yield* Refunds,
+    repo: yield* makeRepo,
+    screening: yield* Screening,
+    settings: yield* MerchantSettings,
+    timers: yield* Timers
+  }
+  yield* services.timers.register(batchTimer(services))
+  const create = createBatch(services)
+  const approve = approveBatch(services)
+  const cancel = cancelBatch(services)
+  const giveOut = exportPart(services)
+  const hint = hintTransaction(services)
+  return Batches.of({
+    create: (...args) => dieOnReplay(create(...args)),
+    find: services.repo.find,
+    page: services.repo.page,
+    approve: (...args) => dieOnReplay(approve(...args)),
+    cancel: (...args) => dieOnReplay(cancel(...args)),
+    export: (...args) => dieOnReplay(giveOut(...args)),
+    hint: (...args) => dieOnReplay(hint(...args))
+  })
+})

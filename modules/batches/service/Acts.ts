@@ -1,0 +1,133 @@
+/** What people do with a batch beside exporting it. */
+import { Effect } from "effect"
+import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
+import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import { approvalBy, holdWrite } from "../../refunds/plugin.ts"
+import type { Principal } from "../../../schemas/Auth.ts"
+import { type BatchCommand, type BatchState, decide, isOpen } from "../machine.ts"
+import { batchWrite, lineWrite } from "../repo.ts"
+import { auditActOf, eventsOf } from "../rules.ts"
+import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+
+export type BatchActor = Pick<Principal, "credential" | "kind">
+
+/** Lines whose row is another one than before, as rows; the version of each rises with it. */
+export const changedLines = (before: BatchState, after: BatchState): ReadonlyArray<Write> =>
+  after.lines.flatMap((line, place) =>
+    line === before.lines[place] ? [] : [lineWrite(after, { ...line, version: line.version + 1 })]
+  )
+
+/** Refunds that a batch which is over gives free. */
+export const releasedRefunds = Effect.fnUntraced(function*(
+  { refunds }: BatchServices,
+  before: BatchState,
+  after: BatchState
+): Effect.fn.Return<ReadonlyArray<Write>> {
+  if (!isOpen(before) || isOpen(after)) return []
+  const ids = after.lines.flatMap(({ refundId, status }) => status === "released" ? refundId ?? [] : [])
+  const held = (yield* refunds.findAll(ids)).filter(({ batch }) => batch?.id === after.id)
+  return held.map((refund) => holdWrite(refund, null))
+})
+
+const change = (services: BatchServices, verb: "approve" | "cancel") =>
+  Effect.fnUntraced(
+    function*(
+      owner: BatchOwner,
+      id: string,
+      commandAt: (now: number) => BatchCommand,
+      { credential }: BatchActor,
+      { cause, reply }: IdempotentCall<BatchState>
+    ) {
+      const { auditLog, clock, commit, repo } = services
+      const batch = yield* repo.find(owner.merchantId, id)
+      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
+      const decision = decide(batch, commandAt(now), now)
+      if (isPublicError(decision)) return yield* decision
+      const { next } = decision
+      if (next === batch) return batch
+      yield* commit.append({
+        ...owner,
+        cause,
+        writes: [
+          batchWrite(next),
+          ...changedLines(batch, next),
+          ...yield* releasedRefunds(services, batch, next),
+          ...yield* auditLog.writesOf(auditActOf(batch, next, verb, credential, cause.requestId))
+        ],
+        events: eventsOf(batch, next),
+        reply: reply(next)
+      })
+      return next
+    },
+    decideAnew()
+  )
+
+/** `Batches.approve`. */
+export const approveBatch = (services: BatchServices) => {
+  const approve = change(services, "approve")
+  return Effect.fn("Batches.approve")(
+    function*(owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) {
+      if (approvalBy(actor, 0) === null) {
+        return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
+          message: "Only a person approves a batch: sign in with a wallet of the merchant, and use that token"
+        })
+      }
+      return yield* approve(
+        owner,
+        id,
+        (now) => ({ _tag: "Approve", approval: approvalBy(actor, now)! }),
+        actor,
+        call
+      )
+    }
+  )
+}
+
+/** `Batches.cancel`. */
+export const cancelBatch = (services: BatchServices) => {
+  const cancel = change(services, "cancel")
+  return Effect.fn("Batches.cancel")(
+    (owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) =>
+      cancel(owner, id, () => ({ _tag: "Cancel" }), actor, call)
+  )
+}
+
+/** `Batches.hint`. */
+export const hintTransaction = (services: BatchServices) =>
+  Effect.fn("Batches.hint")(
+    function*(
+      owner: BatchOwner,
+      id: string,
+      { part, txHash }: { readonly part: number; readonly txHash: string },
+      { cause, reply }: IdempotentCall<BatchState>
+    ) {
+      const { clock, commit, repo, timers } = services
+      const batch = yield* repo.find(owner.merchantId, id)
+      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const family = familyRecord(familyOf(batch.network))
+      const hash = family.readTransactionHash(txHash)
+      if (hash === null) {
+        return yield* publicError("VALIDATION_ERROR", {
+          message: `tx_hash: write ${family.transactionHashForm}`,
+          param: "tx_hash"
+        })
+      }
+      const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
+      const decision = decide(batch, { _tag: "Hint", part, txHash: hash }, now)
+      if (isPublicError(decision)) return yield* decision
+      const { next } = decision
+      if (next === batch) return batch
+      yield* commit.append({
+        ...owner,
+        cause,
+        writes: [batchWrite(next)],
+        events: eventsOf(batch, next),
+        reply: reply(next)
+      })
+      yield* timers.wake("batches")
+      return next
+    },
+    decideAnew()
+  )

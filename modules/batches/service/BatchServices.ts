@@ -1,0 +1,67 @@
+/** What the parts of {@link Batches} in service.ts share. */
+import { Effect } from "effect"
+import type { AuditLog } from "../../../runtime/AuditLog.ts"
+import type { Books } from "../../../runtime/Books.ts"
+import type { Chains, DriverError } from "../../../runtime/Chains.ts"
+import type { Commit } from "../../../runtime/Commit.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { PayoutDriver } from "../../../runtime/Payouts.ts"
+import type { Prices } from "../../../runtime/Prices.ts"
+import type { Screening } from "../../../runtime/Screening.ts"
+import type { Timers } from "../../../runtime/Timers.ts"
+import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
+import type { Refunds } from "../../refunds/plugin.ts"
+import type { MerchantSettings } from "../../settings/plugin.ts"
+import type { Repo } from "../repo.ts"
+
+export interface BatchServices {
+  readonly auditLog: AuditLog["Service"]
+  readonly books: Books["Service"]
+  readonly catalog: TokenCatalog["Service"]
+  readonly chains: Chains["Service"]
+  readonly clock: MerchantClock["Service"]
+  readonly commit: Commit["Service"]
+  readonly prices: Prices["Service"]
+  readonly refunds: Refunds["Service"]
+  readonly repo: Repo
+  readonly screening: Screening["Service"]
+  readonly settings: MerchantSettings["Service"]
+  readonly timers: Timers["Service"]
+}
+
+/** Who makes and reads batches. */
+export interface BatchOwner {
+  readonly merchantId: number
+  readonly environment: Environment
+}
+
+/** Seconds after which a network that does not answer may be asked again. */
+const retryAfterSeconds = 15
+
+/** The driver that builds and finds payouts on a network. Errors: `UNSUPPORTED_NETWORK`. */
+export const payoutDriver = (
+  { chains }: Pick<BatchServices, "chains">,
+  network: Network,
+  environment: Environment
+): Effect.Effect<PayoutDriver, PublicError> => {
+  const driver = chains.driver(network, environment)
+  if (driver?.payouts != null) return Effect.succeed(driver.payouts)
+  return Effect.fail(publicError("UNSUPPORTED_NETWORK", {
+    message: driver === undefined
+      ? `network: ${network} is not followed here`
+      : `network: the driver of ${network} here builds no batches. Pay from the wallet, and report it`,
+    param: "network"
+  }))
+}
+
+/** A chain that does not answer, as a caller is told. */
+export const networkDegraded = (error: DriverError): Effect.Effect<never, PublicError> =>
+  Effect.andThen(
+    Effect.logWarning("a network could not be asked about a batch", { network: error.network, reason: error.reason }),
+    publicError("NETWORK_DEGRADED", {
+      message: `${error.network} does not answer, so nothing was given out: try again`,
+      retryAfterSeconds
+    })
+  )

@@ -1,0 +1,128 @@
+/** Makes a batch: its lines, what they come to, and who must approve, in one commit with what it holds. */
+import { Effect } from "effect"
+import { decideAnew, type IdempotentCall } from "../../../runtime/Commit.ts"
+import { canonicalJson, sha256 } from "../../../runtime/http/CanonicalJson.ts"
+import type { PayoutDriver } from "../../../runtime/Payouts.ts"
+import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
+import { readAddress } from "../../../schemas/Address.ts"
+import type { BatchKind } from "../../../schemas/Batch.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import type { Metadata } from "../../../schemas/Invoice.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import { approvalsRequired, holdWrite, membersOf } from "../../refunds/plugin.ts"
+import { type BatchState, maximumOpenBatches } from "../machine.ts"
+import { batchWrite, lineWrite } from "../repo.ts"
+import { approvedContent, auditActOf, driverPart, eventsOf, newBatch, newLines } from "../rules.ts"
+import { type BatchOwner, type BatchServices, payoutDriver } from "./BatchServices.ts"
+import { planCollect } from "./Collectable.ts"
+import { checkLines, type PayoutRequest, planPayouts, planRefunds } from "./Plans.ts"
+
+/** What is to be paid. */
+export type BatchContents =
+  | { readonly kind: "refunds"; readonly refundIds: ReadonlyArray<string> | "all" }
+  | { readonly kind: "payouts"; readonly lines: ReadonlyArray<PayoutRequest> }
+  /** `tokenIds` null: of every token. */
+  | { readonly kind: "collect"; readonly tokenIds: ReadonlyArray<number> | null }
+
+export interface BatchRequest {
+  readonly contents: BatchContents
+  readonly network: Network
+  readonly from: string | null
+  readonly validForSeconds: number
+  readonly metadata: Metadata
+  /** The credential that makes it. */
+  readonly actor: string
+}
+
+const planOf = (
+  services: BatchServices,
+  owner: BatchOwner,
+  { contents, network }: BatchRequest,
+  driver: PayoutDriver
+) => {
+  switch (contents.kind) {
+    case "refunds":
+      return planRefunds(services, owner, network, contents.refundIds, driver)
+    case "payouts":
+      return planPayouts(services, owner, network, contents.lines, driver)
+    case "collect":
+      return planCollect(services, owner, network, contents.tokenIds, driver)
+  }
+}
+
+/** The wallet that pays, in the form that is kept. Whose it is nobody can know: it is the merchant's own money. */
+const readFrom = Effect.fnUntraced(function*(
+  kind: BatchKind,
+  network: Network,
+  { environment }: BatchOwner,
+  from: string | null
+) {
+  if (from === null) {
+    return kind === "collect" ? null : yield* publicError("VALIDATION_ERROR", {
+      message: "from: name the address of the wallet that will pay and sign",
+      param: "from"
+    })
+  }
+  return readAddress(network, environment, from) ??
+    (yield* publicError("WALLET_ADDRESS_INVALID", { message: `from: this is no address of ${network}`, param: "from" }))
+})
+
+/** `Batches.create`. */
+export const createBatch = (services: BatchServices) =>
+  Effect.fn("Batches.create")(
+    function*(owner: BatchOwner, request: BatchRequest, { cause, reply }: IdempotentCall<BatchState>) {
+      const { auditLog, clock, commit, repo, settings } = services
+      const { contents: { kind }, network } = request
+      const driver = yield* payoutDriver(services, network, owner.environment)
+      const from = yield* readFrom(kind, network, owner, request.from)
+      if ((yield* repo.openCount(owner.merchantId, owner.environment)) >= maximumOpenBatches) {
+        return yield* publicError("BATCH_LIMIT_REACHED")
+      }
+      const plan = yield* planOf(services, owner, request, driver)
+      yield* checkLines(plan.lines, driver)
+      const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
+      const unnumbered = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
+      const sizes = unnumbered._tag === "Payout" ? driver.partSizes(unnumbered.lines) : plan.sizes ?? []
+      const lines = newLines(plan.lines, sizes)
+      const book = usdMillis(plan.lines.reduce((sum, { amount }) => sum + amount, 0n))
+      const { auto_approve_limit: limit } = yield* settings.forInvoices(owner.merchantId, owner.environment)
+      const value = { book, spot: plan.spotValue === null ? null : usdMillis(plan.spotValue) }
+      const named = {
+        ...owner,
+        id,
+        kind,
+        network,
+        from,
+        validForSeconds: Math.min(request.validForSeconds, driver.maximumValiditySeconds)
+      }
+      const batch = newBatch({
+        ...named,
+        metadata: request.metadata,
+        contentHash: sha256(canonicalJson(approvedContent(named, lines))),
+        // What is collected can go to its payee only.
+        approvalsRequired: kind === "collect"
+          ? 0
+          : approvalsRequired("payout", value, { autoApproveLimit: usdMillis(BigInt(limit)) }, membersOf),
+        lines,
+        searchedTo: kind === "collect" ? plan.searchedTo ?? null : null,
+        createdBy: request.actor,
+        now: yield* clock.nowSeconds(owner.merchantId, owner.environment)
+      })
+      yield* commit.append({
+        ...owner,
+        cause,
+        writes: [
+          batchWrite(batch),
+          ...lines.map((line) => lineWrite(batch, line)),
+          ...plan.refunds.map((refund) => holdWrite(refund, { id, isOut: false })),
+          ...yield* auditLog.writesOf(auditActOf(null, batch, "create", request.actor, cause.requestId))
+        ],
+        events: eventsOf(null, batch),
+        reply: reply(batch)
+      })
+      return batch
+    },
+    // A refund that somebody moved, or another batch took, is looked at again.
+    decideAnew()
+  )

@@ -1,0 +1,171 @@
+/** Looks at the chain for parts that wallets were given, and stores what became of them. */
+import { Effect } from "effect"
+import { noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
+import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import { type BatchState, decide, type FinalLine, linesOf, type PartState } from "../machine.ts"
+import { batchWrite, lineWrite } from "../repo.ts"
+import { driverPart, eventsOf } from "../rules.ts"
+import { changedLines, releasedRefunds } from "./Acts.ts"
+import { type BatchServices, payoutDriver } from "./BatchServices.ts"
+
+/** Batches the timer looks at in one run. */
+const dueBatch = 100
+
+/** Seconds until a batch is looked at again whose network did not answer, or whose lines could not be stored. */
+const failurePauseSeconds = 15
+
+/** Which of the merchant's wallets sent it: the books take it out of that one. */
+const walletOf = Effect.fnUntraced(function*(
+  { chains }: BatchServices,
+  { environment, merchantId, network }: BatchState,
+  from: string
+) {
+  const found = yield* chains.walletReceiver(network, environment, familyRecord(familyOf(network)).accountKey(from))
+  return found !== null && (found.merchantId === merchantId || found.merchantId === systemMerchant)
+    ? found.fingerprint
+    : null
+})
+
+/** Stores what became of a line for good, in one commit with what it pays. */
+const storeFinalLine = Effect.fnUntraced(function*(
+  services: BatchServices,
+  batch: BatchState,
+  { line, status, transfer, txHash }: FinalLine
+) {
+  const { books, commit, refunds } = services
+  const write: Write = lineWrite(batch, {
+    ...line,
+    version: line.version + 1,
+    status,
+    txHash,
+    transferIndex: transfer?.index ?? null
+  })
+  if (line.refundId !== null) {
+    yield* refunds.endByBatch(
+      line.refundId,
+      status === "paid" && transfer !== null
+        ? { _tag: "Paid", batchId: batch.id, txHash, index: transfer.index, from: transfer.from }
+        : { _tag: "Mismatch", batchId: batch.id, txHash },
+      [write]
+    )
+    return
+  }
+  const { environment, merchantId } = batch
+  const booking = batch.kind !== "payouts" || transfer === null ? null : yield* books.payout({
+    merchantId,
+    environment,
+    id: `${batch.id}/${line.line}`,
+    network: batch.network,
+    tokenAddress: line.tokenAddress,
+    // What arrived: the rest of a line that brought less never left, or the token kept it.
+    units: transfer.amount,
+    wallet: yield* walletOf(services, batch, transfer.from)
+  })
+  yield* commit.append({
+    merchantId,
+    environment,
+    cause: noCause,
+    writes: [write, ...booking?.writes ?? []],
+    balances: booking?.balances ?? [],
+    events: booking?.events ?? []
+  })
+})
+
+const store = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, after: BatchState) {
+  const { environment, merchantId } = before
+  yield* services.commit.append({
+    merchantId,
+    environment,
+    cause: noCause,
+    writes: [
+      batchWrite(after),
+      ...changedLines(before, after),
+      ...yield* releasedRefunds(services, before, after)
+    ],
+    events: eventsOf(before, after)
+  })
+})
+
+const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, batch: BatchState, part: PartState) {
+  const { clock, repo } = services
+  const { environment, merchantId, network } = batch
+  if (part.export === null) return batch
+  const driver = yield* payoutDriver(services, network, environment)
+  const search = yield* driver.search({
+    part: driverPart(batch, part.part, linesOf(batch, part.part)),
+    export: part.export,
+    from: (part.searchedTo ?? part.export.builtAt - 1n) + 1n,
+    hint: part.hint
+  })
+  const now = yield* clock.nowSeconds(merchantId, environment)
+  const decision = decide(batch, { _tag: "Observe", part: part.part, search }, now)
+  if (isPublicError(decision)) return yield* decision
+  for (const each of decision.finalLines) yield* storeFinalLine(services, batch, each)
+  // Their rows are stored: what is left to store is read anew, so that no line is written over.
+  const current = decision.finalLines.length === 0 ? batch : yield* repo.find(merchantId, batch.id)
+  if (current === null) return yield* publicError("BATCH_NOT_FOUND")
+  const rest = decide(current, { _tag: "Observe", part: part.part, search }, now)
+  if (isPublicError(rest)) return yield* rest
+  for (const each of rest.unexpected) {
+    yield* Effect.logError("a transfer of a batch was made twice, or is not what was signed: find out who sent it", {
+      exception: each.type,
+      batch: batch.id,
+      part: each.part,
+      line: each.line?.line ?? null,
+      txHash: each.txHash
+    })
+  }
+  yield* store(services, current, rest.next)
+  return rest.next
+})
+
+/** So that it is tried again after a pause, and others in the meantime. */
+const postpone = (services: BatchServices, { environment, id, merchantId }: BatchState) =>
+  Effect.gen(function*() {
+    const { clock, commit, repo } = services
+    const batch = yield* repo.find(merchantId, id)
+    if (batch === null || batch.dueAt === null) return
+    const dueAt = (yield* clock.nowSeconds(merchantId, environment)) + failurePauseSeconds
+    yield* commit.append({
+      merchantId,
+      environment,
+      cause: noCause,
+      writes: [batchWrite({ ...batch, dueAt, version: batch.version + 1 })],
+      events: []
+    })
+  })
+
+/** Every watched part of a batch, one after the other: each look goes on from what the one before has stored. */
+const look = (services: BatchServices, batch: BatchState) =>
+  Effect.gen(function*() {
+    let current = batch
+    for (const { part } of batch.parts.filter(({ isWatched }) => isWatched)) {
+      current = yield* lookAtPart(services, current, current.parts.find((each) => each.part === part)!)
+    }
+    return 1
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logWarning("a batch could not be looked for on its network: it is tried again", {
+          batch: batch.id,
+          network: batch.network,
+          error
+        }),
+        Effect.as(postpone(services, batch), 1)
+      )
+    ),
+    Effect.catch((error) => Effect.as(Effect.logWarning("a batch could not be put off", { batch: batch.id, error }), 0))
+  )
+
+/** The timer of batches that a wallet was given. */
+export const batchTimer = (services: BatchServices) => ({
+  name: "batches",
+  batchSize: dueBatch,
+  run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
+    const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
+    const looked = yield* Effect.forEach(due, (batch) => look(services, batch), { concurrency: 4 })
+    return looked.reduce((sum, each) => sum + each, 0)
+  }),
+  nextDueMillis: Effect.map(services.repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
+})

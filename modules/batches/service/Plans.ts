@@ -1,0 +1,204 @@
+/** What a batch is asked to pay, as lines. */
+import { Effect } from "effect"
+import type { PayoutDriver } from "../../../runtime/Payouts.ts"
+import { maximumReference } from "../../../schemas/Batch.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { baseUnits, formatUnits, parseUnits, usdMillis, usdValueDown } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import type { Token } from "../../../schemas/Token.ts"
+import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
+import { isPaymentRefund, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
+import type { PlannedLine } from "../rules.ts"
+import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+
+/** Lines, and what they are worth together now; null: a price is missing. */
+export interface Plan {
+  readonly lines: ReadonlyArray<PlannedLine>
+  readonly refunds: ReadonlyArray<RefundState>
+  readonly spotValue: bigint | null
+  /** Of a collect, whose parts no driver makes. */
+  readonly sizes?: ReadonlyArray<number>
+  readonly searchedTo?: bigint
+}
+
+/** A payout as a merchant asks for it. */
+export interface PayoutRequest {
+  readonly tokenId: number
+  readonly tokenAmount: string
+  readonly address: string
+  readonly memo: string | null
+  readonly reference: string
+}
+
+const invalid = (param: string, message: string) =>
+  publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
+
+const tooLarge = (maximum: number) => publicError("BATCH_TOO_LARGE", { details: { maximum } })
+
+/** A refund as a line, or why it cannot be one. */
+const lineOfRefund = (
+  { catalog }: BatchServices,
+  refund: RefundState,
+  network: Network
+): PlannedLine | PublicError => {
+  const { batch, destination, id, status, token } = refund
+  if (batch != null) return publicError("REFUND_IN_BATCH", { details: { refund_id: id, batch_id: batch.id } })
+  if (status !== "processing" || destination === null || token === null) {
+    return publicError("INVALID_TRANSITION", {
+      message: `Only a refund in processing is paid: ${id} is ${status}`,
+      details: { refund_id: id, status }
+    })
+  }
+  if (destination.network !== network) {
+    return invalid("refund_ids", `${id} is paid on ${destination.network}: one batch pays on one network`)
+  }
+  const units = isPaymentRefund(refund) ? sentUnits(refund.terms) : refund.tokenAmount
+  const known = token.id === null ? undefined : catalog.get(token.id)
+  const tokenAddress = refund.terms === null ? known?.address : refund.terms.tokenAddress
+  if (units === null || tokenAddress === undefined) {
+    return publicError("INVALID_TRANSITION", {
+      message: `The token of ${id} is in no list any more: pay it from the wallet, and report it`,
+      details: { refund_id: id }
+    })
+  }
+  return {
+    tokenId: token.id,
+    symbol: token.symbol,
+    decimals: token.decimals,
+    tokenAddress,
+    units: baseUnits(units),
+    amount: net(refund),
+    destination: { address: destination.address, memo: destination.memo },
+    source: null,
+    reference: id,
+    refundId: id
+  }
+}
+
+/** Refunds that wait to be paid: those with these ids, or all of the network. */
+export const planRefunds = Effect.fnUntraced(function*(
+  services: BatchServices,
+  owner: BatchOwner,
+  network: Network,
+  ids: ReadonlyArray<string> | "all",
+  driver: PayoutDriver
+): Effect.fn.Return<Plan, PublicError> {
+  if (ids !== "all" && ids.length > driver.maximumLines) return yield* tooLarge(driver.maximumLines)
+  if (ids !== "all" && new Set(ids).size < ids.length) return yield* invalid("refund_ids", "name each refund once")
+  const found = ids === "all"
+    ? yield* services.refunds.payable({ ...owner, network }, driver.maximumLines)
+    : yield* services.refunds.findAll(ids)
+  const own = found.filter(({ environment, merchantId }) =>
+    merchantId === owner.merchantId && environment === owner.environment
+  )
+  const missing = ids === "all" ? undefined : ids.find((id) => !own.some((refund) => refund.id === id))
+  if (missing !== undefined) {
+    return yield* publicError("REFUND_NOT_FOUND", { message: `No such refund: ${missing}`, param: "refund_ids" })
+  }
+  const lines = yield* Effect.forEach(own, (refund) => Effect.succeed(lineOfRefund(services, refund, network)).pipe(
+    Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
+  ))
+  return { lines, refunds: own, spotValue: null }
+})
+
+const spotValueOf = ({ prices }: BatchServices, token: Token, units: bigint) =>
+  prices.spot(token).pipe(
+    Effect.map(({ rate }) => usdValueDown(baseUnits(units), rate, token.decimals)),
+    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
+  )
+
+const lineOfPayout = Effect.fnUntraced(function*(
+  services: BatchServices,
+  { environment }: BatchOwner,
+  network: Network,
+  request: PayoutRequest,
+  place: number
+): Effect.fn.Return<{ readonly line: PlannedLine; readonly isPriced: boolean }, PublicError> {
+  const at = `lines.${place}`
+  const token = services.catalog.get(request.tokenId)
+  if (token === undefined || token.environment !== environment || !token.active) {
+    return yield* publicError("TOKEN_NOT_FOUND", { message: `${at}.token_id: no such token`, param: `${at}.token_id` })
+  }
+  if (token.network !== network) {
+    return yield* publicError("TOKEN_NETWORK_MISMATCH", {
+      message: `${at}.token_id: this ${token.symbol} is on ${token.network}: one batch pays on one network`,
+      param: `${at}.token_id`
+    })
+  }
+  const units = parseUnits(request.tokenAmount, token.decimals)
+  if (units === undefined || units === 0n) {
+    return yield* invalid(
+      `${at}.token_amount`,
+      `whole tokens as a decimal number above 0, with at most ${token.decimals} decimals, like "12.5"`
+    )
+  }
+  const address = yield* readRefundAddress(services, network, environment, request.address).pipe(
+    Effect.mapError((error) =>
+      publicError(error.code, {
+        message: `${at}.destination.address: ${error.message.replace(/^address: /u, "")}`,
+        param: `${at}.destination.address`,
+        retryAfterSeconds: error.retryAfterSeconds
+      })
+    )
+  )
+  if (request.memo !== null && !isMemo(network, request.memo)) {
+    return yield* invalid(`${at}.destination.memo`, `not a memo of ${network}`)
+  }
+  if (request.reference.length > maximumReference) {
+    return yield* invalid(`${at}.reference`, `at most ${maximumReference} characters`)
+  }
+  const value = yield* spotValueOf(services, token, units)
+  return {
+    isPriced: value !== null,
+    line: {
+      tokenId: token.id,
+      symbol: token.symbol,
+      decimals: token.decimals,
+      tokenAddress: token.address,
+      units,
+      amount: value ?? usdMillis(0n),
+      destination: { address, memo: request.memo },
+      source: null,
+      reference: request.reference,
+      refundId: null
+    }
+  }
+})
+
+/** Payouts of the merchant's own, priced now. */
+export const planPayouts = Effect.fnUntraced(function*(
+  services: BatchServices,
+  owner: BatchOwner,
+  network: Network,
+  requests: ReadonlyArray<PayoutRequest>,
+  driver: PayoutDriver
+): Effect.fn.Return<Plan, PublicError> {
+  if (requests.length > driver.maximumLines) return yield* tooLarge(driver.maximumLines)
+  const planned = yield* Effect.forEach(
+    requests,
+    (request, place) => lineOfPayout(services, owner, network, request, place),
+    { concurrency: 8 }
+  )
+  const isPriced = planned.every((each) => each.isPriced)
+  return {
+    lines: planned.map(({ line }) => line),
+    refunds: [],
+    spotValue: isPriced ? planned.reduce((sum, { line }) => sum + line.amount, 0n) : null
+  }
+})
+
+/** What the network is too coarse to carry. Errors: `BATCH_EMPTY`, `AMOUNT_BELOW_MINIMUM`. */
+export const checkLines = (
+  lines: ReadonlyArray<PlannedLine>,
+  { minimumAmount }: PayoutDriver
+): Effect.Effect<void, PublicError> => {
+  if (lines.length === 0) return Effect.fail(publicError("BATCH_EMPTY"))
+  const small = lines.findIndex(({ tokenAddress, units }) => units < minimumAmount(tokenAddress))
+  if (small === -1) return Effect.void
+  const { decimals, symbol, tokenAddress, units } = lines[small]!
+  const minimum = formatUnits(minimumAmount(tokenAddress), decimals)
+  return Effect.fail(publicError("AMOUNT_BELOW_MINIMUM", {
+    message: `Line ${small + 1} pays ${formatUnits(units, decimals)} ${symbol}, and the network carries ${minimum} or more`,
+    details: { line: small + 1, minimum }
+  }))
+}

@@ -1,0 +1,71 @@
+/** Refunds that a batch pays: nobody else moves them, and the chain says what became of them. */
+import { Effect, MutableRef } from "effect"
+import { noCause, type Write } from "../../../runtime/Commit.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import type { RefundBatch, RefundCommand, RefundState } from "../machine.ts"
+import { proofWrite, refundWrite } from "../repo.ts"
+import { auditActOf, refundsIn } from "../rules.ts"
+import type { RefundServices } from "./RefundServices.ts"
+import { decideOnRefund } from "./RefundSteps.ts"
+import { senderOf } from "./Reports.ts"
+
+/** What a batch's transaction, final on most nodes, made of a refund. */
+export type BatchEnd =
+  & { readonly batchId: string; readonly txHash: string }
+  & (
+    /** Its line arrived: the transfer with this index, from this wallet. */
+    | { readonly _tag: "Paid"; readonly index: number; readonly from: string }
+    /** Something else arrived, or nothing: a person has to look. */
+    | { readonly _tag: "Mismatch" }
+  )
+
+/** `failure_code` of a refund whose batch paid something else. */
+const mismatchCode = "payout_mismatch"
+
+/** Who acts in the audit log: the chain said it, and no person. */
+const actor = "service:batches"
+
+/** `Refunds.holdWrite`. */
+export const holdWrite = (refund: RefundState, batch: RefundBatch | null): Write =>
+  refundWrite({ ...refund, batch, version: refund.version + 1 })
+
+/** `Refunds.endByBatch`. */
+export const endByBatch = (services: RefundServices) =>
+  Effect.fn("Refunds.endByBatch")(
+    function*(refundId: string, end: BatchEnd, writes: ReadonlyArray<Write>) {
+      const { auditLog, invoices, repo } = services
+      const { batchId, txHash } = end
+      const before = yield* repo.find(refundId)
+      if (before === null) return yield* publicError("REFUND_NOT_FOUND")
+      const command: RefundCommand = end._tag === "Paid"
+        ? { _tag: "Succeed", txHash, batchId }
+        : { _tag: "Fail", code: mismatchCode, batchId }
+      const found = MutableRef.make(before)
+      const { facts } = yield* invoices.change(
+        before.invoiceId,
+        noCause,
+        Effect.fnUntraced(function*(current, now) {
+          const refund = yield* repo.find(refundId)
+          if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+          MutableRef.set(found, refund)
+          const step = yield* decideOnRefund(services)(refund, command, current, now)
+          if (step.facts.length === 0) return { commands: [] }
+          const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
+          const network = refund.terms?.network ?? refund.destination?.network
+          if (end._tag === "Mismatch" || network === undefined) {
+            return { commands: step.commands, writes: [...step.writes, ...entry, ...writes], facts: step.facts }
+          }
+          const sender = yield* senderOf(services, refund, network, end.from)
+          const { environment } = refund
+          const proof = proofWrite({ network, environment, txHash, index: end.index, sender }, refund)
+          return {
+            commands: step.commands,
+            writes: [...step.writes, proof, ...entry, ...writes],
+            facts: sender === null ? step.facts : step.facts.map((fact) => ({ ...fact, sender }))
+          }
+        })
+      )
+      return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(found)
+    },
+    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+  )
