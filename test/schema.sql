@@ -563,6 +563,82 @@ CREATE INDEX api_keys_by_maker ON public.api_keys USING btree (merchant_id, crea
 
 CREATE INDEX api_keys_by_merchant ON public.api_keys USING btree (merchant_id, created_at);
 
+-- modules/batches
+
+CREATE TABLE batch_exports (
+  merchant_id integer NOT NULL,
+  batch_id text NOT NULL,
+  part integer NOT NULL,
+  attempt integer NOT NULL,
+  version bigint NOT NULL,
+  payload text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT batch_exports_pkey PRIMARY KEY (merchant_id, batch_id, part, attempt),
+  CONSTRAINT batch_exports_version_check CHECK ((version = 1))
+);
+
+CREATE TABLE batch_lines (
+  merchant_id integer NOT NULL,
+  batch_id text NOT NULL,
+  line integer NOT NULL,
+  version bigint NOT NULL,
+  part integer NOT NULL,
+  status text NOT NULL,
+  token_id integer,
+  symbol text NOT NULL,
+  decimals integer NOT NULL,
+  token_address text,
+  units numeric(78,0) NOT NULL,
+  amount bigint NOT NULL,
+  destination json NOT NULL,
+  source json,
+  reference text NOT NULL,
+  refund_id text,
+  tx_hash text,
+  transfer_index bigint,
+  CONSTRAINT batch_lines_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT batch_lines_pkey PRIMARY KEY (merchant_id, batch_id, line),
+  CONSTRAINT batch_lines_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'seen'::text, 'paid'::text, 'mismatch'::text, 'released'::text]))),
+  CONSTRAINT batch_lines_units_check CHECK ((units > (0)::numeric))
+);
+
+CREATE TABLE batches (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  status text NOT NULL,
+  network text NOT NULL,
+  from_address text,
+  valid_for_seconds integer NOT NULL,
+  metadata json NOT NULL,
+  content_hash text NOT NULL,
+  approvals_required integer NOT NULL,
+  approvals json NOT NULL,
+  is_canceled boolean NOT NULL,
+  parts json NOT NULL,
+  created_by text NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  closed_at bigint,
+  due_at bigint,
+  CONSTRAINT batches_check CHECK (((kind = 'collect'::text) OR (from_address IS NOT NULL))),
+  CONSTRAINT batches_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT batches_kind_check CHECK ((kind = ANY (ARRAY['refunds'::text, 'payouts'::text, 'collect'::text]))),
+  CONSTRAINT batches_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id) WHERE (refund_id IS NOT NULL);
+
+CREATE INDEX batches_due ON public.batches USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX batches_due_devnet ON public.batches USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+CREATE INDEX batches_newest ON public.batches USING btree (merchant_id, environment, id);
+
+CREATE INDEX batches_open ON public.batches USING btree (merchant_id, environment) WHERE (closed_at IS NULL);
+
 -- modules/commerce
 
 CREATE TABLE orders (
@@ -1053,6 +1129,7 @@ CREATE TABLE refunds (
   token_amount numeric(78,0),
   tx_hash text,
   balance_transaction_id text,
+  batch json,
   reason text NOT NULL,
   failure_code text,
   created_at bigint NOT NULL,

@@ -13,6 +13,7 @@ import { AuthApi } from "../auth/api.ts"
 import { EventsApi } from "../events/api.ts"
 import { AuditApi } from "../audit/api.ts"
 import { CustomersApi } from "../customers/api.ts"
+import { BatchesApi } from "../batches/api.ts"
 import { ExceptionsApi } from "../exceptions/api.ts"
 import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
@@ -50,6 +51,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(QuotesApi)
   .addHttpApi(NetworksApi)
   .addHttpApi(PaymentsApi)
+  .addHttpApi(BatchesApi)
   .addHttpApi(ExceptionsApi)
   .addHttpApi(RefundsApi)
   .addHttpApi(WebhooksApi)

@@ -1344,6 +1344,130 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List batches, newest first
+         * @description A cursor is the id of a batch of the same environment.
+         */
+        get: operations["batches.list"];
+        put?: never;
+        /**
+         * Make a batch
+         * @description Refunds, payouts of your own, or what lies on forwarders, put together for one wallet to sign. It never changes: a wrong one is canceled and made anew.
+         */
+        post: operations["batches.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a batch
+         * @description What it pays, how far it is, and by which transactions.
+         */
+        get: operations["batches.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a batch
+         * @description It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare `approval_code` first.
+         */
+        post: operations["batches.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a batch
+         * @description At once while nothing was given out. Else no more is, and it ends when what was given out is paid or can no longer be.
+         */
+        post: operations["batches.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a part to a wallet
+         * @description What the wallet signs, built from the network as it is now. While it can be executed the same is answered again, and nothing else.
+         */
+        post: operations["batches.export"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}/sent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say where a part was sent
+         * @description Where to look, which is sometimes quicker. It proves nothing: a line is paid when the network shows it.
+         */
+        post: operations["batches.sent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/commerce/merchant/orders": {
         parameters: {
             query?: never;
@@ -2390,6 +2514,86 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "batch.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive batch.created
+         * @description Sent to the endpoints that listen to `batch.created`: an event with the `batch` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.batchCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "batch.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive batch.updated
+         * @description Sent to the endpoints that listen to `batch.updated`: an event with the `batch` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.batchUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "batch.paid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive batch.paid
+         * @description Sent to the endpoints that listen to `batch.paid`: an event with the `batch` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.batchPaid"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "batch.closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive batch.closed
+         * @description Sent to the endpoints that listen to `batch.closed`: an event with the `batch` it is about. `*` does not include it. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.batchClosed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -3288,6 +3492,625 @@ export interface components {
                 object: "list";
                 data: components["schemas"]["BalanceTransaction"][];
                 has_more: boolean;
+            };
+        };
+        /**
+         * @description Money that leaves by the merchant's own signature.
+         * @example {
+         *       "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "batch",
+         *       "kind": "refunds",
+         *       "status": "ready",
+         *       "environment": "mainnet",
+         *       "network": "base",
+         *       "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *       "lines_total": 1,
+         *       "amount": 5000,
+         *       "amount_decimal": "5.000",
+         *       "amount_unit": "usd_millis",
+         *       "currency": "usd",
+         *       "totals": [
+         *         {
+         *           "token_id": 5,
+         *           "symbol": "USDC",
+         *           "token_amount": "5.000000"
+         *         }
+         *       ],
+         *       "parts": [
+         *         {
+         *           "part": 1,
+         *           "status": "ready",
+         *           "lines": 1,
+         *           "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *           "format": null,
+         *           "unguarded": false,
+         *           "valid_until": null,
+         *           "tx_hash": null,
+         *           "fee": null
+         *         }
+         *       ],
+         *       "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *       "approval_code": "0a3e5f0c",
+         *       "approvals_required": 1,
+         *       "approvals": [
+         *         {
+         *           "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "at": 1766320500
+         *         }
+         *       ],
+         *       "valid_for_seconds": 86400,
+         *       "created_by": "key_5f0b1c9e3d2a4b8e",
+         *       "created_at": 1766320496,
+         *       "updated_at": 1766320500,
+         *       "closed_at": null,
+         *       "metadata": {}
+         *     }
+         */
+        Batch: {
+            /** @example bat_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "batch";
+            /** @enum {string} */
+            kind: "refunds" | "payouts" | "collect";
+            /** @enum {string} */
+            status: "pending_approval" | "ready" | "open" | "paid" | "partly_paid" | "canceled" | "expired";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @description The wallet that pays */
+            from: string | null;
+            lines_total: number;
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @constant */
+            amount_unit: "usd_millis";
+            /** @constant */
+            currency: "usd";
+            totals: {
+                token_id: number | null;
+                symbol: string;
+                /** @description Whole tokens, as a decimal number */
+                token_amount: string;
+            }[];
+            parts: {
+                part: number;
+                /** @enum {string} */
+                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch";
+                lines: number;
+                /** @description Names the part for ever, also on chains that carry a text */
+                reference: string;
+                /** @description Of its last export */
+                format: string | null;
+                /** @description Its last export can be executed late and twice */
+                unguarded: boolean;
+                valid_until: number | null;
+                tx_hash: string | null;
+                /** @description What the network took for it, in base units of its coin; the wallet paid it */
+                fee: string | null;
+            }[];
+            /** @description SHA-256, hex, of what people approve: id, kind, merchant, environment, network, from, valid_for_seconds and the lines in their order */
+            content_hash: string;
+            /** @description Its first eight digits, to be compared by people */
+            approval_code: string;
+            approvals_required: number;
+            approvals: {
+                by: string;
+                /** @example 1766320496 */
+                at: number;
+            }[];
+            valid_for_seconds: number;
+            created_by: string;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+            closed_at: number | null;
+            metadata: Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "batch.closed",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "batch",
+         *           "kind": "refunds",
+         *           "status": "ready",
+         *           "environment": "mainnet",
+         *           "network": "base",
+         *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "lines_total": 1,
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "totals": [
+         *             {
+         *               "token_id": 5,
+         *               "symbol": "USDC",
+         *               "token_amount": "5.000000"
+         *             }
+         *           ],
+         *           "parts": [
+         *             {
+         *               "part": 1,
+         *               "status": "ready",
+         *               "lines": 1,
+         *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *               "format": null,
+         *               "unguarded": false,
+         *               "valid_until": null,
+         *               "tx_hash": null,
+         *               "fee": null
+         *             }
+         *           ],
+         *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *           "approval_code": "0a3e5f0c",
+         *           "approvals_required": 1,
+         *           "approvals": [
+         *             {
+         *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *               "at": 1766320500
+         *             }
+         *           ],
+         *           "valid_for_seconds": 86400,
+         *           "created_by": "key_5f0b1c9e3d2a4b8e",
+         *           "created_at": 1766320496,
+         *           "updated_at": 1766320500,
+         *           "closed_at": null,
+         *           "metadata": {}
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        BatchClosedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "batch.closed";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Batch"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "batch.created",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "batch",
+         *           "kind": "refunds",
+         *           "status": "ready",
+         *           "environment": "mainnet",
+         *           "network": "base",
+         *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "lines_total": 1,
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "totals": [
+         *             {
+         *               "token_id": 5,
+         *               "symbol": "USDC",
+         *               "token_amount": "5.000000"
+         *             }
+         *           ],
+         *           "parts": [
+         *             {
+         *               "part": 1,
+         *               "status": "ready",
+         *               "lines": 1,
+         *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *               "format": null,
+         *               "unguarded": false,
+         *               "valid_until": null,
+         *               "tx_hash": null,
+         *               "fee": null
+         *             }
+         *           ],
+         *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *           "approval_code": "0a3e5f0c",
+         *           "approvals_required": 1,
+         *           "approvals": [
+         *             {
+         *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *               "at": 1766320500
+         *             }
+         *           ],
+         *           "valid_for_seconds": 86400,
+         *           "created_by": "key_5f0b1c9e3d2a4b8e",
+         *           "created_at": 1766320496,
+         *           "updated_at": 1766320500,
+         *           "closed_at": null,
+         *           "metadata": {}
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        BatchCreatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "batch.created";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Batch"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "batch",
+         *             "kind": "refunds",
+         *             "status": "ready",
+         *             "environment": "mainnet",
+         *             "network": "base",
+         *             "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "lines_total": 1,
+         *             "amount": 5000,
+         *             "amount_decimal": "5.000",
+         *             "amount_unit": "usd_millis",
+         *             "currency": "usd",
+         *             "totals": [
+         *               {
+         *                 "token_id": 5,
+         *                 "symbol": "USDC",
+         *                 "token_amount": "5.000000"
+         *               }
+         *             ],
+         *             "parts": [
+         *               {
+         *                 "part": 1,
+         *                 "status": "ready",
+         *                 "lines": 1,
+         *                 "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *                 "format": null,
+         *                 "unguarded": false,
+         *                 "valid_until": null,
+         *                 "tx_hash": null,
+         *                 "fee": null
+         *               }
+         *             ],
+         *             "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *             "approval_code": "0a3e5f0c",
+         *             "approvals_required": 1,
+         *             "approvals": [
+         *               {
+         *                 "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *                 "at": 1766320500
+         *               }
+         *             ],
+         *             "valid_for_seconds": 86400,
+         *             "created_by": "key_5f0b1c9e3d2a4b8e",
+         *             "created_at": 1766320496,
+         *             "updated_at": 1766320500,
+         *             "closed_at": null,
+         *             "metadata": {}
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        BatchList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["Batch"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "batch.paid",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "batch",
+         *           "kind": "refunds",
+         *           "status": "ready",
+         *           "environment": "mainnet",
+         *           "network": "base",
+         *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "lines_total": 1,
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "totals": [
+         *             {
+         *               "token_id": 5,
+         *               "symbol": "USDC",
+         *               "token_amount": "5.000000"
+         *             }
+         *           ],
+         *           "parts": [
+         *             {
+         *               "part": 1,
+         *               "status": "ready",
+         *               "lines": 1,
+         *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *               "format": null,
+         *               "unguarded": false,
+         *               "valid_until": null,
+         *               "tx_hash": null,
+         *               "fee": null
+         *             }
+         *           ],
+         *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *           "approval_code": "0a3e5f0c",
+         *           "approvals_required": 1,
+         *           "approvals": [
+         *             {
+         *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *               "at": 1766320500
+         *             }
+         *           ],
+         *           "valid_for_seconds": 86400,
+         *           "created_by": "key_5f0b1c9e3d2a4b8e",
+         *           "created_at": 1766320496,
+         *           "updated_at": 1766320500,
+         *           "closed_at": null,
+         *           "metadata": {}
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        BatchPaidEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "batch.paid";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Batch"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "batch.updated",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "batch",
+         *           "kind": "refunds",
+         *           "status": "ready",
+         *           "environment": "mainnet",
+         *           "network": "base",
+         *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "lines_total": 1,
+         *           "amount": 5000,
+         *           "amount_decimal": "5.000",
+         *           "amount_unit": "usd_millis",
+         *           "currency": "usd",
+         *           "totals": [
+         *             {
+         *               "token_id": 5,
+         *               "symbol": "USDC",
+         *               "token_amount": "5.000000"
+         *             }
+         *           ],
+         *           "parts": [
+         *             {
+         *               "part": 1,
+         *               "status": "ready",
+         *               "lines": 1,
+         *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *               "format": null,
+         *               "unguarded": false,
+         *               "valid_until": null,
+         *               "tx_hash": null,
+         *               "fee": null
+         *             }
+         *           ],
+         *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *           "approval_code": "0a3e5f0c",
+         *           "approvals_required": 1,
+         *           "approvals": [
+         *             {
+         *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *               "at": 1766320500
+         *             }
+         *           ],
+         *           "valid_for_seconds": 86400,
+         *           "created_by": "key_5f0b1c9e3d2a4b8e",
+         *           "created_at": 1766320496,
+         *           "updated_at": 1766320500,
+         *           "closed_at": null,
+         *           "metadata": {}
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        BatchUpdatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "batch.updated";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Batch"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
             };
         };
         /**
@@ -4443,7 +5266,7 @@ export interface components {
             expires_at: number;
         };
         /** @description One state change, told the same way everywhere. `type` says which object it carries. */
-        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["ExceptionOpenedEvent"] | components["schemas"]["ExceptionResolvedEvent"] | components["schemas"]["BalanceTransactionCreatedEvent"] | components["schemas"]["TestPingEvent"];
+        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["ExceptionOpenedEvent"] | components["schemas"]["ExceptionResolvedEvent"] | components["schemas"]["BalanceTransactionCreatedEvent"] | components["schemas"]["BatchCreatedEvent"] | components["schemas"]["BatchUpdatedEvent"] | components["schemas"]["BatchPaidEvent"] | components["schemas"]["BatchClosedEvent"] | components["schemas"]["TestPingEvent"];
         /**
          * @description Something about money that needs a person's decision.
          * @example {
@@ -4885,6 +5708,43 @@ export interface components {
             payment_url?: string;
             details?: components["schemas"]["InvoiceDetails"];
             payor?: components["schemas"]["InvoicePayor"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "batch_export",
+         *         "batch_id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "part": 1,
+         *         "format": "eip5792",
+         *         "payload": "{\"version\":\"2.0.0\",\"chainId\":\"0x2105\",\"atomicRequired\":true,\"calls\":[]}",
+         *         "valid_until": 1766406896,
+         *         "lines": 1,
+         *         "simulated": true,
+         *         "notices": []
+         *       }
+         *     }
+         */
+        ExportedPart: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "batch_export";
+                batch_id: string;
+                part: number;
+                /** @enum {string} */
+                format: "eip5792" | "transactions" | "safe" | "solana" | "ton" | "sui" | "cardano" | "csv";
+                /** @description JSON text of what the wallet takes, or the text of a file */
+                payload: string;
+                /** @description By the network's clock; null: it can be executed at any time, and twice */
+                valid_until: number | null;
+                lines: number;
+                /** @description The network was asked what would happen, and it would succeed */
+                simulated: boolean;
+                /** @description For whoever signs */
+                notices: string[];
+            };
         };
         /** @description Errors of tokens, wallets, invoices, payment pages and merchant settings. */
         FlatError: {
@@ -6876,6 +7736,59 @@ export interface components {
             expires_at?: number | string | null;
             ip_allowlist?: string[] | null;
         };
+        /**
+         * @example {
+         *       "kind": "refunds",
+         *       "network": "base",
+         *       "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *       "refund_ids": "all"
+         *     }
+         */
+        NewBatch: {
+            /** @enum {string} */
+            kind: "refunds" | "payouts" | "collect";
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @description The wallet that pays and signs; `collect` can do without */
+            from?: string | null;
+            /** @description For `refunds`: ids, or `all`: every refund of the network that is processing and in no batch, the oldest first */
+            refund_ids?: "all" | string[] | null;
+            /** @description For `payouts`, and only there */
+            lines?: {
+                /** @description A token of the network, as GET /api/v1/tokens lists it */
+                token_id: number;
+                /**
+                 * @description Whole tokens as a decimal number
+                 * @example 12.5
+                 */
+                token_amount: string;
+                destination: {
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+                    address: string;
+                    /** @description What the receiver asks for beside the address */
+                    memo?: string | null;
+                };
+                /** @description Words of yours, at most 64 characters; some networks show them to everybody */
+                reference?: string | null;
+            }[] | null;
+            /** @description For `collect`, and only there: absent: every token */
+            token_ids?: number[] | null;
+            /** @description How long an export can be signed, where the network lets that be chosen; 86400 if not said */
+            valid_for_seconds?: number | null;
+            metadata?: Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "part": 1,
+         *       "format": "eip5792"
+         *     }
+         */
+        NewBatchExport: {
+            /** @description Which part of the batch, from 1 */
+            part: number;
+            /** @enum {string} */
+            format: "eip5792" | "transactions" | "safe" | "solana" | "ton" | "sui" | "cardano" | "csv";
+        };
         NewCart: {
             customer_id?: string | null;
             wallet_address?: string | null;
@@ -7251,6 +8164,65 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "batch",
+         *         "kind": "refunds",
+         *         "status": "ready",
+         *         "environment": "mainnet",
+         *         "network": "base",
+         *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *         "lines_total": 1,
+         *         "amount": 5000,
+         *         "amount_decimal": "5.000",
+         *         "amount_unit": "usd_millis",
+         *         "currency": "usd",
+         *         "totals": [
+         *           {
+         *             "token_id": 5,
+         *             "symbol": "USDC",
+         *             "token_amount": "5.000000"
+         *           }
+         *         ],
+         *         "parts": [
+         *           {
+         *             "part": 1,
+         *             "status": "ready",
+         *             "lines": 1,
+         *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *             "format": null,
+         *             "unguarded": false,
+         *             "valid_until": null,
+         *             "tx_hash": null,
+         *             "fee": null
+         *           }
+         *         ],
+         *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *         "approval_code": "0a3e5f0c",
+         *         "approvals_required": 1,
+         *         "approvals": [
+         *           {
+         *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "at": 1766320500
+         *           }
+         *         ],
+         *         "valid_for_seconds": 86400,
+         *         "created_by": "key_5f0b1c9e3d2a4b8e",
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320500,
+         *         "closed_at": null,
+         *         "metadata": {}
+         *       }
+         *     }
+         */
+        OneBatch: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["Batch"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
          *         "object": "customer_erasure",
          *         "customer": "anon_9f86d081884c7d659a2feaa0c55ad015",
          *         "environment": "devnet",
@@ -7433,6 +8405,65 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["OrderPaymentStatus"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "batch",
+         *         "kind": "refunds",
+         *         "status": "ready",
+         *         "environment": "mainnet",
+         *         "network": "base",
+         *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *         "lines_total": 1,
+         *         "amount": 5000,
+         *         "amount_decimal": "5.000",
+         *         "amount_unit": "usd_millis",
+         *         "currency": "usd",
+         *         "totals": [
+         *           {
+         *             "token_id": 5,
+         *             "symbol": "USDC",
+         *             "token_amount": "5.000000"
+         *           }
+         *         ],
+         *         "parts": [
+         *           {
+         *             "part": 1,
+         *             "status": "ready",
+         *             "lines": 1,
+         *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *             "format": null,
+         *             "unguarded": false,
+         *             "valid_until": null,
+         *             "tx_hash": null,
+         *             "fee": null
+         *           }
+         *         ],
+         *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *         "approval_code": "0a3e5f0c",
+         *         "approvals_required": 1,
+         *         "approvals": [
+         *           {
+         *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "at": 1766320500
+         *           }
+         *         ],
+         *         "valid_for_seconds": 86400,
+         *         "created_by": "key_5f0b1c9e3d2a4b8e",
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320500,
+         *         "closed_at": null,
+         *         "metadata": {}
+         *       }
+         *     }
+         */
+        OneReadBatch: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["ReadBatch"];
         };
         /**
          * @example {
@@ -8390,6 +9421,150 @@ export interface components {
             } | null;
         };
         /**
+         * @example {
+         *       "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "batch",
+         *       "kind": "refunds",
+         *       "status": "ready",
+         *       "environment": "mainnet",
+         *       "network": "base",
+         *       "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *       "lines_total": 1,
+         *       "amount": 5000,
+         *       "amount_decimal": "5.000",
+         *       "amount_unit": "usd_millis",
+         *       "currency": "usd",
+         *       "totals": [
+         *         {
+         *           "token_id": 5,
+         *           "symbol": "USDC",
+         *           "token_amount": "5.000000"
+         *         }
+         *       ],
+         *       "parts": [
+         *         {
+         *           "part": 1,
+         *           "status": "ready",
+         *           "lines": 1,
+         *           "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+         *           "format": null,
+         *           "unguarded": false,
+         *           "valid_until": null,
+         *           "tx_hash": null,
+         *           "fee": null
+         *         }
+         *       ],
+         *       "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+         *       "approval_code": "0a3e5f0c",
+         *       "approvals_required": 1,
+         *       "approvals": [
+         *         {
+         *           "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "at": 1766320500
+         *         }
+         *       ],
+         *       "valid_for_seconds": 86400,
+         *       "created_by": "key_5f0b1c9e3d2a4b8e",
+         *       "created_at": 1766320496,
+         *       "updated_at": 1766320500,
+         *       "closed_at": null,
+         *       "metadata": {}
+         *     }
+         */
+        ReadBatch: {
+            /** @example bat_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "batch";
+            /** @enum {string} */
+            kind: "refunds" | "payouts" | "collect";
+            /** @enum {string} */
+            status: "pending_approval" | "ready" | "open" | "paid" | "partly_paid" | "canceled" | "expired";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @description The wallet that pays */
+            from: string | null;
+            lines_total: number;
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @constant */
+            amount_unit: "usd_millis";
+            /** @constant */
+            currency: "usd";
+            totals: {
+                token_id: number | null;
+                symbol: string;
+                /** @description Whole tokens, as a decimal number */
+                token_amount: string;
+            }[];
+            parts: {
+                part: number;
+                /** @enum {string} */
+                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch";
+                lines: number;
+                /** @description Names the part for ever, also on chains that carry a text */
+                reference: string;
+                /** @description Of its last export */
+                format: string | null;
+                /** @description Its last export can be executed late and twice */
+                unguarded: boolean;
+                valid_until: number | null;
+                tx_hash: string | null;
+                /** @description What the network took for it, in base units of its coin; the wallet paid it */
+                fee: string | null;
+            }[];
+            /** @description SHA-256, hex, of what people approve: id, kind, merchant, environment, network, from, valid_for_seconds and the lines in their order */
+            content_hash: string;
+            /** @description Its first eight digits, to be compared by people */
+            approval_code: string;
+            approvals_required: number;
+            approvals: {
+                by: string;
+                /** @example 1766320496 */
+                at: number;
+            }[];
+            valid_for_seconds: number;
+            created_by: string;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+            closed_at: number | null;
+            metadata: Record<string, never>;
+            lines?: {
+                /** @description Its place in the batch, from 1 */
+                line: number;
+                part: number;
+                /** @enum {string} */
+                status: "pending" | "seen" | "paid" | "mismatch" | "released";
+                /** @description Null for a token that is not in the catalogue */
+                token_id: number | null;
+                symbol: string;
+                /** @description Whole tokens, as a decimal number */
+                token_amount: string;
+                /**
+                 * @description usd_millis by which the line is booked
+                 * @example 49990
+                 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                destination: {
+                    address: string;
+                    memo: string | null;
+                };
+                /** @description Of a batch of kind collect: the address that is emptied */
+                source_address: string | null;
+                reference: string;
+                refund_id: string | null;
+                tx_hash: string | null;
+            }[];
+        };
+        /**
          * @description Where funds of one network family arrive.
          * @example {
          *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
@@ -9093,6 +10268,18 @@ export interface components {
         SecretRotation: {
             /** @description How long deliveries are signed with the old secret too, at most 604800; default 86400 */
             overlap_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "part": 1,
+         *       "tx_hash": "0xabababababababababababababababababababababababababababababababab"
+         *     }
+         */
+        SentPart: {
+            /** @description Which part of the batch, from 1 */
+            part: number;
+            /** @description Of the transaction that was sent */
+            tx_hash: string;
         };
         /**
          * @example {
@@ -21393,6 +22580,1453 @@ export interface operations {
             };
         };
     };
+    "batches.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Created at this time or before it, in epoch seconds. */
+                created_lte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+                /** @description kind */
+                kind?: "refunds" | "payouts" | "collect";
+                /** @description States, comma-separated; `all` does not filter. */
+                status?: "pending_approval" | "ready" | "open" | "paid" | "partly_paid" | "canceled" | "expired";
+                /** @description Only those of this network */
+                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description BatchList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "batch",
+                     *             "kind": "refunds",
+                     *             "status": "ready",
+                     *             "environment": "mainnet",
+                     *             "network": "base",
+                     *             "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "lines_total": 1,
+                     *             "amount": 5000,
+                     *             "amount_decimal": "5.000",
+                     *             "amount_unit": "usd_millis",
+                     *             "currency": "usd",
+                     *             "totals": [
+                     *               {
+                     *                 "token_id": 5,
+                     *                 "symbol": "USDC",
+                     *                 "token_amount": "5.000000"
+                     *               }
+                     *             ],
+                     *             "parts": [
+                     *               {
+                     *                 "part": 1,
+                     *                 "status": "ready",
+                     *                 "lines": 1,
+                     *                 "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *                 "format": null,
+                     *                 "unguarded": false,
+                     *                 "valid_until": null,
+                     *                 "tx_hash": null,
+                     *                 "fee": null
+                     *               }
+                     *             ],
+                     *             "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *             "approval_code": "0a3e5f0c",
+                     *             "approvals_required": 1,
+                     *             "approvals": [
+                     *               {
+                     *                 "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *                 "at": 1766320500
+                     *               }
+                     *             ],
+                     *             "valid_for_seconds": 86400,
+                     *             "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *             "created_at": 1766320496,
+                     *             "updated_at": 1766320500,
+                     *             "closed_at": null,
+                     *             "metadata": {}
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "batches.create": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header: {
+                /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
+                "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "refunds",
+                 *       "network": "base",
+                 *       "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *       "refund_ids": "all"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBatch"];
+            };
+        };
+        responses: {
+            /** @description OneBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBatch"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
+             *
+             *     `BATCH_EMPTY`: The batch would pay nothing: name refunds that are processing, lines, or tokens to collect.
+             *
+             *     `BATCH_TOO_LARGE`: The batch has more lines than one may have: see details.maximum, and make several.
+             *
+             *     `AMOUNT_BELOW_MINIMUM`: The network cannot carry so small an amount: see details.minimum.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `TOKEN_NETWORK_MISMATCH`: This token is not on that network.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `REFUND_NOT_FOUND`: No such refund.
+             *
+             *     `TOKEN_NOT_FOUND`: No such token.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `BATCH_LIMIT_REACHED`: A merchant may have 20 open batches: finish or cancel one first.
+             *
+             *     `REFUND_IN_BATCH`: A batch pays this refund: see details.batch_id, and cancel that batch first.
+             *
+             *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "batches.retrieve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description `lines`: with its lines */
+                expand?: "lines";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneReadBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneReadBatch"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "batches.approve": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBatch"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "batches.cancel": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBatch"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `BATCH_NOT_CANCELABLE`: This batch is over.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "batches.export": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "part": 1,
+                 *       "format": "eip5792"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBatchExport"];
+            };
+        };
+        responses: {
+            /** @description ExportedPart */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "batch_export",
+                     *         "batch_id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "part": 1,
+                     *         "format": "eip5792",
+                     *         "payload": "{\"version\":\"2.0.0\",\"chainId\":\"0x2105\",\"atomicRequired\":true,\"calls\":[]}",
+                     *         "valid_until": 1766406896,
+                     *         "lines": 1,
+                     *         "simulated": true,
+                     *         "notices": []
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ExportedPart"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `AMOUNT_BELOW_MINIMUM`: The network cannot carry so small an amount: see details.minimum.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `APPROVAL_REQUIRED`: People must approve this first: see its approvals.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `EXPORT_LIVE`: This part was given out in another format and can still be signed: see details.valid_until.
+             *
+             *     `LINES_AMBIGUOUS`: Two lines look alike on the chain, so a list could not tell which was paid: see details.lines.
+             *
+             *     `BATCH_PAID`: The chain has paid this part already: wait until it is seen.
+             *
+             *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `PAYOUT_LINE_REFUSED`: The network refuses a line: see details.line, and make the batch anew without it.
+             *
+             *     `NOTHING_TO_COLLECT`: Nothing lies on these addresses any more.
+             *
+             *     `COLLECTOR_MISSING`: The contract that collects is not on this network: anybody can deploy it.
+             *
+             *     `PAYER_MISSING`: The contract that pays batches is not on this network: anybody can deploy it.
+             *
+             *     `INSUFFICIENT_FUNDS`: The wallet that should pay has not enough: see details.
+             *
+             *     `WALLET_NOT_SPENDABLE`: The wallet's money is not in a form that a batch can spend.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "batches.sent": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "part": 1,
+                 *       "tx_hash": "0xabababababababababababababababababababababababababababababababab"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SentPart"];
+            };
+        };
+        responses: {
+            /** @description OneBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBatch"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "orders.list": {
         parameters: {
             query?: {
@@ -29361,6 +31995,518 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["BalanceTransactionCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.batchCreated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "batch.created",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                 *           "object": "batch",
+                 *           "kind": "refunds",
+                 *           "status": "ready",
+                 *           "environment": "mainnet",
+                 *           "network": "base",
+                 *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "lines_total": 1,
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "totals": [
+                 *             {
+                 *               "token_id": 5,
+                 *               "symbol": "USDC",
+                 *               "token_amount": "5.000000"
+                 *             }
+                 *           ],
+                 *           "parts": [
+                 *             {
+                 *               "part": 1,
+                 *               "status": "ready",
+                 *               "lines": 1,
+                 *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                 *               "format": null,
+                 *               "unguarded": false,
+                 *               "valid_until": null,
+                 *               "tx_hash": null,
+                 *               "fee": null
+                 *             }
+                 *           ],
+                 *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                 *           "approval_code": "0a3e5f0c",
+                 *           "approvals_required": 1,
+                 *           "approvals": [
+                 *             {
+                 *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *               "at": 1766320500
+                 *             }
+                 *           ],
+                 *           "valid_for_seconds": 86400,
+                 *           "created_by": "key_5f0b1c9e3d2a4b8e",
+                 *           "created_at": 1766320496,
+                 *           "updated_at": 1766320500,
+                 *           "closed_at": null,
+                 *           "metadata": {}
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BatchCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.batchUpdated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "batch.updated",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                 *           "object": "batch",
+                 *           "kind": "refunds",
+                 *           "status": "ready",
+                 *           "environment": "mainnet",
+                 *           "network": "base",
+                 *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "lines_total": 1,
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "totals": [
+                 *             {
+                 *               "token_id": 5,
+                 *               "symbol": "USDC",
+                 *               "token_amount": "5.000000"
+                 *             }
+                 *           ],
+                 *           "parts": [
+                 *             {
+                 *               "part": 1,
+                 *               "status": "ready",
+                 *               "lines": 1,
+                 *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                 *               "format": null,
+                 *               "unguarded": false,
+                 *               "valid_until": null,
+                 *               "tx_hash": null,
+                 *               "fee": null
+                 *             }
+                 *           ],
+                 *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                 *           "approval_code": "0a3e5f0c",
+                 *           "approvals_required": 1,
+                 *           "approvals": [
+                 *             {
+                 *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *               "at": 1766320500
+                 *             }
+                 *           ],
+                 *           "valid_for_seconds": 86400,
+                 *           "created_by": "key_5f0b1c9e3d2a4b8e",
+                 *           "created_at": 1766320496,
+                 *           "updated_at": 1766320500,
+                 *           "closed_at": null,
+                 *           "metadata": {}
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BatchUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.batchPaid": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "batch.paid",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                 *           "object": "batch",
+                 *           "kind": "refunds",
+                 *           "status": "ready",
+                 *           "environment": "mainnet",
+                 *           "network": "base",
+                 *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "lines_total": 1,
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "totals": [
+                 *             {
+                 *               "token_id": 5,
+                 *               "symbol": "USDC",
+                 *               "token_amount": "5.000000"
+                 *             }
+                 *           ],
+                 *           "parts": [
+                 *             {
+                 *               "part": 1,
+                 *               "status": "ready",
+                 *               "lines": 1,
+                 *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                 *               "format": null,
+                 *               "unguarded": false,
+                 *               "valid_until": null,
+                 *               "tx_hash": null,
+                 *               "fee": null
+                 *             }
+                 *           ],
+                 *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                 *           "approval_code": "0a3e5f0c",
+                 *           "approvals_required": 1,
+                 *           "approvals": [
+                 *             {
+                 *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *               "at": 1766320500
+                 *             }
+                 *           ],
+                 *           "valid_for_seconds": 86400,
+                 *           "created_by": "key_5f0b1c9e3d2a4b8e",
+                 *           "created_at": 1766320496,
+                 *           "updated_at": 1766320500,
+                 *           "closed_at": null,
+                 *           "metadata": {}
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BatchPaidEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.batchClosed": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "batch.closed",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                 *           "object": "batch",
+                 *           "kind": "refunds",
+                 *           "status": "ready",
+                 *           "environment": "mainnet",
+                 *           "network": "base",
+                 *           "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "lines_total": 1,
+                 *           "amount": 5000,
+                 *           "amount_decimal": "5.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "currency": "usd",
+                 *           "totals": [
+                 *             {
+                 *               "token_id": 5,
+                 *               "symbol": "USDC",
+                 *               "token_amount": "5.000000"
+                 *             }
+                 *           ],
+                 *           "parts": [
+                 *             {
+                 *               "part": 1,
+                 *               "status": "ready",
+                 *               "lines": 1,
+                 *               "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                 *               "format": null,
+                 *               "unguarded": false,
+                 *               "valid_until": null,
+                 *               "tx_hash": null,
+                 *               "fee": null
+                 *             }
+                 *           ],
+                 *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                 *           "approval_code": "0a3e5f0c",
+                 *           "approvals_required": 1,
+                 *           "approvals": [
+                 *             {
+                 *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *               "at": 1766320500
+                 *             }
+                 *           ],
+                 *           "valid_for_seconds": 86400,
+                 *           "created_by": "key_5f0b1c9e3d2a4b8e",
+                 *           "created_at": 1766320496,
+                 *           "updated_at": 1766320500,
+                 *           "closed_at": null,
+                 *           "metadata": {}
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BatchClosedEvent"];
             };
         };
         responses: {

@@ -157,6 +157,7 @@ describe("modules/docs/openapi.json", () => {
       payment_quote: "PaymentQuote",
       exception: "Exception",
       balance_transaction: "BalanceTransaction",
+      batch: "Batch",
       test_ping: "TestPing"
     }
     for (const [type, $ref] of Object.entries<string>(discriminator.mapping)) {
