@@ -11,7 +11,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
-import { PayoutFormat } from "../../runtime/Payouts.ts"
+import { PayoutFormat, PlayedExecution } from "../../runtime/Payouts.ts"
 import {
   Batch,
   BatchKind,
@@ -123,7 +123,9 @@ const ExportedPart = Schema.Struct({
       description: "By the network's clock; null: it can be executed at any time, and twice"
     }),
     lines: Schema.Int,
-    simulated: Schema.Boolean.annotate({ description: "The network was asked what would happen, and it would succeed" }),
+    simulated: Schema.Boolean.annotate({
+      description: "The network was asked what would happen, and it would succeed"
+    }),
     notices: Schema.Array(Schema.String).annotate({ description: "For whoever signs" })
   })
 }).annotate({
@@ -141,6 +143,22 @@ const ExportedPart = Schema.Struct({
       simulated: true,
       notices: []
     }
+  }]
+})
+
+const PlayedPart = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    object: Schema.tag("batch_simulation"),
+    batch_id: Schema.String,
+    part: Schema.Int,
+    tx_hash: Schema.NullOr(Schema.String).annotate({ description: "Null: the network refused it, and nothing moved" })
+  })
+}).annotate({
+  identifier: "PlayedPart",
+  examples: [{
+    success: true,
+    data: { object: "batch_simulation", batch_id: exampleBatch.id, part: 1, tx_hash: `0x${"ab".repeat(32)}` }
   }]
 })
 
@@ -173,7 +191,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     )
   }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
     summary: "Make a batch",
-    description: "Refunds, payouts of your own, or what lies on forwarders, put together for one wallet to sign. It never "
+    description:
+      "Refunds, payouts of your own, or what lies on forwarders, put together for one wallet to sign. It never "
       + "changes: a wrong one is canceled and made anew."
   })),
   HttpApiEndpoint.get("list", "/", {
@@ -211,7 +230,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION", ...found)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Approve a batch",
-    description: "It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare "
+    description:
+      "It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare "
       + "`approval_code` first."
   })),
   HttpApiEndpoint.post("cancel", "/:id/cancel", {
@@ -220,7 +240,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     error: errors("wrapped", "BATCH_NOT_CANCELABLE", ...found)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Cancel a batch",
-    description: "At once while nothing was given out. Else no more is, and it ends when what was given out is paid or can "
+    description:
+      "At once while nothing was given out. Else no more is, and it ends when what was given out is paid or can "
       + "no longer be."
   })),
   HttpApiEndpoint.post("export", "/:id/export", {
@@ -249,7 +270,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Give a part to a wallet",
-    description: "What the wallet signs, built from the network as it is now. While it can be executed the same is answered "
+    description:
+      "What the wallet signs, built from the network as it is now. While it can be executed the same is answered "
       + "again, and nothing else."
   })),
   HttpApiEndpoint.post("sent", "/:id/sent", {
@@ -265,7 +287,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     error: errors("wrapped", "VALIDATION_ERROR", "INVALID_TRANSITION", ...found)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Say where a part was sent",
-    description: "Where to look, which is sometimes quicker. It proves nothing: a line is paid when the network shows it."
+    description:
+      "Where to look, which is sometimes quicker. It proves nothing: a line is paid when the network shows it."
   }))
 )
   .prefix("/api/v1/batches")
@@ -278,4 +301,32 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
   }))
 {}
 
-export class BatchesApi extends HttpApi.make("batches").add(BatchesGroup) {}
+/** The wallet of play money. */
+export class BatchSimulationGroup extends HttpApiGroup.make("batchSimulation").add(
+  HttpApiEndpoint.post("simulate", "/:id/simulate", {
+    params: { id: PathId },
+    payload: Schema.Struct({
+      part: Part,
+      outcome: PlayedExecution.annotate({
+        description: "`once`: the wallet pays it as it was given out; `twice`: once more right after; "
+          + "`changed_destination`: the first line goes to somebody else; `late`: after its time; `frozen_recipient`: a "
+          + "receiver is frozen. What the network would refuse moves nothing"
+      })
+    }).annotate({ identifier: "BatchSimulation", examples: [{ part: 1, outcome: "once" }] }),
+    success: PlayedPart,
+    error: errors("wrapped", "DEVNET_ONLY", "VALIDATION_ERROR", "INVALID_TRANSITION", "UNSUPPORTED_NETWORK", ...found)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Sign a part with play money",
+    description: "Devnet, on simulated networks: what the wallet would do with the export that was given out last."
+  }))
+)
+  .prefix("/api/v1/devnet/batches")
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .annotateMerge(OpenApi.annotations({
+    title: "Batch simulation",
+    description: "Devnet: a wallet of play money."
+  }))
+{}
+
+export class BatchesApi extends HttpApi.make("batches").add(BatchesGroup).add(BatchSimulationGroup) {}

@@ -21,7 +21,9 @@ const refuse = (param: string, message: string): PublicError =>
   publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
 
 /** What each kind takes; anything else in the body would be left undone without a word. */
-const contentsOf = ({ kind, lines, refund_ids: ids, token_ids: tokenIds }: NewBatchBody): BatchContents | PublicError => {
+const contentsOf = (
+  { kind, lines, refund_ids: ids, token_ids: tokenIds }: NewBatchBody
+): BatchContents | PublicError => {
   const taken = { refunds: "refund_ids", payouts: "lines", collect: "token_ids" }[kind]
   const sent = Object.entries({ refund_ids: ids, lines, token_ids: tokenIds })
   const unused = sent.find(([name, value]) => value != null && name !== taken)
@@ -73,6 +75,25 @@ export const exportObject = ({ batch, part, payload }: GivenPart) => ({
   notices: part.export!.notices
 })
 
+export const simulationHandlers = Operations.group(
+  BatchesApi,
+  "batchSimulation",
+  Effect.fn(function*(group) {
+    const batches = yield* Batches
+    return group.handle(
+      "simulate",
+      Effect.fnUntraced(function*({ params, payload }) {
+        const { environment, merchantId } = yield* requireMerchantScope
+        if (environment !== "devnet") return yield* publicError("DEVNET_ONLY")
+        const txHash = yield* batches.play({ merchantId, environment }, params.id, payload)
+        return jsonText(
+          wrapped({ object: "batch_simulation", batch_id: params.id, part: payload.part, tx_hash: txHash })
+        )
+      })
+    )
+  })
+)
+
 export const handlers = Operations.group(
   BatchesApi,
   "batches",
@@ -105,14 +126,18 @@ export const handlers = Operations.group(
           const { owner } = yield* ownerOf(query.environment)
           const cursor = readPageCursor(query)
           if (isPublicError(cursor)) return yield* cursor
-          const page = yield* batches.page({
-            ...owner,
-            ...(query.kind === undefined ? {} : { kind: query.kind }),
-            ...(query.status === undefined ? {} : { status: query.status }),
-            ...(query.network === undefined ? {} : { network: query.network }),
-            ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
-            ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
-          }, cursor, query.limit ?? pageLimits.default)
+          const page = yield* batches.page(
+            {
+              ...owner,
+              ...(query.kind === undefined ? {} : { kind: query.kind }),
+              ...(query.status === undefined ? {} : { status: query.status }),
+              ...(query.network === undefined ? {} : { network: query.network }),
+              ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
+              ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
+            },
+            cursor,
+            query.limit ?? pageLimits.default
+          )
           if (page === null) return yield* unknownCursor(query, "the id of a batch of this environment")
           return jsonText(
             wrapped({ object: "list", data: page.batches.map(batchObject), has_more: page.hasMore })

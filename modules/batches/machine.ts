@@ -216,10 +216,12 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
         return publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
       }
       return command._tag === "Hint"
-        ? onlyNext(part.hint === command.txHash ? batch : {
-          ...change(batch, { parts: withPart(batch, { ...part, hint: command.txHash }) }, now),
-          dueAt: now
-        })
+        ? onlyNext(
+          part.hint === command.txHash ? batch : {
+            ...change(batch, { parts: withPart(batch, { ...part, hint: command.txHash }) }, now),
+            dueAt: now
+          }
+        )
         : observePart(batch, part, command, now)
     }
   }

@@ -5,7 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { BatchesApi } from "./api.ts"
-import { handlers } from "./handlers.ts"
+import { handlers, simulationHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { Batches } from "./service.ts"
 
@@ -19,5 +19,8 @@ export const plugin = Plugin.make({
   migrations,
   tables,
   layer: () =>
-    HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(handlers), Layer.provideMerge(Batches.layer))
+    HttpApiBuilder.layer(BatchesApi).pipe(
+      Layer.provide(Layer.merge(handlers, simulationHandlers)),
+      Layer.provideMerge(Batches.layer)
+    )
 })

@@ -3,8 +3,8 @@ import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type EventDraft, previousAttributes } from "../../schemas/Event.ts"
 import { batchObject, type BatchState, isOpen, type LineState, statusOf } from "./machine.ts"
 
+export { type NewBatch, newBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
 export { driverPart, partReference } from "./rules/Parts.ts"
-export { newBatch, type NewBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
 
 /** What people approve, as canonical JSON takes it. */
 export const approvedContent = (

@@ -5,6 +5,7 @@ import { Books } from "../../runtime/Books.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { Commit, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import type { PlayedExecution } from "../../runtime/Payouts.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -19,6 +20,7 @@ import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
 import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
 import { batchTimer } from "./service/Observations.ts"
+import { playPart } from "./service/Play.ts"
 
 export class Batches extends Context.Service<Batches, {
   /**
@@ -65,6 +67,15 @@ export class Batches extends Context.Service<Batches, {
     hint: { readonly part: number; readonly txHash: string },
     call: IdempotentCall<BatchState>
   ) => Effect.Effect<BatchState, PublicError>
+  /**
+   * Devnet: the wallet of play money signs the last export of a part. Answers its transaction, or null where the
+   * network refuses it. Errors: `BATCH_NOT_FOUND`, `INVALID_TRANSITION`, `UNSUPPORTED_NETWORK` where money is real.
+   */
+  readonly play: (
+    owner: BatchOwner,
+    id: string,
+    play: { readonly part: number; readonly outcome: PlayedExecution }
+  ) => Effect.Effect<string | null, PublicError>
 }>()("tillwire/modules/batches/Batches") {
   static readonly layer = Layer.effect(Batches, Effect.suspend(() => make))
 }
@@ -97,6 +108,7 @@ const make = Effect.gen(function*() {
     approve: (...args) => dieOnReplay(approve(...args)),
     cancel: (...args) => dieOnReplay(cancel(...args)),
     export: (...args) => dieOnReplay(giveOut(...args)),
-    hint: (...args) => dieOnReplay(hint(...args))
+    hint: (...args) => dieOnReplay(hint(...args)),
+    play: playPart(services)
   })
 })

@@ -24,6 +24,7 @@ import { accountHistory, followAccounts } from "./simulated/AccountFollowing.ts"
 import { blockHistory, followBlocks } from "./simulated/BlockFollowing.ts"
 import { type Chain, makeChain } from "./simulated/Chain.ts"
 import { paymentUriOf, simulatedFamilyOf, simulatedNetworks, traitsOf } from "./simulated/Families.ts"
+import { makePayouts } from "./simulated/Payouts.ts"
 import { deploymentWallets, digestOf, readWalletOf } from "./simulated/Wallets.ts"
 
 /**
@@ -98,10 +99,13 @@ const simulate = Effect.fnUntraced(function*(network: Network) {
   const nameOf = (kind: "block" | "transaction", count: number) =>
     playMoneyHash(network, bytesToHex(digestOf(`${network}:${seed}:${kind}:${count}`)))
   const chain = yield* makeChain({ nextHeight, blockHash: (count) => nameOf("block", count) })
+  const nameTransaction = Effect.map(
+    Ref.updateAndGet(sentCount, (count) => count + 1),
+    (count) => nameOf("transaction", count)
+  )
 
   const transaction = Effect.fnUntraced(function*(transfers: ReadonlyArray<SimulatedTransfer>) {
-    const txHash = transfers[0]?.txHash ??
-      nameOf("transaction", yield* Ref.updateAndGet(sentCount, (count) => count + 1))
+    const txHash = transfers[0]?.txHash ?? (yield* nameTransaction)
     const observed = transfers.map((transfer, position): ObservedTransfer => ({
       txHash,
       index: familyOf(network) !== "evm" ? position : transfer.tokenAddress === null ? 0 : position + 1,
@@ -121,6 +125,7 @@ const simulate = Effect.fnUntraced(function*(network: Network) {
 
   return {
     chain,
+    payouts: yield* makePayouts(network, chain, nameTransaction),
     transaction,
     mine: (count: number) => chain.act({ _tag: "Mine", blocks: Array.from({ length: count }, () => []) }),
     reorg: (depth: number, drop: ReadonlyArray<string> | "all", shift: number) =>
@@ -167,7 +172,12 @@ const followingParts = (
   return { follow: followAccounts(accountChain), history: accountHistory(accountChain) }
 }
 
-const driverOf = (network: Network, chain: Chain, account: Account, indexLagBlocks: number): ChainDriver => ({
+const driverOf = (
+  network: Network,
+  { chain, payouts }: Pick<Simulation, "chain" | "payouts">,
+  account: Account,
+  indexLagBlocks: number
+): ChainDriver => ({
   network,
   environment,
   tokenTypes: traitsOf(network).tokenTypes,
@@ -187,7 +197,7 @@ const driverOf = (network: Network, chain: Chain, account: Account, indexLagBloc
   corroborate: null,
   findTransfers: null,
   agreementAboveUsdMillis: null,
-  payouts: null
+  payouts
 })
 
 /** The chains and their drivers; blocks come as long as the scope lives. */
@@ -214,8 +224,8 @@ export const make = Effect.fnUntraced(function*(options: SimulatedOptions) {
     reorg: (network, depth, { drop = [], shift = 0 } = {}) => on(network, (each) => each.reorg(depth, drop, shift)),
     drop: (network, txHashes) => on(network, (each) => each.drop(txHashes))
   })
-  const drivers = [...simulations].map(([network, { chain }]) =>
-    driverOf(network, chain, account, options.indexLagBlocks ?? 0)
+  const drivers = [...simulations].map(([network, simulation]) =>
+    driverOf(network, simulation, account, options.indexLagBlocks ?? 0)
   )
   return { service, drivers }
 })

@@ -19,9 +19,9 @@ export {
   approvalsRequired,
   type Destination,
   isOpen,
+  isPaymentRefund,
   linkedRefundObject,
   membersOf,
-  isPaymentRefund,
   net,
   type RefundBatch,
   type RefundCommand,
@@ -31,8 +31,8 @@ export {
 } from "./machine.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
-export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
 export { type BatchEnd, holdWrite } from "./service/BatchPayouts.ts"
+export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
 export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"
 export type { RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
 

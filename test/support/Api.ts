@@ -120,7 +120,14 @@ export const kernel = <E>(
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  return Layer.mergeAll(AuditLog.layer, Books.layer, PersonalData.layer(rollups), Tail.layer, MerchantClock.layer, Screening.layer)
+  return Layer.mergeAll(
+    AuditLog.layer,
+    Books.layer,
+    PersonalData.layer(rollups),
+    Tail.layer,
+    MerchantClock.layer,
+    Screening.layer
+  )
     .pipe(
       Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
       Layer.provideMerge(migrated),

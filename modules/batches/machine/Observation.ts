@@ -80,9 +80,10 @@ const observePaid = (
   const isSeparate = part.export !== null && separateFormats.has(part.export.format)
   const chosen = lines.map((line, place) => chosenFor(line, sightingsOf(place)))
   // One signature pays all of its lines or none: one that is final without a line never pays it.
-  const execution = isSeparate ? undefined : search.executions.find(({ txHash }) =>
-    chosen.some((each) => each?.execution.txHash === txHash)
-  ) ?? search.executions.find(({ transfers }) => transfers.length > 0)
+  const execution = isSeparate ?
+    undefined :
+    search.executions.find(({ txHash }) => chosen.some((each) => each?.execution.txHash === txHash)) ??
+      search.executions.find(({ transfers }) => transfers.length > 0)
   const observed = lines.map((line, place): { readonly line: LineState; readonly final: FinalLine | null } => {
     if (isSettled(line)) return { line, final: null }
     const sighting = chosen[place]

@@ -8,11 +8,11 @@ import {
   type BatchState,
   decide,
   exportRefusal,
-  type LineState,
   linesOf,
+  type LineState,
   lookAlikeLines,
-  type PartState,
-  partOf
+  partOf,
+  type PartState
 } from "../machine.ts"
 import { batchWrite, exportWrite } from "../repo.ts"
 import { auditActOf, driverPart, eventsOf } from "../rules.ts"

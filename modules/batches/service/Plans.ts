@@ -95,9 +95,10 @@ export const planRefunds = Effect.fnUntraced(function*(
   if (missing !== undefined) {
     return yield* publicError("REFUND_NOT_FOUND", { message: `No such refund: ${missing}`, param: "refund_ids" })
   }
-  const lines = yield* Effect.forEach(own, (refund) => Effect.succeed(lineOfRefund(services, refund, network)).pipe(
-    Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
-  ))
+  const lines = yield* Effect.forEach(own, (refund) =>
+    Effect.succeed(lineOfRefund(services, refund, network)).pipe(
+      Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
+    ))
   return { lines, refunds: own, spotValue: null }
 })
 
@@ -198,7 +199,9 @@ export const checkLines = (
   const { decimals, symbol, tokenAddress, units } = lines[small]!
   const minimum = formatUnits(minimumAmount(tokenAddress), decimals)
   return Effect.fail(publicError("AMOUNT_BELOW_MINIMUM", {
-    message: `Line ${small + 1} pays ${formatUnits(units, decimals)} ${symbol}, and the network carries ${minimum} or more`,
+    message: `Line ${small + 1} pays ${
+      formatUnits(units, decimals)
+    } ${symbol}, and the network carries ${minimum} or more`,
     details: { line: small + 1, minimum }
   }))
 }

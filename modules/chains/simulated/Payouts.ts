@@ -1,0 +1,198 @@
+/**
+ * Payouts of play money: every wallet has enough, and signs what `play` says it signs. A chain here refuses what is
+ * over and what was executed before, as EVM, Sui and Cardano do; Solana and TON execute it again.
+ */
+import { Effect, Ref } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import type { ObservedTransfer } from "../../../runtime/Chains.ts"
+import type {
+  BatchPart,
+  PayoutDriver,
+  PayoutExecution,
+  PayoutExport,
+  PayoutFormat,
+  PayoutSearchRequest,
+  PayoutTransfer,
+  PlayedExecution
+} from "../../../runtime/Payouts.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
+import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
+import { playMoneySender } from "../../../schemas/PlayMoney.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import type { Chain } from "./Chain.ts"
+import type { ChainState, SimulatedBlock } from "./ChainState.ts"
+import { simulatedFamilyOf, traitsOf } from "./Families.ts"
+import type { SimulatedFamily } from "./Wallets.ts"
+
+/** What each family's own driver builds first. */
+const formats: Readonly<Record<SimulatedFamily, readonly [PayoutFormat, ...ReadonlyArray<PayoutFormat>]>> = {
+  evm: ["eip5792", "transactions", "safe", "csv"],
+  solana: ["solana", "csv"],
+  ton: ["ton", "csv"],
+  sui: ["sui"],
+  cardano: ["cardano"]
+}
+
+/** Families whose chain executes the same export twice. */
+const repeatable: ReadonlySet<SimulatedFamily> = new Set(["solana", "ton"])
+
+/** Lines of a batch, and those that one signature pays, as the families' own drivers have them. */
+const limits: Readonly<Record<SimulatedFamily, { readonly batch: number; readonly part: number }>> = {
+  evm: { batch: 200, part: 200 },
+  solana: { batch: 100, part: 8 },
+  ton: { batch: 100, part: 4 },
+  sui: { batch: 200, part: 200 },
+  cardano: { batch: 200, part: 200 }
+}
+
+const maximumValiditySeconds = 604_800
+
+/** An execution that was sent, whether its block is still on the chain or not. */
+interface Sent {
+  readonly txHash: string
+  readonly transfers: ReadonlyArray<PayoutTransfer>
+  /** Where it was last seen: blocks that are older than the chain's memory are final. */
+  readonly block: SimulatedBlock | null
+}
+
+const keyOf = ({ batchId, part }: BatchPart): string => `${batchId}/${part}`
+
+const transfersOf = (part: BatchPart): ReadonlyArray<PayoutTransfer> =>
+  part._tag === "Payout"
+    ? part.lines.map((line, place) => ({
+      index: place,
+      line: place,
+      destination: line.destination,
+      tokenAddress: line.tokenAddress,
+      amount: line.amount,
+      from: part.from
+    }))
+    : part.lines.map((line, place) => ({
+      index: place,
+      line: place,
+      destination: part.payee,
+      tokenAddress: line.tokenAddress,
+      amount: line.amount,
+      from: line.address
+    }))
+
+/** Blocks below the newest after which a block is final here; the chain's own mark where its family has one. */
+const finalityBlocks = 2n
+
+const blockOf = ({ blocks }: ChainState, txHash: string): SimulatedBlock | undefined =>
+  blocks.find(({ transfers }) => transfers.some((each) => each.txHash === txHash))
+
+export const makePayouts = Effect.fnUntraced(function*(
+  network: Network,
+  chain: Chain,
+  nameTransaction: Effect.Effect<string>
+) {
+  const family = simulatedFamilyOf(network)
+  const { accountKey } = familyRecord(familyOf(network))
+  const sent = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Sent>>>(new Map())
+
+  const send = Effect.fnUntraced(function*(part: BatchPart, transfers: ReadonlyArray<PayoutTransfer>) {
+    const txHash: string = yield* nameTransaction
+    yield* chain.act({
+      _tag: "Mine",
+      blocks: [transfers.map((each): ObservedTransfer => ({
+        txHash,
+        index: each.index,
+        kind: "direct",
+        matchKey: accountKey(each.destination),
+        tokenAddress: each.tokenAddress,
+        amount: each.amount,
+        from: each.from
+      }))]
+    })
+    const block = blockOf(yield* chain.state, txHash) ?? null
+    yield* Ref.update(sent, (all) => {
+      const key = keyOf(part)
+      return new Map([...all, [key, [...all.get(key) ?? [], { txHash, transfers, block }]]])
+    })
+    return txHash
+  })
+
+  /** What was sent for a part and is on the chain: what a reorganisation moved is where it is now. */
+  const executionsOf = Effect.fnUntraced(function*(part: BatchPart) {
+    const state = yield* chain.state
+    const top = state.blocks.at(-1)
+    const oldest = state.blocks[0]
+    const lag = BigInt(traitsOf(network).finalityLagBlocks ?? finalityBlocks)
+    const finalHeight = top === undefined ? 0n : top.height - lag
+    const found = (yield* Ref.get(sent)).get(keyOf(part)) ?? []
+    const executions = found.flatMap(({ block, transfers, txHash }): ReadonlyArray<PayoutExecution> => {
+      const isForgotten = block !== null && oldest !== undefined && block.height < oldest.height
+      const at = blockOf(state, txHash) ?? (isForgotten ? block : undefined)
+      if (at === undefined) return []
+      const { hash, height, time } = at
+      return [{ txHash, block: { hash, height, time }, isFinal: height <= finalHeight, transfers, fee: baseUnits(0n) }]
+    })
+    const final = state.blocks.findLast(({ height }) => height <= finalHeight)
+    return { executions, finalHeight, finalTime: final?.time ?? 0, top: top?.height ?? 0n }
+  })
+
+  const payouts: PayoutDriver = {
+    formats: formats[family],
+    collectFormats: family === "evm" ? ["eip5792", "transactions", "safe"] : [],
+    maximumLines: limits[family].batch,
+    maximumValiditySeconds,
+    minimumAmount: () => baseUnits(1n),
+    partSizes: (lines) =>
+      Array.from(
+        { length: Math.ceil(lines.length / limits[family].part) },
+        (_, place) => Math.min(limits[family].part, lines.length - place * limits[family].part)
+      ),
+    build: Effect.fnUntraced(function*({ format, part, validUntil }) {
+      const { executions, top } = yield* executionsOf(part)
+      if (executions.length > 0 && !repeatable.has(family)) return yield* publicError("BATCH_PAID")
+      const built: PayoutExport = {
+        format,
+        payload: JSON.stringify({
+          play_money: true,
+          network,
+          reference: keyOf(part),
+          valid_until: format === "csv" ? null : validUntil,
+          lines: transfersOf(part).map(({ amount, destination, from, tokenAddress }) => ({
+            from,
+            to: destination,
+            token: tokenAddress,
+            units: amount.toString()
+          }))
+        }),
+        validUntil: format === "csv" || part._tag === "Collect" ? null : validUntil,
+        trace: null,
+        builtAt: top,
+        inputs: [],
+        isSimulated: true,
+        notices: ["This is play money: POST /api/v1/devnet/batches/{id}/simulate signs it"]
+      }
+      return built
+    }),
+    search: Effect.fnUntraced(function*({ export: { validUntil }, part }: PayoutSearchRequest) {
+      const { executions, finalHeight, finalTime } = yield* executionsOf(part)
+      return { executions, searchedTo: finalHeight, isOver: validUntil !== null && finalTime > validUntil }
+    }),
+    play: Effect.fnUntraced(function*(
+      part: BatchPart,
+      { validUntil }: Pick<PayoutExport, "validUntil">,
+      how: PlayedExecution
+    ): Effect.fn.Return<string | null> {
+      const isLate = validUntil !== null && (how === "late" || (yield* nowSeconds) > validUntil)
+      if (isLate || how === "frozen_recipient") return null
+      const { executions } = yield* executionsOf(part)
+      const isRefused = executions.length > 0 && validUntil !== null && !repeatable.has(family)
+      if (isRefused) return null
+      const transfers = transfersOf(part).map((each): PayoutTransfer =>
+        how === "changed_destination" && each.index === 0
+          ? { ...each, line: null, destination: playMoneySender(network) ?? each.from }
+          : each
+      )
+      const txHash = yield* send(part, transfers)
+      const mayRepeat = validUntil === null || repeatable.has(family)
+      if (how === "twice" && mayRepeat) yield* send(part, transfers)
+      return txHash
+    })
+  }
+  return payouts
+})

@@ -1,0 +1,90 @@
+/** A merchant of a whole devnet who makes batches, and a wallet of play money that signs them. */
+import { assert } from "@effect/vitest"
+import { Context, Effect, Schema } from "effect"
+import { randomUUID } from "node:crypto"
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
+import { SimulatedChain } from "../../../modules/chains/simulated.ts"
+import { until } from "../../support/Service.ts"
+import { DevnetService, okData } from "../simulator/DevnetService.ts"
+
+export const wallet = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+export const receiver = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+
+type Credential = Readonly<Record<string, string>>
+
+/** A merchant who is signed in, with a key beside. */
+export interface Shop {
+  readonly key: Credential
+  readonly person: Credential
+}
+
+export const send = Effect.fnUntraced(function*(by: Credential, path: string, body?: object) {
+  return yield* (yield* DevnetService).call(path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { ...by, "idempotency-key": randomUUID() },
+    ...(body === undefined ? {} : { body })
+  })
+})
+
+export const ask = (by: Credential, path: string, body?: object) => Effect.map(send(by, path, body), okData)
+
+export const newShop = Effect.gen(function*() {
+  const account = privateKeyToAccount(generatePrivateKey())
+  const { message } = yield* ask({}, "/api/v1/auth/nonce", { address: account.address, network: "base" })
+  const signature = yield* Effect.promise(() => account.signMessage({ message }))
+  const session = yield* ask({}, "/api/v1/auth/verify", { message, signature })
+  const person = { authorization: `Bearer ${session.access_token}` }
+  const { key } = yield* ask(person, "/api/v1/api-keys", { name: "shop", scope: "merchant", environment: "devnet" })
+  const shop: Shop = { key: { "x-api-key": key }, person }
+  return shop
+})
+
+/** A refund that is approved and waits to be paid. */
+export const newRefund = Effect.fnUntraced(function*(shop: Shop, usd = 5, network = "base", destination = receiver) {
+  const { invoice_id: id } = yield* ask(shop.key, "/api/v1/invoices", { amount_usd: usd, accepted_networks: [network] })
+  yield* ask(shop.key, `/api/v1/devnet/invoices/${id}/simulate`, { action: "pay", network })
+  const refund = yield* ask(shop.person, "/api/v1/refunds", {
+    invoice_id: id,
+    amount_mode: "remaining",
+    reason: "requested_by_customer",
+    fee_bearer: "merchant",
+    destination: { network, address: destination },
+    auto_approve: true
+  })
+  assert.strictEqual(refund.status, "processing")
+  return refund
+})
+
+export const refundsBatch = (by: Credential, ids: ReadonlyArray<string> | "all", network = "base", from = wallet) =>
+  ask(by, "/api/v1/batches", { kind: "refunds", network, from, refund_ids: ids })
+
+export const approve = (shop: Shop, { id }: { readonly id: string }) =>
+  ask(shop.person, `/api/v1/batches/${id}/approve`, {})
+
+export const giveOut = (by: Credential, { id }: { readonly id: string }, format = "eip5792", part = 1) =>
+  send(by, `/api/v1/batches/${id}/export`, { part, format })
+
+export const play = (shop: Shop, { id }: { readonly id: string }, outcome = "once", part = 1) =>
+  ask(shop.key, `/api/v1/devnet/batches/${id}/simulate`, { part, outcome })
+
+export const read = (shop: Shop, { id }: { readonly id: string }) => ask(shop.key, `/api/v1/batches/${id}?expand=lines`)
+
+export const mine = (network: "base" | "ton", blocks: number) =>
+  Effect.flatMap(DevnetService, ({ services }) => Context.get(services, SimulatedChain).mine(network, blocks))
+
+/** Reads it until it has the status; the chain goes on meanwhile. */
+export const readUntil = (
+  shop: Shop,
+  batch: { readonly id: string },
+  status: string,
+  network: "base" | "ton" = "base"
+) =>
+  until(
+    `the batch is ${status}`,
+    Effect.andThen(mine(network, 1), read(shop, batch) as Effect.Effect<any, never, DevnetService>),
+    (found) => found.status === status
+  )
+
+/** Asserts that an answer is what its schema says. */
+export const decodes = (schema: Schema.Top, answer: unknown) =>
+  Effect.orDie(Schema.decodeUnknownEffect(schema as Schema.Codec<unknown>)(answer))
