@@ -8,6 +8,7 @@
  * The rules in words: modules/docs/reference/batches.md#states. A line is released, so that something else may pay it,
  * only when no export of its part can be executed any more: that is what keeps it from being paid twice.
  */
+import { Struct } from "effect"
 import type { PayoutFormat } from "../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { observe } from "./machine/Observation.ts"
@@ -136,9 +137,10 @@ const cancel = (batch: BatchState, now: number): BatchDecision | PublicError => 
 const giveOut = (
   batch: BatchState,
   part: PartState,
-  { export: { payload: _, ...exported } }: BatchCommand & { readonly _tag: "Export" },
+  command: BatchCommand & { readonly _tag: "Export" },
   now: number
 ): BatchDecision | PublicError => {
+  const exported = Struct.omit(command.export, ["payload"])
   const refusal = exportRefusal(batch, part, exported.format, [])
   if (refusal !== null) return refusal
   if (isGivenOut(part)) return onlyNext(batch)

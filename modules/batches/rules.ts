@@ -66,9 +66,8 @@ export const auditActOf = (
 export const eventsOf = (before: BatchState | null, after: BatchState): ReadonlyArray<EventDraft> => {
   const object = batchObject(after)
   if (before === null) return [{ type: "batch.created", object, previousAttributes: {} }]
-  const { updated_at: _, ...previous } = previousAttributes(batchObject(before), object)
-  if (Object.keys(previous).length === 0) return []
   const changed = previousAttributes(batchObject(before), object)
+  if (Object.keys(changed).every((field) => field === "updated_at")) return []
   const draft = (type: EventDraft["type"]): EventDraft => ({ type, object, previousAttributes: changed })
   const isClosed = isOpen(before) && !isOpen(after)
   return [
