@@ -24,27 +24,27 @@ export interface BookedPayout {
 }
 
 /** What goes into a commit. */
-export interface Booking {
+export interface BookEntries {
   readonly writes: ReadonlyArray<Write>
   readonly balances: ReadonlyArray<BalanceDelta>
   readonly events: ReadonlyArray<EventDraft>
 }
 
-export interface Bookkeeping {
-  readonly payout: (payout: BookedPayout) => Effect.Effect<Booking>
+export interface Bookkeeper {
+  readonly payout: (payout: BookedPayout) => Effect.Effect<BookEntries>
 }
 
 export class Books extends Context.Service<Books, {
   /** What a payout is booked by; nothing where nobody keeps books. */
-  readonly payout: Bookkeeping["payout"]
+  readonly payout: Bookkeeper["payout"]
   /** Keeps the books, for as long as the scope lives. One per deployment. */
-  readonly register: (bookkeeping: Bookkeeping) => Effect.Effect<void, never, Scope.Scope>
+  readonly register: (bookkeeper: Bookkeeper) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/runtime/Books") {}
 
-const nothing: Booking = { writes: [], balances: [], events: [] }
+const nothing: BookEntries = { writes: [], balances: [], events: [] }
 
 export const layer: Layer.Layer<Books> = Layer.sync(Books, () => {
-  const { current, register } = Registry.single<Bookkeeping>(
+  const { current, register } = Registry.single<Bookkeeper>(
     "two modules keep the books: name one of them in the config file"
   )
   return Books.of({ register, payout: (payout) => current()?.payout(payout) ?? Effect.succeed(nothing) })

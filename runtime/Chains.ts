@@ -3,20 +3,19 @@
  * whoever credits payments hears of each transfer until it says, in its own commit, that it has dealt with it.
  */
 // oxlint-disable max-lines -- one port: what drivers and callers promise each other is read in one place
-import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
+import { Context, type Effect, type Scope, type Stream } from "effect"
 import type { Write } from "./Commit.ts"
 import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"
 import type { BaseUnits, UsdMillis } from "../schemas/Money.ts"
 import type { Token, TokenType } from "../schemas/Token.ts"
 import type { WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
+import type { BlockPoint, ChainPoint } from "./chains/Points.ts"
+import type { DriverError } from "./chains/DriverError.ts"
 import type { PayoutDriver } from "./Payouts.ts"
 
-/** A point of a chain: a block, a slot or a checkpoint. */
-export interface ChainPoint {
-  readonly height: bigint
-  readonly hash: string
-}
+export { DriverError, DriverErrorKind } from "./chains/DriverError.ts"
+export type { BlockPoint, ChainPoint } from "./chains/Points.ts"
 
 /** What a payor is asked to send to. Unique on (family, matchKey) in the whole deployment. */
 export interface ReceiveTarget {
@@ -51,12 +50,6 @@ export interface ObservedTransfer {
 
 /** What distinguishes one transfer from every other. */
 export type TransferIdentity = Pick<ObservedTransfer, "index" | "matchKey" | "txHash">
-
-/** A point of a chain, and when it was made. */
-export interface BlockPoint extends ChainPoint {
-  /** Epoch seconds. */
-  readonly time: number
-}
 
 /** A transfer that names its block. */
 export type LocatedTransfer = ObservedTransfer & { readonly at: BlockPoint }
@@ -130,46 +123,6 @@ export interface SearchResult {
   readonly transfers: ReadonlyArray<FoundTransfer>
   /** Only endpoints that the blocks were read from were asked: every other one is away, or stands still. */
   readonly isSingleSource: boolean
-}
-
-/**
- * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `unavailable`: the node says that it
- * cannot answer now (HTTP 5xx); `rate_limited`: it asks for fewer calls, and is left alone for a while; `too_large`:
- * reading the answer stopped at its limit, or the node says that the answer would be too long; `not_found`: the node
- * does not have what was asked for (HTTP 404); `refused`: the node answered with another error of its own;
- * `contradiction`: its answers cannot all be true; `pruned`: the node does not have a block whole any more, and has a
- * later one of the same branch.
- */
-export const DriverErrorKind = Schema.Literals([
-  "unanswered",
-  "timeout",
-  "unavailable",
-  "rate_limited",
-  "too_large",
-  "not_found",
-  "refused",
-  "contradiction",
-  "pruned"
-])
-export type DriverErrorKind = typeof DriverErrorKind.Type
-
-/** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
-export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
-  network: Schema.String,
-  /** For operators: names the endpoint, and holds no URL, header or key. */
-  reason: Schema.String,
-  /**
-   * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
-   * act. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
-   * endpoint may say so by mistake for a while.
-   */
-  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
-  /** What kind of failure it is, where something depends on it. */
-  kind: Schema.optionalKey(DriverErrorKind)
-}) {
-  override get message() {
-    return `${this.network}: ${this.reason}`
-  }
 }
 
 /** One block as a driver reads it when it is asked for by its height. */

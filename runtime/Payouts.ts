@@ -4,7 +4,8 @@
  * told, the module `batches` decides (modules/docs/reference/batches.md).
  */
 import { type Effect, Schema } from "effect"
-import type { BlockPoint, DriverError } from "./Chains.ts"
+import type { BlockPoint } from "./chains/Points.ts"
+import type { DriverError } from "./chains/DriverError.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { BaseUnits } from "../schemas/Money.ts"
 
@@ -36,7 +37,9 @@ export interface PayoutLine {
   readonly symbol: string
   readonly decimals: number
   readonly amount: BaseUnits
-  /** Names the line for people and on chains whose transfers carry a text: a refund's id, or the merchant's own words. */
+  /**
+   * Names the line for people and on chains whose transfers carry a text: a refund's id, or the merchant's own words.
+   */
   readonly reference: string
 }
 
@@ -172,8 +175,8 @@ export interface PayoutDriver {
   /** How many of the lines, in their order, go into each part; pure. */
   readonly partSizes: (lines: ReadonlyArray<PayoutLine>) => ReadonlyArray<number>
   /**
-   * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked. `validUntil`:
-   * epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs} of parts that
+   * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked.
+   * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs} of parts that
    * may still be executed. Errors, each with what to do:
    * `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`, `PAYER_MISSING`, `COLLECTOR_MISSING`, `AMOUNT_BELOW_MINIMUM`,
    * `PAYOUT_LINE_REFUSED` with `details.line` (counted from 1) where the chain says which line it is, `BATCH_PAID`

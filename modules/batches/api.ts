@@ -179,6 +179,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
       "BATCH_TOO_LARGE",
       "BATCH_LIMIT_REACHED",
       "AMOUNT_BELOW_MINIMUM",
+      "PAYOUT_LIMIT_EXCEEDED",
       "WALLET_ADDRESS_INVALID",
       "REFUND_NOT_FOUND",
       "REFUND_IN_BATCH",
@@ -198,8 +199,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
   HttpApiEndpoint.get("list", "/", {
     query: {
       ...pageQuery,
-      kind: Schema.optionalKey(BatchKind),
-      status: Schema.optionalKey(BatchStatus),
+      kind: Schema.optionalKey(BatchKind).annotate({ description: "Only those of this kind" }),
+      status: Schema.optionalKey(BatchStatus).annotate({ description: "Only those that are so now" }),
       network: Schema.optionalKey(Network).annotate({ description: "Only those of this network" })
     },
     success: BatchList,

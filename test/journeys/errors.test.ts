@@ -74,6 +74,15 @@ const statusOfCode = new Map(
 
 /** Codes that no request to a sound deployment of this release can bring about. */
 const unreachable: Readonly<Record<string, string>> = {
+  PAYOUT_LINE_REFUSED: "needs a real chain: the tests of the drivers' payouts tell it",
+  NOTHING_TO_COLLECT: "needs a real chain: the tests of the drivers' payouts tell it",
+  COLLECTOR_MISSING: "needs a real chain: the tests of the drivers' payouts tell it",
+  PAYER_MISSING: "needs a real chain: the tests of the drivers' payouts tell it",
+  INSUFFICIENT_FUNDS: "needs a real chain: the tests of the drivers' payouts tell it",
+  WALLET_NOT_SPENDABLE: "needs a real chain: the tests of the drivers' payouts tell it",
+  AMOUNT_BELOW_MINIMUM: "needs a real chain: the tests of the drivers' payouts tell it",
+  PAYOUT_LIMIT_EXCEEDED: "no setting limits payouts yet",
+  BATCH_PAID: "needs an execution that the service has not read yet: the tests of the drivers' payouts tell it",
   QUOTE_EXPIRED: "no route of this release takes a quote that can have ended",
   DEVNET_NOT_ENABLED: "needs a deployment without devnet; the rule is the one of MAINNET_NOT_ENABLED",
   INVOICE_CREATE_FAILED: "needs a bug",
@@ -118,6 +127,17 @@ const elsewhere: Readonly<Record<string, string>> = {
   ORIGIN_NOT_ALLOWED: "journeys/attacks/sockets.test.ts",
   HOST_NOT_ALLOWED: "runtime/rpc/hosts.test.ts",
   API_KEY_LIMIT_REACHED: "modules/auth/manage.test.ts",
+  BATCH_EMPTY: "modules/batches/batches.test.ts",
+  BATCH_TOO_LARGE: "modules/batches/batches.test.ts",
+  APPROVAL_REQUIRED: "modules/batches/batches.test.ts",
+  APPROVER_MUST_DIFFER: "modules/batches/machine.test.ts",
+  BATCH_NOT_FOUND: "modules/batches/batches.test.ts",
+  REFUND_IN_BATCH: "modules/batches/batches.test.ts",
+  EXPORT_LIVE: "modules/batches/batches.test.ts",
+  LINES_AMBIGUOUS: "modules/batches/batches.test.ts",
+  BATCH_NOT_CANCELABLE: "modules/batches/batches.test.ts",
+  BATCH_LIMIT_REACHED: "modules/batches/batches.test.ts",
+
   RATE_LIMIT_EXCEEDED: "runtime/http/RateLimiter.test.ts"
 }
 

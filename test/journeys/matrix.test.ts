@@ -98,6 +98,23 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
         })
         return data.id
       }),
+    batch: () =>
+      Effect.gen(function*() {
+        // A merchant may have so many open at once.
+        const { data } = yield* merchant("/api/v1/batches?status=pending_approval")
+        yield* Effect.forEach(data.data, ({ id }: any) => merchant(`/api/v1/batches/${id}/cancel`, {}))
+        const made = yield* merchant("/api/v1/batches", {
+          kind: "payouts",
+          network: "base",
+          from: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+          lines: [{
+            token_id: Number.parseInt(yield* tokenId, 10),
+            token_amount: "1",
+            destination: { address: "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359" }
+          }]
+        })
+        return made.data.id
+      }),
     event: () => Effect.map(paid, ({ event_ids: [id] }) => id),
     commerce_event: () =>
       Effect.gen(function*() {

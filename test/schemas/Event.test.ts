@@ -190,7 +190,15 @@ describe("the payor's rendering", () => {
 
 describe("opt-in types", () => {
   it("are those of objects that clients of v1 do not know, and no others", () => {
-    assert.deepStrictEqual(optInTypes, ["exception.opened", "exception.resolved", "balance_transaction.created"])
+    assert.deepStrictEqual(optInTypes, [
+      "exception.opened",
+      "exception.resolved",
+      "balance_transaction.created",
+      "batch.created",
+      "batch.updated",
+      "batch.paid",
+      "batch.closed"
+    ])
     assert.deepStrictEqual(eventTypes.filter(isOptIn), optInTypes)
     assert.isFalse(isOptIn("of.a_later_version"))
   })
@@ -199,13 +207,17 @@ describe("opt-in types", () => {
     for (const type of optInTypes) {
       assert.deepStrictEqual(filtersMatching(type), [type, `${type.split(".")[0]}.*`])
       assert.isFalse(selects(["*", "invoice.*", "commerce.*", "test.ping"], type))
-      assert.isTrue(selects(["*", "exception.*", "balance_transaction.*"], type))
+      assert.isTrue(selects(["*", "exception.*", "balance_transaction.*", "batch.*"], type))
     }
     assert.deepStrictEqual(hiddenTypes(["*", "exception.opened"]), [
       "exception.resolved",
-      "balance_transaction.created"
+      "balance_transaction.created",
+      "batch.created",
+      "batch.updated",
+      "batch.paid",
+      "batch.closed"
     ])
-    assert.deepStrictEqual(hiddenTypes(["*", "exception.*"]), ["balance_transaction.created"])
+    assert.deepStrictEqual(hiddenTypes(["*", "exception.*", "batch.*"]), ["balance_transaction.created"])
     assert.deepStrictEqual(hiddenTypes(["*"]), optInTypes)
   })
 })

@@ -17,6 +17,7 @@ import {
   play,
   read,
   readUntil,
+  receiver,
   refundsBatch,
   send,
   wallet
@@ -56,6 +57,80 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       const { services } = yield* DevnetService
       const check = yield* Context.get(services as unknown as Context.Context<Ledger>, Ledger).check(null)
       assert.deepStrictEqual(check.differences, [])
+    }))
+
+  it.effect("are refused with what is wrong, and what may be sent", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const make = (body: object) =>
+        send(shop.key, "/api/v1/batches", { kind: "payouts", network: "base", from: wallet, ...body })
+      const tokens = yield* ask(shop.key, "/api/v1/merchant/tokens")
+      const idOf = (network: string) =>
+        tokens.tokens.find((each: any) => each.network === network && each.token_symbol === "USDC").id
+      const line = { token_id: idOf("base"), token_amount: "1", destination: { address: receiver } }
+      const refused = Effect.fnUntraced(function*(body: object, status: number, code: string, says: string) {
+        const { message } = assertRefused(yield* make(body), status, code)
+        assert.include(message, says)
+      })
+      yield* refused({ kind: "refunds", refund_ids: "all" }, 400, "BATCH_EMPTY", "processing")
+      yield* refused({ lines: Array.from({ length: 201 }, () => line) }, 400, "BATCH_TOO_LARGE", "several")
+      yield* refused({ from: null, lines: [line] }, 400, "VALIDATION_ERROR", "wallet that will pay")
+      yield* refused({ from: "0x12", lines: [line] }, 400, "WALLET_ADDRESS_INVALID", "from")
+      yield* refused({ refund_ids: "all" }, 400, "VALIDATION_ERROR", "takes lines")
+      yield* refused({ lines: [{ ...line, token_amount: "0" }] }, 400, "VALIDATION_ERROR", "lines.0.token_amount")
+      yield* refused({ lines: [{ ...line, token_amount: "1.0000001" }] }, 400, "VALIDATION_ERROR", "6 decimals")
+      yield* refused({ lines: [{ ...line, token_id: 999_999 }] }, 404, "TOKEN_NOT_FOUND", "lines.0.token_id")
+      yield* refused(
+        { lines: [{ ...line, token_id: idOf("ethereum") }] },
+        400,
+        "TOKEN_NETWORK_MISMATCH",
+        "one batch pays on one network"
+      )
+      yield* refused(
+        { lines: [line, { ...line, destination: { address: `0x${"0".repeat(40)}` } }] },
+        400,
+        "WALLET_ADDRESS_INVALID",
+        "lines.1.destination.address"
+      )
+      const unknown = "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
+      assertRefused(yield* send(shop.key, `/api/v1/batches/${unknown}`), 404, "BATCH_NOT_FOUND")
+      const alike = okData(yield* make({ lines: [line, line] }))
+      yield* approve(shop, alike)
+      const ambiguous = assertRefused(yield* giveOut(shop.key, alike, "csv"), 409, "LINES_AMBIGUOUS")
+      assert.deepStrictEqual(ambiguous.details.lines, [1, 2])
+      assertRefused(yield* giveOut(shop.key, alike, "ton"), 400, "VALIDATION_ERROR")
+      assertRefused(yield* giveOut(shop.key, alike, "eip5792", 2), 400, "VALIDATION_ERROR")
+      const others = yield* Effect.forEach(Array.from({ length: 19 }), () => make({ lines: [line] }))
+      assert.deepStrictEqual(others.map(({ status }) => status), others.map(() => 200))
+      assertRefused(yield* make({ lines: [line] }), 409, "BATCH_LIMIT_REACHED")
+    }))
+
+  it.effect("of payouts are priced, told of by name, and not paid again once the chain has them", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const tokens = yield* ask(shop.key, "/api/v1/merchant/tokens")
+      const token = tokens.tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC")
+      const batch = yield* ask(shop.person, "/api/v1/batches", {
+        kind: "payouts",
+        network: "base",
+        from: wallet,
+        lines: [{ token_id: token.id, token_amount: "2.5", destination: { address: receiver }, reference: "Rent" }]
+      })
+      assert.strictEqual(batch.amount, 2_500)
+      yield* approve(shop, batch)
+      okData(yield* giveOut(shop.key, batch, "safe"))
+      yield* play(shop, batch)
+      const paid = yield* readUntil(shop, batch, "paid")
+      assert.deepStrictEqual([paid.lines[0].reference, paid.lines[0].status], ["Rent", "paid"])
+      assertRefused(yield* send(shop.key, `/api/v1/batches/${batch.id}/cancel`, {}), 409, "BATCH_NOT_CANCELABLE")
+      assertRefused(yield* giveOut(shop.key, batch, "safe"), 409, "INVALID_TRANSITION")
+      const events = yield* ask(shop.key, "/api/v1/events?type=batch.*&limit=100")
+      assert.deepStrictEqual(
+        events.data.map(({ type }: any) => type).toReversed().filter((type: string) => type !== "batch.updated"),
+        ["batch.created", "batch.paid", "batch.closed"]
+      )
+      const unasked = yield* ask(shop.key, "/api/v1/events?limit=100")
+      assert.isFalse(unasked.data.some(({ type }: any) => type.startsWith("batch.")))
     }))
 
   it.effect("keep their refunds from everybody else until they are over", () =>

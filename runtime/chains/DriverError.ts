@@ -1,0 +1,42 @@
+/** What a driver says when it cannot reach or read its chain. */
+import { Schema } from "effect"
+
+/**
+ * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `unavailable`: the node says that it
+ * cannot answer now (HTTP 5xx); `rate_limited`: it asks for fewer calls, and is left alone for a while; `too_large`:
+ * reading the answer stopped at its limit, or the node says that the answer would be too long; `not_found`: the node
+ * does not have what was asked for (HTTP 404); `refused`: the node answered with another error of its own;
+ * `contradiction`: its answers cannot all be true; `pruned`: the node does not have a block whole any more, and has a
+ * later one of the same branch.
+ */
+export const DriverErrorKind = Schema.Literals([
+  "unanswered",
+  "timeout",
+  "unavailable",
+  "rate_limited",
+  "too_large",
+  "not_found",
+  "refused",
+  "contradiction",
+  "pruned"
+])
+export type DriverErrorKind = typeof DriverErrorKind.Type
+
+/** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
+export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
+  network: Schema.String,
+  /** For operators: names the endpoint, and holds no URL, header or key. */
+  reason: Schema.String,
+  /**
+   * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
+   * act. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
+   * endpoint may say so by mistake for a while.
+   */
+  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
+  /** What kind of failure it is, where something depends on it. */
+  kind: Schema.optionalKey(DriverErrorKind)
+}) {
+  override get message() {
+    return `${this.network}: ${this.reason}`
+  }
+}

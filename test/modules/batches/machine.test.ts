@@ -1,0 +1,283 @@
+/**
+ * Goal: no line is released while an export of it can be executed, none is paid on anybody's word, and every second
+ * payment is told at first sight. Method: the pure machine on a model of a chain that executes exports in any order, at
+ * any time, twice where the chain allows it, and takes transactions back.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { makeRandom } from "../../fixtures/histories.ts"
+import {
+  type BatchCommand,
+  type BatchState,
+  decide,
+  isOpen,
+  linesOf,
+  statusOf,
+  type UnexpectedTransfer
+} from "../../../modules/batches/machine.ts"
+import { newBatch, newLines } from "../../../modules/batches/rules/NewBatches.ts"
+import type { PayoutExecution, PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
+import { isPublicError } from "../../../schemas/Errors.ts"
+import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
+
+const receiver = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+const from = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+const batchOf = (lines: number, approvalsRequired = 1): BatchState =>
+  newBatch({
+    id: "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+    merchantId: 1,
+    environment: "devnet",
+    kind: "payouts",
+    network: "base",
+    from,
+    validForSeconds: 300,
+    metadata: {},
+    contentHash: "00",
+    approvalsRequired,
+    lines: newLines(
+      Array.from({ length: lines }, (_, place) => ({
+        tokenId: 1,
+        symbol: "USDC",
+        decimals: 6,
+        tokenAddress: "0x1111111111111111111111111111111111111111",
+        units: baseUnits(BigInt(place + 1) * 1_000_000n),
+        amount: usdMillis(BigInt(place + 1) * 1_000n),
+        destination: { address: receiver, memo: null },
+        source: null,
+        reference: `line ${place + 1}`,
+        refundId: null
+      })),
+      [lines]
+    ),
+    searchedTo: null,
+    createdBy: "key_1",
+    now: 0
+  })
+
+const approval = (person: string) => ({ person, actor: `wallet:${person}`, at: 0 })
+
+const exportOf = (format: PayoutFormat, validUntil: number | null, height: bigint): PayoutExport => ({
+  format,
+  payload: "{}",
+  validUntil,
+  trace: null,
+  builtAt: height,
+  inputs: [],
+  isSimulated: true,
+  notices: []
+})
+
+/** The batch after a command that must not be refused. */
+const after = (batch: BatchState, command: BatchCommand, now = 0): BatchState => {
+  const decision = decide(batch, command, now)
+  assert.isFalse(isPublicError(decision), isPublicError(decision) ? decision.code : "")
+  return (decision as { readonly next: BatchState }).next
+}
+
+const refusal = (batch: BatchState, command: BatchCommand, now = 0) => {
+  const decision = decide(batch, command, now)
+  return isPublicError(decision) ? decision.code : null
+}
+
+describe("people", () => {
+  it("must be as many as the batch needs, each counted once, before anything is given out", () => {
+    const batch = batchOf(1, 2)
+    const give: BatchCommand = { _tag: "Export", part: 1, export: exportOf("eip5792", 300, 1n) }
+    assert.strictEqual(refusal(batch, give), "APPROVAL_REQUIRED")
+    const once = after(batch, { _tag: "Approve", approval: approval("ada") })
+    assert.strictEqual(refusal(once, { _tag: "Approve", approval: approval("ada") }), "APPROVER_MUST_DIFFER")
+    assert.strictEqual(refusal(once, give), "APPROVAL_REQUIRED")
+    const twice = after(once, { _tag: "Approve", approval: approval("grace") })
+    assert.strictEqual(statusOf(twice), "ready")
+    assert.strictEqual(statusOf(after(twice, give)), "open")
+    assert.strictEqual(refusal(twice, { _tag: "Approve", approval: approval("joan") }), "INVALID_TRANSITION")
+  })
+})
+
+/** A chain that has one wallet's executions of one part; the newest blocks are not final. */
+interface Model {
+  readonly height: bigint
+  readonly time: number
+  readonly executions: ReadonlyArray<PayoutExecution>
+}
+
+/** Blocks after which nothing is taken back. */
+const depth = 3n
+/** Seconds between blocks. */
+const blockSeconds = 10
+
+const finalAt = ({ height }: Model): bigint => height - depth
+
+const withFinality = (model: Model): ReadonlyArray<PayoutExecution> =>
+  model.executions.map((each) => ({ ...each, isFinal: each.block.height <= finalAt(model) }))
+
+const execute = (batch: BatchState, model: Model, count: number): Model => ({
+  height: model.height + 1n,
+  time: model.time + blockSeconds,
+  executions: [...model.executions, {
+    txHash: `0x${count}`,
+    block: { height: model.height + 1n, hash: `${model.height}`, time: model.time + blockSeconds },
+    isFinal: false,
+    fee: null,
+    transfers: linesOf(batch, 1).map((line, place) => ({
+      index: place,
+      line: place,
+      destination: line.destination.address,
+      tokenAddress: line.tokenAddress,
+      amount: line.units,
+      from
+    }))
+  }]
+})
+
+type Step = "execute" | "mine" | "look" | "reorganise" | "cancel" | "export"
+
+/** What happened to money: lines that the model paid, and what the machine said of each. */
+const run = (steps: ReadonlyArray<Step>, format: PayoutFormat, isGuarded: boolean) => {
+  let model: Model = { height: 100n, time: 1_000, executions: [] }
+  let batch = after(batchOf(2), { _tag: "Approve", approval: approval("ada") })
+  let count = 0
+  /** Exports that a wallet has in hand, with the second in which each ends. */
+  let given: ReadonlyArray<number> = []
+  const told = new Map<string, UnexpectedTransfer>()
+  const paidLines = new Map<number, number>()
+  const look = () => {
+    const part = batch.parts[0]!
+    if (part.export === null || !part.isWatched) return
+    const executions = withFinality(model)
+    const finalTime = model.time - Number(depth) * blockSeconds
+    const decision = decide(batch, {
+      _tag: "Observe",
+      part: 1,
+      search: { executions, searchedTo: finalAt(model), isOver: finalTime > part.export.validUntil! }
+    }, model.time)
+    assert.isFalse(isPublicError(decision))
+    if (isPublicError(decision)) return
+    for (const { line, status } of decision.finalLines) {
+      assert.strictEqual(status, "paid")
+      paidLines.set(line.line, (paidLines.get(line.line) ?? 0) + 1)
+    }
+    for (const each of decision.unexpected) told.set(`${each.txHash}:${each.transfer.index}`, each)
+    batch = decision.next
+  }
+  for (const step of steps) {
+    switch (step) {
+      case "export": {
+        const decision = decide(batch, {
+          _tag: "Export",
+          part: 1,
+          export: exportOf(format, model.time + 60, model.height)
+        }, model.time)
+        if (!isPublicError(decision) && decision.next !== batch) {
+          given = [...given, decision.next.parts[0]!.export!.validUntil!]
+          batch = decision.next
+        }
+        break
+      }
+      case "execute": {
+        const isValid = given.some((end) => model.time + blockSeconds <= end)
+        const mayRepeat = !isGuarded || model.executions.length === 0
+        if (isValid && mayRepeat) model = execute(batch, model, count++)
+        break
+      }
+      case "mine":
+        model = { ...model, height: model.height + 1n, time: model.time + blockSeconds }
+        break
+      case "reorganise": {
+        const kept = model.executions.filter(({ block }) => block.height <= finalAt(model))
+        model = { ...model, executions: kept }
+        break
+      }
+      case "cancel": {
+        const decision = decide(batch, { _tag: "Cancel" }, model.time)
+        if (!isPublicError(decision)) batch = decision.next
+        break
+      }
+      case "look":
+        look()
+    }
+    // Whatever is released can never be paid any more: nobody holds an export that the chain would take.
+    if (batch.lines.some(({ status }) => status === "released")) {
+      assert.isFalse(given.some((end) => model.time + blockSeconds <= end), "released while it can be executed")
+    }
+  }
+  // To the end: everything that is out ends, and is final.
+  for (let block = 0; block < 30; block++) {
+    model = { ...model, height: model.height + 1n, time: model.time + blockSeconds }
+    look()
+  }
+  return { batch, model, told, paidLines }
+}
+
+/** Steps of a history, the same for the same seed. */
+const stepsOf = (seed: number): ReadonlyArray<Step> => {
+  const roll = makeRandom(seed)
+  const choices: ReadonlyArray<Step> = [
+    "execute",
+    "mine",
+    "mine",
+    "look",
+    "look",
+    "reorganise",
+    "cancel",
+    "export",
+    "export"
+  ]
+  return Array.from({ length: roll(41) }, () => choices[roll(choices.length)]!)
+}
+
+const seeds = Array.from({ length: 1_000 }, (_, seed) => seed)
+
+describe("a part", () => {
+  it("that the chain executes once is never paid twice, whatever happens in which order", () => {
+    for (const seed of seeds) {
+      const { batch, model, paidLines, told } = run(["export", ...stepsOf(seed)], "eip5792", true)
+      assert.isAtMost(model.executions.length, 1)
+      assert.strictEqual(told.size, 0)
+      for (const times of paidLines.values()) assert.strictEqual(times, 1)
+      // The books agree with the chain.
+      const expected = model.executions.length === 1 ? "paid" : "not paid"
+      assert.strictEqual(statusOf(batch) === "paid" ? "paid" : "not paid", expected)
+      if (batch.isCanceled) assert.isFalse(isOpen(batch), `seed ${seed}`)
+    }
+  })
+
+  it("that a chain may execute twice tells every second execution, and releases nothing that was paid", () => {
+    for (const seed of seeds) {
+      const { batch, model, told } = run(["export", ...stepsOf(seed)], "solana", false)
+      const transfers = model.executions.flatMap(({ transfers: made, txHash }) =>
+        made.map(({ index }) => `${txHash}:${index}`)
+      )
+      const paid = batch.lines.flatMap(({ status, transferIndex, txHash }) =>
+        status === "paid" ? [`${txHash}:${transferIndex}`] : []
+      )
+      for (const transfer of transfers) {
+        assert.isTrue(paid.includes(transfer) || told.has(transfer), `${transfer} was told to nobody`)
+      }
+      assert.strictEqual(batch.lines.some(({ status }) => status === "paid"), model.executions.length > 0)
+    }
+  })
+
+  it("that brought less than a line says is a mismatch once it is final, and no other line suffers", () => {
+    const batch = after(
+      after(batchOf(2), { _tag: "Approve", approval: approval("ada") }),
+      { _tag: "Export", part: 1, export: exportOf("eip5792", 300, 1n) }
+    )
+    const model = execute(batch, { height: 1n, time: 0, executions: [] }, 1)
+    const [execution] = model.executions
+    const short = {
+      ...execution!,
+      isFinal: true,
+      transfers: execution!.transfers.map((each) => each.index === 0 ? { ...each, amount: baseUnits(1n) } : each)
+    }
+    const decision = decide(batch, {
+      _tag: "Observe",
+      part: 1,
+      search: { executions: [short], searchedTo: 2n, isOver: false }
+    }, 10)
+    assert.isFalse(isPublicError(decision))
+    if (isPublicError(decision)) return
+    assert.deepStrictEqual(decision.next.lines.map(({ status }) => status), ["mismatch", "paid"])
+    assert.deepStrictEqual([decision.next.parts[0]!.status, statusOf(decision.next)], ["mismatch", "partly_paid"])
+  })
+})
