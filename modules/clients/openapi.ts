@@ -22653,9 +22653,9 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
-                /** @description kind */
+                /** @description Only those of this kind */
                 kind?: "refunds" | "payouts" | "collect";
-                /** @description States, comma-separated; `all` does not filter. */
+                /** @description Only those that are so now */
                 status?: "pending_approval" | "ready" | "open" | "paid" | "partly_paid" | "canceled" | "expired";
                 /** @description Only those of this network */
                 network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
@@ -23014,6 +23014,8 @@ export interface operations {
             };
             /**
              * @description `BATCH_LIMIT_REACHED`: A merchant may have 20 open batches: finish or cancel one first.
+             *
+             *     `PAYOUT_LIMIT_EXCEEDED`: More than the merchant's limit for payouts: see details.
              *
              *     `REFUND_IN_BATCH`: A batch pays this refund: see details.batch_id, and cancel that batch first.
              *

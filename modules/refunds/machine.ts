@@ -12,11 +12,12 @@
  * refunds): all refunds together never come to more than was received. Every decision is stored in the commit of a
  * change of its invoice, so that no two can both be made of the same money.
  */
-import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { usdDecimal, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { allocateRefund } from "./machine/Allocation.ts"
 import { feeOf, feeQuoteOf, refundableAmount } from "./machine/Amounts.ts"
+import { whileHeld } from "./machine/BatchHolds.ts"
 import { decidePaymentRefund, isPaymentRefund } from "./machine/PaymentRefunds.ts"
 import {
   destinationSeconds,
@@ -165,30 +166,14 @@ export const decide = (
   context: RefundContext,
   payout: Payout | null
 ): RefundDecision | PublicError => {
-  const heldBy = refund.batch?.id
-  if (heldBy !== undefined && isHeldBack(command, heldBy)) {
-    return publicError("REFUND_IN_BATCH", { details: { batch_id: heldBy } })
-  }
-  const decision = isPaymentRefund(refund)
-    ? decidePaymentRefund(refund, command, context)
-    : decideOrderRefund(refund, command, context, payout)
-  return isPublicError(decision) || heldBy === undefined || decision.next === refund
-    ? decision
-    : { ...decision, next: { ...decision.next, batch: null } }
-}
-
-/** A batch pays it, so only what that batch says of it counts. */
-const isHeldBack = (command: RefundCommand, batchId: string): boolean => {
-  switch (command._tag) {
-    case "Succeed":
-    case "Fail":
-      return command.batchId !== batchId
-    case "Expire":
-    case "CountWrongToken":
-      return false
-    default:
-      return true
-  }
+  return whileHeld(
+    refund,
+    command,
+    () =>
+      isPaymentRefund(refund)
+        ? decidePaymentRefund(refund, command, context)
+        : decideOrderRefund(refund, command, context, payout)
+  )
 }
 
 const decideOrderRefund = (

@@ -26,6 +26,7 @@ const left: ReadonlySet<string> = new Set(["node_modules", "dist"])
 /** What is about the money that has come in, and the record of who did what. */
 const moneyModules: ReadonlyArray<string> = [
   "audit",
+  "batches",
   "customers",
   "exceptions",
   "exports",

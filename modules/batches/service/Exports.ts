@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { holdWrite, isPaymentRefund, sentUnits } from "../../refunds/plugin.ts"
+import { hasTerms, holdWrite, sentUnits } from "../../refunds/plugin.ts"
 import {
   type BatchState,
   decide,
@@ -50,7 +50,7 @@ const holdRefunds = Effect.fnUntraced(function*(
   for (const line of lines) {
     if (line.refundId === null) continue
     const refund = byId.get(line.refundId)
-    const units = refund === undefined ? null : isPaymentRefund(refund) ? sentUnits(refund.terms) : refund.tokenAmount
+    const units = refund === undefined ? null : hasTerms(refund) ? sentUnits(refund.terms) : refund.tokenAmount
     if (
       refund?.status !== "processing" || refund.batch?.id !== batch.id || units !== line.units ||
       refund.destination?.address !== line.destination.address || refund.destination.memo !== line.destination.memo

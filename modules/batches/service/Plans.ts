@@ -7,7 +7,7 @@ import { baseUnits, formatUnits, parseUnits, usdMillis, usdValueDown } from "../
 import type { Network } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
-import { isPaymentRefund, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
+import { hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
 import type { PlannedLine } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 
@@ -52,7 +52,7 @@ const lineOfRefund = (
   if (destination.network !== network) {
     return invalid("refund_ids", `${id} is paid on ${destination.network}: one batch pays on one network`)
   }
-  const units = isPaymentRefund(refund) ? sentUnits(refund.terms) : refund.tokenAmount
+  const units = hasTerms(refund) ? sentUnits(refund.terms) : refund.tokenAmount
   const known = token.id === null ? undefined : catalog.get(token.id)
   const tokenAddress = refund.terms === null ? known?.address : refund.terms.tokenAddress
   if (units === null || tokenAddress === undefined) {

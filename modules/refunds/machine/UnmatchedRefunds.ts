@@ -13,6 +13,7 @@ import {
   type RefundMoney,
   type TermsRefund
 } from "./PaymentRefunds.ts"
+import { whileHeld } from "./BatchHolds.ts"
 import { isUnsent } from "./Received.ts"
 import { type Fees, isActive, isLost, type RefundCommand, type RefundDecision, type RefundState } from "./State.ts"
 
@@ -91,7 +92,8 @@ export const decideUnmatchedRefund = (
   command: RefundCommand,
   money: UnmatchedMoney,
   now: number
-): RefundDecision | PublicError => decideTermsRefund(refund, command, moneyOf(refund, money, now))
+): RefundDecision | PublicError =>
+  whileHeld(refund, command, () => decideTermsRefund(refund, command, moneyOf(refund, money, now)))
 
 /** What becomes of the refunds of money that has left its chain: those that are not sent have failed, for good. */
 export const failLeft = (refunds: ReadonlyArray<RefundState>, now: number): ReadonlyArray<RefundState> =>

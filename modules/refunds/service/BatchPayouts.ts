@@ -5,6 +5,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { RefundBatch, RefundCommand, RefundState } from "../machine.ts"
 import { proofWrite, refundWrite } from "../repo.ts"
 import { auditActOf, refundsIn } from "../rules.ts"
+import { changeSubject } from "./RefundChanges.ts"
 import type { RefundServices } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 import { senderOf } from "./Reports.ts"
@@ -33,16 +34,17 @@ export const holdWrite = (refund: RefundState, batch: RefundBatch | null): Write
 export const endByBatch = (services: RefundServices) =>
   Effect.fn("Refunds.endByBatch")(
     function*(refundId: string, end: BatchEnd, writes: ReadonlyArray<Write>) {
-      const { auditLog, invoices, repo } = services
+      const { auditLog, repo } = services
       const { batchId, txHash } = end
       const before = yield* repo.find(refundId)
       if (before === null) return yield* publicError("REFUND_NOT_FOUND")
       const command: RefundCommand = end._tag === "Paid"
-        ? { _tag: "Succeed", txHash, batchId }
+        ? { _tag: "Succeed", txHash, isProven: true, batchId }
         : { _tag: "Fail", code: mismatchCode, batchId }
       const found = MutableRef.make(before)
-      const { facts } = yield* invoices.change(
-        before.invoiceId,
+      const facts = yield* changeSubject(
+        services,
+        before,
         noCause,
         Effect.fnUntraced(function*(current, now) {
           const refund = yield* repo.find(refundId)

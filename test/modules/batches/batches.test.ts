@@ -3,7 +3,9 @@
  * devnet over HTTP; a wallet of play money signs what was given out, and the chain does what the test says.
  */
 import { assert, layer } from "@effect/vitest"
+import { HDKey } from "@scure/bip32"
 import { Context, Effect } from "effect"
+import { randomBytes, randomUUID } from "node:crypto"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
 import { Batch, ReadBatch } from "../../../schemas/Batch.ts"
 import { assertRefused, DevnetService, okData } from "../simulator/DevnetService.ts"
@@ -156,6 +158,37 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       assert.strictEqual(canceled.status, "canceled")
       assert.deepStrictEqual(yield* ask(shop.key, `/api/v1/batches/${batch.id}/cancel`, {}), canceled)
       assert.strictEqual((yield* refundsBatch(shop.key, [refund.id])).lines_total, 1)
+    }))
+
+  it.effect("pay the refund of money that pays no invoice", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      // Money on the deployment's own wallet belongs to no merchant.
+      const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+      okData(
+        yield* (yield* DevnetService).call("/api/v1/merchant/wallets/evm", {
+          method: "PUT",
+          headers: { ...shop.person, "idempotency-key": randomUUID() },
+          body: { kind: "xpub", value: account }
+        })
+      )
+      const { invoice_id: id } = yield* ask(shop.key, "/api/v1/invoices", {
+        amount_usd: 5,
+        accepted_networks: ["base"]
+      })
+      yield* ask(shop.key, `/api/v1/devnet/invoices/${id}/simulate`, { action: "unmatched", network: "base" })
+      const { data: [exception] } = yield* ask(shop.key, "/api/v1/exceptions?status=open")
+      const resolved = yield* ask(shop.person, `/api/v1/exceptions/${exception.id}/resolve`, {
+        action: "refund",
+        refund: { destination: { network: "base", address: receiver }, auto_approve: true }
+      })
+      const { refund_id: refundId } = resolved.resolution
+      const batch = yield* refundsBatch(shop.person, [refundId])
+      yield* approve(shop, batch)
+      okData(yield* giveOut(shop.person, batch))
+      yield* play(shop, batch)
+      yield* readUntil(shop, batch, "paid")
+      assert.strictEqual((yield* ask(shop.key, `/api/v1/refunds/${refundId}`)).status, "succeeded")
     }))
 
   it.effect("whose first line went to somebody else fail that refund, and say so", () =>
