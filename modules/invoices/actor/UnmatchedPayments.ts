@@ -1,5 +1,6 @@
 /** Money that no invoice expects: its exception opens, closes where the transfer goes away again, and is decided on. */
 import { Effect } from "effect"
+import type { Actors } from "../../../runtime/Actors.ts"
 import {
   type Commit,
   type CommitCause,
@@ -30,6 +31,7 @@ export const unmatchedEvents = (
 
 /** The services that this takes. */
 export interface UnmatchedContext {
+  readonly actors: Actors["Service"]
   readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
   readonly hooks: InvoiceHooks["Service"]
@@ -93,38 +95,42 @@ export const recordUnmatched = Effect.fnUntraced(function*(
 })
 
 /**
- * `Invoices.changeUnmatched`. The exception's row is in every commit, so that no two changes are made of the same
- * money.
+ * `Invoices.changeUnmatched`. In the exception's mailbox, so that callers of one process wait for each other; its row
+ * is in every commit, so that no two changes are made of the same money.
  */
 export const changeUnmatched = <E, R>(
-  { clock, commit, hooks, repo }: UnmatchedContext,
+  { actors, clock, commit, hooks, repo }: UnmatchedContext,
   merchantId: number,
   id: string,
   cause: CommitCause,
   plan: (record: ExceptionRecord, nowSeconds: number) => Effect.Effect<UnmatchedPlan, E, R>
 ) =>
-  Effect.gen(function*() {
-    const record = yield* repo.findException(merchantId, id)
-    if (record === null || record.invoice !== null) return yield* publicError("EXCEPTION_NOT_FOUND")
-    const { environment } = record
-    const nowMillis = yield* clock.nowMillis(merchantId, environment)
-    const now = Math.floor(nowMillis / 1_000)
-    const { event, facts = [], reply, writes = [] } = yield* plan(record, now)
-    const exception = event === null ? null : stepUnmatched(record.exception, event, now)
-    const after: ExceptionRecord = exception === null ? record : { ...record, exception }
-    const kept = reply?.(after)
-    if (exception === null && kept === undefined) return { record, facts } satisfies UnmatchedResult
-    const added = exception === null
-      ? null
-      : yield* runUnmatchedHooks(hooks.current(), { before: record, after, facts, now, nowMillis })
-    yield* commit.append({
-      merchantId,
-      environment,
-      cause,
-      writes: exception === null ? [] : [unmatchedWrite(record, exception), ...writes, ...added?.writes ?? []],
-      balances: added?.balances ?? [],
-      events: [...unmatchedEvents(record, after), ...added?.events ?? []],
-      reply: kept
+  actors.send(
+    "exception",
+    id,
+    Effect.gen(function*() {
+      const record = yield* repo.findException(merchantId, id)
+      if (record === null || record.invoice !== null) return yield* publicError("EXCEPTION_NOT_FOUND")
+      const { environment } = record
+      const nowMillis = yield* clock.nowMillis(merchantId, environment)
+      const now = Math.floor(nowMillis / 1_000)
+      const { event, facts = [], reply, writes = [] } = yield* plan(record, now)
+      const exception = event === null ? null : stepUnmatched(record.exception, event, now)
+      const after: ExceptionRecord = exception === null ? record : { ...record, exception }
+      const kept = reply?.(after)
+      if (exception === null && kept === undefined) return { record, facts } satisfies UnmatchedResult
+      const added = exception === null
+        ? null
+        : yield* runUnmatchedHooks(hooks.current(), { before: record, after, facts, now, nowMillis })
+      yield* commit.append({
+        merchantId,
+        environment,
+        cause,
+        writes: exception === null ? [] : [unmatchedWrite(record, exception), ...writes, ...added?.writes ?? []],
+        balances: added?.balances ?? [],
+        events: [...unmatchedEvents(record, after), ...added?.events ?? []],
+        reply: kept
+      })
+      return { record: after, facts: added?.facts ?? facts } satisfies UnmatchedResult
     })
-    return { record: after, facts: added?.facts ?? facts } satisfies UnmatchedResult
-  }).pipe(decideAnew())
+  ).pipe(decideAnew())

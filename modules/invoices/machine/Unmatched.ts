@@ -39,7 +39,7 @@ export type UnmatchedEvent =
 const isHeld = ({ resolution, status }: ExceptionState): boolean =>
   status === "resolved" && resolution?.action === "refund"
 
-/** Whether money that a refund stands for, or stood for, has left its chain. */
+/** Whether the money has left its chain: nobody had decided on it, or a refund of it stands. */
 export const hasLeft = ({ resolution, status }: Pick<ExceptionState, "resolution" | "status">): boolean =>
   status === "resolved" && (resolution === null || resolution.isReverted === true)
 

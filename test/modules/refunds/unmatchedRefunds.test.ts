@@ -357,6 +357,35 @@ layer(invoiceService)("refunds of money that names no invoice", (it) => {
       assert.strictEqual(resolution.refund_id, data[0]?.id ?? null)
     }))
 
+  it.effect("canceled by many calls at once are told as canceled by each of them", () =>
+    Effect.gen(function*() {
+      const { caller, exception } = yield* unmatched()
+      const refund = yield* refundOf(caller, exception)
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, index) => callerOf(caller.id, "merchant", "devnet", index)),
+        (each) => each.call(`${refunds}/${refund.id}/cancel`, post({})),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([...new Set(answers.map(({ json, status }) => `${status} ${json.data?.status}`))], [
+        "200 canceled"
+      ])
+      assert.deepStrictEqual(yield* readException(caller, exception), exception, "asked again, once")
+    }))
+
+  it.effect("have a link that many wrong tokens at once end, and none of them is refused for another", () =>
+    Effect.gen(function*() {
+      const { caller, exception } = yield* unmatched()
+      const refund = yield* refundOf(caller, exception)
+      const service = yield* Refunds
+      const found = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, index) => `wrong ${index}`),
+        (token) => Effect.option(service.findClaim(refund.id, token)),
+        { concurrency: "unbounded" }
+      )
+      assert.isTrue(found.every((each) => each._tag === "Some" && each.value === null), "each of them is counted")
+      assert.isNull(yield* service.findClaim(refund.id, refund.claim_url.split("#t=")[1]), "ten ended it")
+    }))
+
   it.effect("are nobody else's: not another merchant's, nor of the operator's own exceptions", () =>
     Effect.gen(function*() {
       const { caller, exception, invoice } = yield* unmatched()
