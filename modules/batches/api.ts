@@ -111,23 +111,26 @@ export const BatchExport = Schema.Struct({ part: Part, format: PayoutFormat }).a
   examples: [{ part: 1, format: "eip5792" }]
 })
 
+/** A part as it was given out. */
+export const BatchExportFields = {
+  object: Schema.tag("batch_export"),
+  batch_id: Schema.String,
+  part: Schema.Int,
+  format: PayoutFormat,
+  payload: Schema.String.annotate({ description: "JSON text of what the wallet takes, or the text of a file" }),
+  valid_until: Schema.NullOr(EpochSeconds).annotate({
+    description: "By the network's clock; null: it can be executed at any time, and twice"
+  }),
+  lines: Schema.Int,
+  simulated: Schema.Boolean.annotate({
+    description: "The network was asked what would happen, and it would succeed"
+  }),
+  notices: Schema.Array(Schema.String).annotate({ description: "For whoever signs" })
+}
+
 const ExportedPart = Schema.Struct({
   success: Schema.Literal(true),
-  data: Schema.Struct({
-    object: Schema.tag("batch_export"),
-    batch_id: Schema.String,
-    part: Schema.Int,
-    format: PayoutFormat,
-    payload: Schema.String.annotate({ description: "JSON text of what the wallet takes, or the text of a file" }),
-    valid_until: Schema.NullOr(EpochSeconds).annotate({
-      description: "By the network's clock; null: it can be executed at any time, and twice"
-    }),
-    lines: Schema.Int,
-    simulated: Schema.Boolean.annotate({
-      description: "The network was asked what would happen, and it would succeed"
-    }),
-    notices: Schema.Array(Schema.String).annotate({ description: "For whoever signs" })
-  })
+  data: Schema.Struct(BatchExportFields)
 }).annotate({
   identifier: "ExportedPart",
   examples: [{

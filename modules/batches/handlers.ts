@@ -1,14 +1,17 @@
 /** Batches between the wire and the service. */
 import { Effect } from "effect"
-import type { IdempotentCall } from "../../runtime/Commit.ts"
+import { type IdempotentCall, noCause } from "../../runtime/Commit.ts"
 import { answerIdempotently, jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
-import { validityLimits } from "../../schemas/Batch.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
+import { type Batch, type ReadBatch, validityLimits } from "../../schemas/Batch.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { BatchId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { BatchesApi, type NewBatch } from "./api.ts"
 import { batchObject, type BatchState, lineObject, linesOf } from "./machine.ts"
+import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
 import type { BatchContents, BatchRequest } from "./service/Creation.ts"
 import type { GivenPart } from "./service/Exports.ts"
@@ -74,6 +77,63 @@ export const exportObject = ({ batch, part, payload }: GivenPart) => ({
   simulated: part.export!.isSimulated,
   notices: part.export!.notices
 })
+
+/** A call of the internal port has no key by which it could be repeated. */
+const unrepeated = { cause: noCause, reply: () => undefined }
+
+/** The calls of `BatchesRpc`. */
+export const rpcHandlers = Rpc.handlers(
+  BatchesRpc,
+  Effect.gen(function*() {
+    const batches = yield* Batches
+    type Owned = { readonly merchant_id: number; readonly environment: Environment }
+    const ownerOf = ({ environment, merchant_id: merchantId }: Owned) => ({ merchantId, environment })
+    /** An internal service, which never approves. */
+    const programOf = (name: string) => ({ kind: "key" as const, credential: `service:${name}` })
+    const wire = (batch: BatchState) => batchObject(batch) as typeof Batch.Type
+
+    return BatchesRpc.of({
+      "batches.create": Effect.fnUntraced(function*({ actor, batch, ...owned }) {
+        const request = requestOf(batch, programOf(actor).credential)
+        if (isPublicError(request)) return yield* request
+        return wire(yield* batches.create(ownerOf(owned), request, unrepeated))
+      }),
+      "batches.get": Effect.fnUntraced(function*({ batch_id, ...owned }) {
+        const found = yield* batches.find(owned.merchant_id, batch_id)
+        if (found?.environment !== owned.environment) return yield* publicError("BATCH_NOT_FOUND")
+        const read: typeof ReadBatch.Encoded = { ...batchObject(found), lines: found.lines.map(lineObject) }
+        return read as typeof ReadBatch.Type
+      }),
+      "batches.list": Effect.fnUntraced(function*({ after, kind, limit, network, status, ...owned }) {
+        const page = yield* batches.page(
+          {
+            ...ownerOf(owned),
+            ...(kind === undefined ? {} : { kind }),
+            ...(network === undefined ? {} : { network }),
+            ...(status === undefined ? {} : { status })
+          },
+          after === undefined ? null : { direction: "older", id: after },
+          limit ?? pageLimits.default
+        )
+        if (page === null) return yield* publicError("INVALID_CURSOR", { param: "after" })
+        const last = page.batches.at(-1)
+        return {
+          batches: page.batches.map(wire),
+          next: page.hasMore && last !== undefined ? BatchId.make(last.id) : null
+        }
+      }),
+      "batches.cancel": ({ actor, batch_id, ...owned }) =>
+        Effect.map(batches.cancel(ownerOf(owned), batch_id, programOf(actor), unrepeated), wire),
+      "batches.export": ({ actor, batch_id, format, part, ...owned }) =>
+        Effect.map(
+          batches.export(ownerOf(owned), batch_id, { part, format, actor: programOf(actor).credential }, unrepeated),
+          exportObject
+        ),
+      "batches.sent": ({ batch_id, part, tx_hash, ...owned }) =>
+        Effect.map(batches.hint(ownerOf(owned), batch_id, { part, txHash: tx_hash }, unrepeated), wire)
+    })
+  })
+)
 
 export const simulationHandlers = Operations.group(
   BatchesApi,

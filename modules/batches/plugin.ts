@@ -6,8 +6,9 @@ import { Payments } from "../payments/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { BatchesApi } from "./api.ts"
-import { handlers, simulationHandlers } from "./handlers.ts"
+import { handlers, rpcHandlers, simulationHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
+import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
 
 export { Batches } from "./service.ts"
@@ -17,11 +18,12 @@ export const plugin = Plugin.make({
   slot: "modules",
   needs: { payments: Payments, refunds: Refunds, settings: MerchantSettings },
   http: BatchesApi,
+  rpc: BatchesRpc,
   migrations,
   tables,
   layer: () =>
-    HttpApiBuilder.layer(BatchesApi).pipe(
-      Layer.provide(Layer.merge(handlers, simulationHandlers)),
-      Layer.provideMerge(Batches.layer)
-    )
+    Layer.merge(
+      HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(Layer.merge(handlers, simulationHandlers))),
+      rpcHandlers
+    ).pipe(Layer.provideMerge(Batches.layer))
 })

@@ -4,6 +4,7 @@ import { Context, Effect, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
+import type { MerchantId } from "../../../schemas/Ids.ts"
 import { until } from "../../support/Service.ts"
 import { DevnetService, okData } from "../simulator/DevnetService.ts"
 
@@ -14,6 +15,7 @@ type Credential = Readonly<Record<string, string>>
 
 /** A merchant who is signed in, with a key beside. */
 export interface Shop {
+  readonly merchantId: MerchantId
   readonly key: Credential
   readonly person: Credential
 }
@@ -35,7 +37,7 @@ export const newShop = Effect.gen(function*() {
   const session = yield* ask({}, "/api/v1/auth/verify", { message, signature })
   const person = { authorization: `Bearer ${session.access_token}` }
   const { key } = yield* ask(person, "/api/v1/api-keys", { name: "shop", scope: "merchant", environment: "devnet" })
-  const shop: Shop = { key: { "x-api-key": key }, person }
+  const shop: Shop = { merchantId: session.merchant.id, key: { "x-api-key": key }, person }
   return shop
 })
 

@@ -4,10 +4,15 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { HDKey } from "@scure/bip32"
-import { Context, Effect } from "effect"
+import { Context, Effect, Redacted } from "effect"
+import { RpcClient } from "effect/rpc"
 import { randomBytes, randomUUID } from "node:crypto"
+import { BatchesRpc } from "../../../modules/batches/rpc.ts"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
+import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { Batch, ReadBatch } from "../../../schemas/Batch.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
+import { rpcToken } from "../../support/Service.ts"
 import { assertRefused, DevnetService, okData } from "../simulator/DevnetService.ts"
 import {
   approve,
@@ -189,6 +194,36 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       yield* play(shop, batch)
       yield* readUntil(shop, batch, "paid")
       assert.strictEqual((yield* ask(shop.key, `/api/v1/refunds/${refundId}`)).status, "succeeded")
+    }))
+
+  it.effect("are made and given out by an internal service, which approves nothing", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const refund = yield* newRefund(shop)
+      const { internalUrl } = yield* DevnetService
+      const owner = { merchant_id: shop.merchantId, environment: "devnet" as const }
+      yield* Effect.gen(function*() {
+        const client = yield* RpcClient.make(BatchesRpc)
+        const batch = yield* client["batches.create"]({
+          ...owner,
+          batch: { kind: "refunds", network: "base", from: wallet, refund_ids: [refund.id] },
+          actor: "payroll"
+        })
+        assert.deepStrictEqual([batch.status, batch.created_by], ["pending_approval", "service:payroll"])
+        const asked = { ...owner, batch_id: batch.id }
+        const early = yield* Effect.flip(
+          client["batches.export"]({ ...asked, part: 1, format: "eip5792", actor: "payroll" })
+        )
+        assert.strictEqual((early as PublicError).code, "APPROVAL_REQUIRED")
+        yield* approve(shop, batch)
+        const given = yield* client["batches.export"]({ ...asked, part: 1, format: "eip5792", actor: "payroll" })
+        assert.strictEqual(given.lines, 1)
+        const { batches, next } = yield* client["batches.list"]({ ...owner, status: "open" })
+        assert.deepStrictEqual([batches.map(({ id }) => id), next], [[batch.id], null])
+        assert.strictEqual((yield* client["batches.get"](asked)).lines?.[0]?.refund_id, refund.id)
+        const canceled = yield* client["batches.cancel"]({ ...asked, actor: "payroll" })
+        assert.strictEqual(canceled.status, "open")
+      }).pipe(Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(rpcToken) })))
     }))
 
   it.effect("whose first line went to somebody else fail that refund, and say so", () =>
