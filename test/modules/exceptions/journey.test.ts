@@ -15,6 +15,7 @@ import {
   type DevnetMerchant,
   DevnetService,
   newDevnetMerchant,
+  newOrder,
   okData
 } from "../simulator/DevnetService.ts"
 
@@ -102,6 +103,37 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
           if (action === "accept" && after.status === "paid") assert.strictEqual(events[0].type, "invoice.paid")
         }
       }
+    }))
+
+  it.effect("of an order that was paid too much waits for nobody once the order's own refund gives all of it back", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const { invoiceId, orderId } = yield* newOrder(player)
+      const transition = Effect.fnUntraced(function*(to: string) {
+        const service = yield* DevnetService
+        return okData(
+          yield* service.call(`/api/commerce/devnet/orders/${orderId}/simulate`, {
+            method: "POST",
+            headers: { "x-api-key": player.commerce, "idempotency-key": randomUUID() },
+            body: {
+              transition_to: to,
+              ...(to === "refunded" ? { wallet_address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" } : {})
+            }
+          })
+        )
+      })
+      yield* simulate(player, invoiceId, { action: "overpay" })
+      const [open] = yield* openOf(player, invoiceId)
+      assert.deepInclude(open, { type: "overpaid", allowed_actions: ["credit", "ignore"] })
+      yield* transition("failed")
+      const isOverpaid = ({ type }: { readonly type: string }) => type === "overpaid"
+      assert.deepStrictEqual((yield* openOf(player, invoiceId)).filter(isOverpaid), [])
+      const closed = yield* call(player, `/api/v1/exceptions/${open.id}`)
+      assert.deepInclude(closed, { status: "resolved", resolution: null })
+      yield* transition("refunded")
+      assert.deepStrictEqual((yield* openOf(player, invoiceId)).filter(isOverpaid), [])
+      const [payment] = yield* call(player, `/api/v1/invoices/${invoiceId}/payments`)
+      assert.strictEqual(payment.settlement_status, "refunded")
     }))
 
   it.effect("to money without an invoice is the operator's where the wallet is, and no merchant sees it", () =>
