@@ -6,7 +6,13 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
-import { acceptedAmount, type Aggregate, overpaidPayments, type PaymentState } from "../../invoices/plugin.ts"
+import {
+  acceptedAmount,
+  type Aggregate,
+  type Excess,
+  overpaidPayments,
+  type PaymentState
+} from "../../invoices/plugin.ts"
 import { hasSameToken, tokenLeft } from "./Received.ts"
 import { isActive, isLost, isRefundable, type RefundState } from "./State.ts"
 import { excessWith } from "./Tracking.ts"
@@ -301,6 +307,30 @@ const requestedPayments = (
 }
 
 /**
+ * Dollars of each payment, in their order, each as far as it goes: what is too much goes back of money that nobody
+ * decided to keep, as long as there is some.
+ */
+const divideAmount = (
+  wanted: UsdMillis,
+  available: ReadonlyArray<PaymentPortion>,
+  excess: Excess
+): ReadonlyArray<UsdMillis> => {
+  const shares = available.map(() => 0n)
+  const take = (most: bigint, limitOf: (portion: PaymentPortion) => bigint) => {
+    let rest = most
+    available.forEach((portion, place) => {
+      const share = smaller(rest, smaller(limitOf(portion), portion.usd - shares[place]!))
+      shares[place]! += share
+      rest -= share
+    })
+    return most - rest
+  }
+  const undecided = take(smaller(wanted, excess.amount), ({ payment }) => excess.ofPayment(payment.id))
+  take(wanted - undecided, ({ usd }) => usd)
+  return shares.map(usdMillis)
+}
+
+/**
  * What each payment gives of a refund, the newest payment first. Errors: `REFUND_EXCEEDS_RECEIVED` with what is left,
  * `VALIDATION_ERROR`.
  */
@@ -321,21 +351,20 @@ export const portionsOf = (
     return unitsOfOne(request.tokenAmount, available, obstacles)
   }
   const left = usdMillis(available.reduce((sum, each) => sum + each.usd, 0n))
-  const excess = excessWith(invoice, refunds).amount
-  const wanted = requestedValue(request, excess, payments, left)
+  const excess = excessWith(invoice, refunds)
+  const wanted = requestedValue(request, excess.amount, payments, left)
   if (wanted === null) return invalid("amount", "send amount, in usd_millis, or token_amount with amount_mode custom")
   const [only] = available
-  const refusal = request.mode === "overpaid" && excess === 0n
+  const refusal = request.mode === "overpaid" && excess.amount === 0n
     ? nothingOverpaid(left, obstacles)
     : available.length === 1
     ? exceedsPayment(only!.payment, only!, obstacles)
     : exceeds(left, obstacles)
   if (wanted > left) return refusal
-  let rest: bigint = wanted
   const isAll = request.mode === "full" || request.mode === "remaining"
-  const portions = available.flatMap(({ payment, ...left }): ReadonlyArray<PaymentPortion> => {
-    const usd = usdMillis(smaller(rest, left.usd))
-    rest -= usd
+  const shares = divideAmount(wanted, available, excess)
+  const portions = available.flatMap(({ payment, ...left }, place): ReadonlyArray<PaymentPortion> => {
+    const usd = shares[place]!
     // What has no price is given back by its units alone.
     if (left.units === 0n || (usd === 0n && !(isAll && left.usd === 0n))) return []
     return [{ payment, ...portionOfValue(usd, payment, left) }]

@@ -170,6 +170,25 @@ layer(invoiceService)("what is too much of an invoice", (it) => {
       assert.deepStrictEqual([refund.amount, yield* asked(caller)], [3_000, { duplicate_payment: 12 }])
     }))
 
+  it.effect("goes back of money that nobody decided to keep, so that it is asked about once", () =>
+    Effect.gen(function*() {
+      for (const way of ["decision", "overpaid", "custom"]) {
+        const { caller, invoice } = yield* invoiceWith(15n, 5n)
+        const [large] = (yield* paymentsOf(caller, invoice)).filter(({ amount }) => amount === 15_000)
+        const part = { amount_mode: "custom", amount: 3_000 }
+        const [given] = yield* giveBack(caller, invoice, { ...part, invoice_payment_id: large.id })
+        assert.deepStrictEqual(yield* asked(caller), { overpaid: 7 })
+        yield* decideOn(caller, "overpaid", "credit")
+        yield* cancel(caller, given)
+        assert.deepStrictEqual(yield* asked(caller), { overpaid: 3 })
+        const refund = way === "decision"
+          ? (yield* decideOn(caller, "overpaid", "refund")).refunds[0]
+          : (yield* giveBack(caller, invoice, way === "custom" ? part : { amount_mode: "overpaid" }))[0]
+        assert.deepStrictEqual([refund.amount, refund.invoice_payment_id], [3_000, large.id], way)
+        assert.deepStrictEqual(yield* asked(caller), {}, way)
+      }
+    }))
+
   it.effect("is nothing where somebody decided to keep it: amount_mode overpaid says so, and what to do instead", () =>
     Effect.gen(function*() {
       const { caller, invoice } = yield* invoiceWith(15n)
