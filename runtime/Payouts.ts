@@ -91,7 +91,10 @@ export interface PayoutExport {
   readonly validUntil: number | null
   /** How it is known again and when its validity ends, in the driver's own words; stored with the part. */
   readonly trace: Schema.Json
-  /** Height of the newest block when it was built: no execution of it lies in an earlier one. */
+  /**
+   * No execution of it lies in an earlier block: the height of the newest one when it was built, or less where a
+   * reorganisation may put an execution below that.
+   */
   readonly builtAt: bigint
   /**
    * Coins or outputs that it spends, each by the chain's own name for it: no other part may while this one can be
@@ -151,6 +154,13 @@ export interface PayoutSearchRequest {
   readonly hint: string | null
 }
 
+/** What a call that collects would cost whoever signs it. */
+export interface CollectCost {
+  readonly gas: bigint
+  /** Base units of the network's own coin for one unit of gas, now. */
+  readonly gasPrice: BaseUnits
+}
+
 /**
  * What a wallet of play money does with a part: pays it as it was given out; pays it twice at once; pays the first line
  * to somebody else; pays it when its time is over; pays it although a receiver is frozen.
@@ -187,6 +197,11 @@ export interface PayoutDriver {
     readonly validUntil: number
     readonly spentInputs: ReadonlySet<string>
   }) => Effect.Effect<PayoutExport, PublicError | DriverError>
+  /**
+   * Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting, or nothing is
+   * taken for it.
+   */
+  readonly estimateCollect: ((part: CollectPart) => Effect.Effect<CollectCost, PublicError | DriverError>) | null
   /**
    * What became of an exported part, read from every endpoint: what more than half of those that are configured show is
    * there, and what they cannot agree about is a failure, because money that is believed to be unsent is sent again.

@@ -17,7 +17,7 @@ for (const name of ["Collector", "Payer"]) {
 }
 
 const fixtures = `${root}test/fixtures/contracts`
-const files = ["Tokens.sol", "Receivers.sol", "Alternatives.sol"]
+const files = ["Tokens.sol", "Receivers.sol", "Wallets.sol", "Alternatives.sol"]
 const sources = Object.fromEntries(
   files.map((file) => [file, createHash("sha256").update(readFileSync(`${fixtures}/${file}`)).digest("hex")])
 )

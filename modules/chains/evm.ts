@@ -1,6 +1,6 @@
 /**
  * EVM networks over JSON-RPC: blocks with their receipts are polled, ERC-20 and native transfers matched in memory.
- * One entry per (network, environment). Eight JSON-RPC methods are spoken directly, which needs no client library.
+ * One entry per (network, environment). JSON-RPC is spoken directly, which needs no client library.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
@@ -18,6 +18,7 @@ import { readForwarderFacts } from "./evm/ForwarderFacts.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
 import { follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
+import { payoutDriver } from "./evm/Payouts.ts"
 import { balanceSelector, contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
 import { readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
@@ -225,7 +226,13 @@ export const makeDriver = Effect.fnUntraced(
       corroborate: makeCorroborate(rpc, readers),
       findTransfers: makeFindTransfers(rpc, readers),
       agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
-      payouts: null
+      payouts: payoutDriver({
+        network,
+        environment,
+        rpc,
+        chainId,
+        finalizedTag: options.finalizedTag ?? true
+      })
     }
     return driver
   }

@@ -88,7 +88,7 @@ export const finalHeight = (network: Network, environment: Environment, heights:
  * Blocks below a head that a reorganisation may still replace. Public networks: the depth of policy `final`. Test
  * chains are reorganised at will, as deep as 64 in the tests here.
  */
-const reorgDepth = (network: Network, environment: Environment): number =>
+export const reorgDepth = (network: Network, environment: Environment): number =>
   environment === "devnet" ? 64 : requiredDepth(network, environment, "final", 0n).blocks
 
 /**

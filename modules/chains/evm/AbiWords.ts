@@ -9,4 +9,4 @@ export const wordBytes = 32
 /** The word of an address, or of any number written in hexadecimal, with or without `0x`. */
 export const word = (hex: string): string => hex.replace(/^0x/, "").toLowerCase().padStart(wordDigits, "0")
 
-export const numberWord = (value: number): string => word(value.toString(16))
+export const numberWord = (value: bigint | number): string => word(value.toString(16))

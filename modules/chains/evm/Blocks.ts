@@ -9,7 +9,7 @@ import { type Endpoint, Quantity } from "./JsonRpc.ts"
 import { isLogMissing } from "./LogsBloom.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
-const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+export const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 const Hex = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]*$/i))
 /** What is compared and stored has one spelling: a node may write its digits in upper case. */

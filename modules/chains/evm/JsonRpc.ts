@@ -29,8 +29,10 @@ const maximumAnswerBytes = 64 * 1024
 const blockMethods: ReadonlySet<string> = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
+  "eth_getTransactionByHash",
   "eth_getTransactionReceipt",
-  "eth_getLogs"
+  "eth_getLogs",
+  "eth_simulateV1"
 ])
 
 const limitsOf = (method: string, params: ReadonlyArray<unknown>): CallLimits => {
@@ -54,6 +56,17 @@ export interface Endpoint extends JsonRpcClient {
   readonly canSend: (
     payment: { readonly from: string; readonly to: string; readonly value: string }
   ) => Effect.Effect<boolean, DriverError>
+  /** What a transaction, or the estimate of its gas, would answer at the newest block, or end with. */
+  readonly tryCall: (
+    method: "eth_call" | "eth_estimateGas",
+    transaction: { readonly from?: string; readonly to: string; readonly value?: string; readonly data?: string }
+  ) => Effect.Effect<CallOutcome, DriverError>
+}
+
+/** `data`: what a call answers, or the error that a contract ends it with; `0x` where it names none. */
+export interface CallOutcome {
+  readonly isReverted: boolean
+  readonly data: string
 }
 
 export type JsonRpc = Endpoints.Endpoints<Endpoint>
@@ -79,6 +92,10 @@ const isReverted = ({ code, message }: JsonRpcError): boolean =>
 const isPruned = ({ code, message }: JsonRpcError): boolean =>
   code === 4444 || /\bprun(?:ed|ing)\b|history unavailable|missing trie node/i.test(message)
 
+/** The bytes that a contract ended a call with: nodes give them alone, or behind a word as "Reverted 0x...". */
+const revertData = ({ data }: JsonRpcError): string =>
+  typeof data === "string" ? /0x(?:[0-9a-f]{2})*$/i.exec(data)?.[0] ?? "0x" : "0x"
+
 const kindOf = (error: JsonRpcError): DriverErrorKind => isPruned(error) ? "pruned" : "refused"
 
 /** A contract that returns more than anybody asks for has not answered the question. */
@@ -99,7 +116,15 @@ const endpointOf = (connection: Endpoints.Connection): Endpoint => {
     yield* client.resultOf("eth_call", answer, Data)
     return true
   })
-  return { ...client, ethCall, canSend }
+  const tryCall: Endpoint["tryCall"] = Effect.fnUntraced(function*(method, transaction) {
+    const answer = yield* client.ask(method, method === "eth_call" ? [transaction, "latest"] : [transaction])
+    if (answer.error !== undefined && isReverted(answer.error)) {
+      return { isReverted: true, data: revertData(answer.error) }
+    }
+    const data = yield* client.resultOf(method, answer, method === "eth_call" ? Data : Quantity)
+    return { isReverted: false, data }
+  })
+  return { ...client, ethCall, canSend, tryCall }
 }
 
 /** `urls` may hold keys: no message names more of one than its place in the list. */

@@ -1,0 +1,198 @@
+/** Which line of a part each transfer of a transaction is for. Pure. */
+import type { CollectPart, PayoutLine, PayoutPart, PayoutTransfer } from "../../../runtime/Payouts.ts"
+import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
+import { type BaseUnits, baseUnits } from "../../../schemas/Money.ts"
+import { word } from "./AbiWords.ts"
+import { transferTopic } from "./Blocks.ts"
+import { collector, topics } from "./Contracts.ts"
+import type { PaidLine } from "./PayoutCalls.ts"
+
+/** A log of a receipt. */
+export interface Log {
+  readonly address: string
+  readonly topics: ReadonlyArray<string>
+  readonly data: string
+}
+
+/** Money that moved; `index` is 1 + the position of its log in the receipt, as in `transfersOf`. */
+export interface LoggedTransfer {
+  readonly index: number
+  readonly tokenAddress: string | null
+  readonly from: string
+  readonly to: string
+  readonly amount: BaseUnits
+}
+
+/**
+ * Line 1 of the native coin that the Payer pays has this index, line 2 the next: it has no log, and no receipt has so
+ * many logs.
+ */
+const nativeLineIndex = 1_000_000_000
+
+/** What a direct payment of the native coin has, as in `transfersOf`. */
+export const directPaymentIndex = 0
+
+const isSame = (one: string | null, other: string | null): boolean => one?.toLowerCase() === other?.toLowerCase()
+
+const addressOf = (topic: string): string => toChecksumAddress(`0x${topic.slice(26)}`)
+
+/**
+ * What a log says that moved: a token's `Transfer` with three topics and one word of data, or the Collector's
+ * `NativeCollected`; undefined: nothing. Anybody can make a token log a transfer of nothing in another's name.
+ */
+const transferOf = ({ address, data, topics: [kind, from, to, ...more] }: Log, position: number) => {
+  if (from === undefined || to === undefined || more.length > 0 || data.length !== 66 || BigInt(data) === 0n) {
+    return undefined
+  }
+  const isCoin = kind?.toLowerCase() === topics.nativeCollected && isSame(address, collector.address)
+  if (!isCoin && kind?.toLowerCase() !== transferTopic) return undefined
+  return {
+    index: position + 1,
+    tokenAddress: isCoin ? null : toChecksumAddress(address),
+    from: addressOf(from),
+    to: addressOf(to),
+    amount: baseUnits(BigInt(data))
+  }
+}
+
+/** Money that moved, in the order of the logs. */
+export const loggedTransfers = (logs: ReadonlyArray<Log>): ReadonlyArray<LoggedTransfer> =>
+  logs.flatMap((log, position) => transferOf(log, position) ?? [])
+
+const payoutTransfer = ({ to, ...transfer }: LoggedTransfer, line: number | null): PayoutTransfer => ({
+  ...transfer,
+  destination: to,
+  line
+})
+
+const isTowards = (line: PayoutLine, { to, tokenAddress }: LoggedTransfer): boolean =>
+  isSame(line.destination, to) && isSame(line.tokenAddress, tokenAddress)
+
+/**
+ * The Payer pays the lines in their order and logs `Paid` behind them, so the lines are looked for from the last one
+ * back. What the same transaction paid before is not mistaken for a line then.
+ */
+const linesFromTheEnd = (
+  lines: ReadonlyArray<PayoutLine>,
+  transfers: ReadonlyArray<LoggedTransfer>
+): ReadonlyMap<number, number> => {
+  const lineByIndex = new Map<number, number>()
+  let end = transfers.length
+  for (let place = lines.length - 1; place >= 0; place--) {
+    const found = transfers.slice(0, end).findLastIndex((transfer) => isTowards(lines[place]!, transfer))
+    if (found === -1) continue
+    lineByIndex.set(transfers[found]!.index, place)
+    end = found
+  }
+  return lineByIndex
+}
+
+/** Each transfer takes the first free line that says just this, or else the first free one to the same receiver. */
+const linesInAnyOrder = (
+  lines: ReadonlyArray<PayoutLine>,
+  transfers: ReadonlyArray<LoggedTransfer>
+): ReadonlyMap<number, number> => {
+  const lineByIndex = new Map<number, number>()
+  const free = new Set(lines.keys())
+  const take = (fits: (line: PayoutLine, transfer: LoggedTransfer) => boolean) => {
+    for (const transfer of transfers) {
+      if (lineByIndex.has(transfer.index)) continue
+      const place = [...free].find((each) => fits(lines[each]!, transfer))
+      if (place === undefined) continue
+      free.delete(place)
+      lineByIndex.set(transfer.index, place)
+    }
+  }
+  take((line, transfer) => isTowards(line, transfer) && line.amount === transfer.amount)
+  take(isTowards)
+  return lineByIndex
+}
+
+const coinTransfer = (from: string, place: number, to: string, amount: bigint): LoggedTransfer => ({
+  index: nativeLineIndex + place,
+  tokenAddress: null,
+  from,
+  to,
+  amount: baseUnits(amount)
+})
+
+/** Tokens that left the wallet. */
+const ownTransfers = (from: string, logs: ReadonlyArray<Log>): ReadonlyArray<LoggedTransfer> =>
+  loggedTransfers(logs).filter((transfer) => transfer.tokenAddress !== null && isSame(transfer.from, from))
+
+/** The first line to the receiver of a transfer; null: there is none. */
+const fittingLine = (lines: ReadonlyArray<PayoutLine>, transfer: LoggedTransfer): number | null => {
+  const place = lines.findIndex((line) => isTowards(line, transfer))
+  return place === -1 ? null : place
+}
+
+/**
+ * What a transaction in which the Payer paid the part did for its lines. `logs`: of the whole receipt; `paidAt`: the
+ * position of the log `Paid` in them. The lines in the native coin are paid to the last unit, because the Payer pays
+ * all lines or none. What else the wallet moved in the transaction is its own affair, but for a further transfer that
+ * looks like a line.
+ */
+export const transfersOfPaid = (
+  { from, lines }: PayoutPart,
+  logs: ReadonlyArray<Log>,
+  paidAt: number
+): ReadonlyArray<PayoutTransfer> => {
+  const own = ownTransfers(from, logs)
+  const lineByIndex = linesFromTheEnd(lines, own.filter(({ index }) => index <= paidAt))
+  const ofTokens = own.flatMap((transfer) => {
+    const line = lineByIndex.get(transfer.index) ?? fittingLine(lines, transfer)
+    return line === null ? [] : [payoutTransfer(transfer, line)]
+  })
+  const ofCoin = lines.flatMap(({ amount, destination, tokenAddress }, line) =>
+    tokenAddress === null ? [payoutTransfer(coinTransfer(from, line, destination, amount), line)] : []
+  )
+  return [...ofTokens, ...ofCoin]
+}
+
+/**
+ * What left the wallet where the Payer paid other lines than the part's under its name: all of it. `paidLines`: those
+ * lines, where they are known; what they paid in the native coin shows in no log.
+ */
+export const transfersOfChanged = (
+  { from, lines }: PayoutPart,
+  logs: ReadonlyArray<Log>,
+  paidLines: ReadonlyArray<PaidLine>
+): ReadonlyArray<PayoutTransfer> => {
+  const ofCoin = paidLines.flatMap(({ amount, to, tokenAddress }, place) =>
+    tokenAddress === null && amount > 0n ? [coinTransfer(from, place, to, amount)] : []
+  )
+  const own = [...ownTransfers(from, logs), ...ofCoin]
+  const lineByIndex = linesInAnyOrder(lines, own)
+  return own.map((transfer) =>
+    payoutTransfer(transfer, lineByIndex.get(transfer.index) ?? fittingLine(lines, transfer))
+  )
+}
+
+/** Of a part that was given out as a list: the transfers that say just what one of its lines says. */
+export const transfersOfList = (
+  { from, lines }: PayoutPart,
+  transfers: ReadonlyArray<LoggedTransfer>
+): ReadonlyArray<PayoutTransfer> =>
+  transfers.flatMap((transfer) => {
+    const line = lines.findIndex((each) => isTowards(each, transfer) && each.amount === transfer.amount)
+    return line === -1 || !isSame(transfer.from, from) ? [] : [payoutTransfer(transfer, line)]
+  })
+
+/** What left the addresses of a part for their payee, whoever ordered it. */
+export const transfersOfCollect = (
+  { lines, payee }: CollectPart,
+  transfers: ReadonlyArray<LoggedTransfer>
+): ReadonlyArray<PayoutTransfer> =>
+  transfers.flatMap((transfer) => {
+    const line = lines.findIndex(({ address, tokenAddress }) =>
+      isSame(address, transfer.from) && isSame(tokenAddress, transfer.tokenAddress)
+    )
+    return line === -1 || !isSame(transfer.to, payee) ? [] : [payoutTransfer(transfer, line)]
+  })
+
+/** Filter of the logs in which `from` sends a token to one of `to`. */
+export const transferTopics = (from: ReadonlyArray<string>, to: ReadonlyArray<string>) => [
+  transferTopic,
+  from.map((address) => `0x${word(address)}`),
+  to.map((address) => `0x${word(address)}`)
+]
