@@ -1,5 +1,5 @@
 /**
- * Goal: a payout that people approved leaves the merchant's own wallet as it was approved, and is paid when a real chain
+ * Goal: a payout leaves the merchant's own wallet as people approved it, and is paid when a real chain
  * shows it.
  * Method: the service as a process over an EVM node; a wallet that is given nothing but the export.
  */
