@@ -82,7 +82,7 @@ export {
   type RefundTerms,
   type ReopenedException
 } from "./machine/State.ts"
-export { trackCommands, withRefunds } from "./machine/Tracking.ts"
+export { trackCommands, untrackedRefunds, withRefunds } from "./machine/Tracking.ts"
 export {
   decideUnmatchedRefund,
   failLeft,

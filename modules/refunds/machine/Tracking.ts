@@ -1,6 +1,7 @@
 /** What an invoice knows of its refunds: by the money that is on its way back, it says what is too much. Pure. */
 import { type Aggregate, type Command, type Excess, excessOf, type OpenRefund } from "../../invoices/plugin.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
+import { isUnsent } from "./Received.ts"
 import { isOpen, type RefundState, type ReopenedException } from "./State.ts"
 
 /** A refund as its invoice keeps it; the amount is 0 once it is paid, which the payments know, or given up. */
@@ -9,7 +10,7 @@ const trackedRefund = (refund: RefundState): OpenRefund => ({
   paymentId: refund.paymentId,
   source: refund.source,
   amount: isOpen(refund) ? refund.amount : usdMillis(0n),
-  isSent: refund.status === "processing" && refund.txHash !== null
+  isSent: isOpen(refund) && !isUnsent(refund)
 })
 
 /** Those that are on their way. */
@@ -39,3 +40,14 @@ export const trackCommands = (
   if (reopens === undefined) return isSame ? [] : [{ _tag: "TrackRefund", refund }]
   return [{ _tag: "TrackRefund", refund, reopens }]
 }
+
+/** Refunds of which the invoice knows something else: a batch holds a refund without it. */
+export const untrackedRefunds = (
+  { invoice: { openRefunds: known = [] } }: Aggregate,
+  refunds: ReadonlyArray<RefundState>
+): ReadonlyArray<Command> =>
+  openRefunds(refunds).flatMap((refund): ReadonlyArray<Command> => {
+    const found = known.find(({ id }) => id === refund.id)
+    const isKnown = found?.amount === refund.amount && found.isSent === refund.isSent
+    return isKnown ? [] : [{ _tag: "TrackRefund", refund }]
+  })

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { HookInput, HookResult } from "../../invoices/plugin.ts"
-import { failReverted, reduceRefunds } from "../machine.ts"
+import { failReverted, reduceRefunds, untrackedRefunds } from "../machine.ts"
 import { refundsIn, refundTriggers, withFirstDestination } from "../rules.ts"
 import { approveIfPossible } from "./Payouts.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
@@ -43,7 +43,10 @@ export const onInvoiceChange = (services: RefundServices) =>
     const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) =>
       stepTo(services, previous.get(refund.id) ?? null, refund)
     )
-    const commands = steps.flatMap((step) => step.commands)
+    const unchanged = context.refunds.filter(({ id }) => !changed.has(id))
+    // What is out counts against other payments once its own is gone.
+    const untracked = triggers.isReverted ? untrackedRefunds(decision.next, unchanged) : []
+    const commands = [...steps.flatMap((step) => step.commands), ...untracked]
     return {
       ...(commands.length === 0 ? {} : { commands }),
       writes: steps.flatMap(({ writes }) => writes),

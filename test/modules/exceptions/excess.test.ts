@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
-import { Refunds } from "../../../modules/refunds/plugin.ts"
+import { holdWrite, Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
@@ -187,6 +187,30 @@ layer(invoiceService)("what is too much of an invoice", (it) => {
         assert.deepStrictEqual([refund.amount, refund.invoice_payment_id], [3_000, large.id], way)
         assert.deepStrictEqual(yield* asked(caller), {}, way)
       }
+    }))
+
+  it.effect("is less what a wallet was given to pay out, also where the payment that it is of leaves its chain", () =>
+    Effect.gen(function*() {
+      const { caller, entries, invoice, wallet } = yield* invoiceWith(10n, 10n)
+      const [open] = yield* openOf(caller)
+      const [refund] = yield* giveBack(wallet, invoice, {
+        amount_mode: "full",
+        invoice_payment_id: open.invoice_payment_id,
+        destination: { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" },
+        auto_approve: true
+      })
+      assert.strictEqual(refund.status, "processing")
+      const engine = yield* Refunds
+      const stored = (yield* engine.find(refund.id))!
+      yield* (yield* Invoices).change(
+        InvoiceId.make(invoice.id),
+        noCause,
+        () => Effect.succeed({ commands: [], writes: [holdWrite(stored, { id: "batch_1", isOut: true })] })
+      )
+      yield* reportAgain({ ...entries[1]!, status: "reverted" })
+      assert.strictEqual((yield* engine.find(refund.id))!.status, "processing")
+      yield* receiveTransfer(invoice, usdc, 10n * dollar)
+      assert.deepStrictEqual(yield* asked(caller), {})
     }))
 
   it.effect("is nothing where somebody decided to keep it: amount_mode overpaid says so, and what to do instead", () =>
