@@ -49,8 +49,9 @@ export const batchErrors = {
     example: { requirement: "It takes a part that was exported, exported again in another format." }
   },
   LINES_AMBIGUOUS: {
-    cause: "A list is recognized by token, receiver and amount alone, and two of its lines have the same.",
-    fix: "Export another format, or put one of the lines into another batch.",
+    cause:
+      "Lines of a list, and those with a receiver's memo on TON, are recognized by token, receiver and amount, and two that can be paid now have the same.",
+    fix: "Export another format, put one of the lines into another batch, or wait until the other part is over.",
     example: { requirement: "It takes two lines of the same amount to one receiver, exported as `csv`." }
   },
   BATCH_NOT_CANCELABLE: {
