@@ -25,6 +25,7 @@ import { makeHistory } from "./solana/History.ts"
 import { accountsPerCall, makeClient, readAccounts, readGenesis } from "./solana/Node.ts"
 import { referenceOf } from "./solana/PaymentCode.ts"
 import { type Account, contractToken, decimalsOf } from "./solana/TokenFacts.ts"
+import { makePayouts } from "./solana/Payouts.ts"
 import { Key } from "./solana/Transactions.ts"
 import { readWallet } from "./solana/Wallet.ts"
 
@@ -213,7 +214,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: SolanaOptions) {
     corroborate: makeCorroborate(nodes, readers),
     findTransfers: null,
     agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
-    payouts: null
+    payouts: makePayouts(nodes, environment)
   }
   return driver
 })

@@ -9,6 +9,7 @@ import {
   getAddressDecoder,
   getAddressEncoder,
   getBase58Decoder,
+  getBase58Encoder,
   getCompiledTransactionMessageDecoder,
   getSignatureFromTransaction,
   getTransactionDecoder,
@@ -28,6 +29,13 @@ const tokenPrograms: ReadonlySet<string> = new Set([
   "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
 ])
 const lookupTableKeysAt = 56
+/** `TransactionErrorFieldless` of litesvm, by its number. */
+const fieldlessErrors: ReadonlyMap<number, string> = new Map([
+  [2, "AccountNotFound"],
+  [4, "InsufficientFundsForFee"],
+  [6, "AlreadyProcessed"],
+  [7, "BlockhashNotFound"]
+])
 const clockSysvar = "SysvarC1ock11111111111111111111111111111111"
 const systemProgram = "11111111111111111111111111111111"
 
@@ -77,6 +85,8 @@ export class SolanaLedger {
   transactions: Array<LedgerTransaction> = []
   private readonly times = new Map<number, number>()
   private readonly now: (() => number) | null
+  /** Blockhashes that a node gave out, and the last height at which each can be used. */
+  private readonly blockhashes = new Map<string, number>()
   /** Blocks of earlier slots were cleaned up. */
   firstSlot = 0
 
@@ -164,8 +174,59 @@ export class SolanaLedger {
     return places.map((place) => readKey.decode(data.subarray(lookupTableKeysAt + 32 * place)))
   }
 
+  /** Blocks up to a slot. */
+  blockHeightAt(slot: number): number {
+    return [...this.times.keys()].filter((each) => each <= slot).length
+  }
+
+  /** A blockhash for wallets. Those that were not given out here can be used for ever. */
+  giveBlockhash(commitment: Commitment) {
+    const blockhash = this.svm.latestBlockhash()
+    const lastValidBlockHeight = this.blockHeightAt(this.slotAt(commitment)) + 150
+    this.blockhashes.set(blockhash, lastValidBlockHeight)
+    return { blockhash, lastValidBlockHeight }
+  }
+
+  private isExpired(wire: Uint8Array): boolean {
+    const message = getCompiledTransactionMessageDecoder().decode(getTransactionDecoder().decode(wire).messageBytes)
+    const token = "lifetimeToken" in message ? message.lifetimeToken : ""
+    return (this.blockhashes.get(token) ?? Infinity) < this.blockHeightAt(this.slot)
+  }
+
+  /** What would come of a transaction that nobody has signed: its error as JSON-RPC shows it; null: none. */
+  simulate(wire: Uint8Array): unknown {
+    if (this.isExpired(wire)) return "BlockhashNotFound"
+    this.svm.withSigverify(false)
+    const result = this.svm.simulateTransaction(getTransactionDecoder().decode(wire))
+    this.svm.withSigverify(true)
+    if (!(result instanceof FailedTransactionMetadata)) return null
+    const error = result.err()
+    if (typeof error === "object" && "index" in error && "err" in error) {
+      const reason = error.err()
+      return {
+        InstructionError: [
+          error.index,
+          typeof reason === "object" && "code" in reason ? { Custom: reason.code } : `${reason}`
+        ]
+      }
+    }
+    if (typeof error === "object" && "accountIndex" in error) {
+      return { InsufficientFundsForRent: { account_index: error.accountIndex } }
+    }
+    return fieldlessErrors.get(error as number) ?? `${error}`
+  }
+
+  /** The memos of a transaction as a node lists them; null: it has none. */
+  memoOf({ instructions, keys }: LedgerTransaction): string | null {
+    const memos = instructions
+      .filter(({ programIdIndex }) => keys[programIdIndex] === "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
+      .map(({ data }) => Buffer.from(getBase58Encoder().encode(data)).toString("utf8"))
+    return memos.length === 0 ? null : memos.map((memo) => `[${memo.length}] ${memo}`).join("; ")
+  }
+
   /** Executes a transaction as it comes from a wallet, in a slot of its own. Answers its signature. */
   execute(wire: Uint8Array): string {
+    if (this.isExpired(wire)) throw new Error("Blockhash not found")
     const transaction: Transaction = getTransactionDecoder().decode(wire)
     const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
     const lookups = "addressTableLookups" in message ? message.addressTableLookups ?? [] : []

@@ -133,7 +133,7 @@ const methodsOf = (ledger: SolanaLedger): Readonly<Record<string, (params: Reado
         signature: each.signature,
         slot: each.slot,
         err: each.error,
-        memo: null,
+        memo: ledger.memoOf(each),
         blockTime: ledger.timeOf(each.slot) ?? null,
         confirmationStatus: ledger.commitmentOf(each)
       }))
@@ -177,9 +177,18 @@ const methodsOf = (ledger: SolanaLedger): Readonly<Record<string, (params: Reado
         })
       }
     },
-    getLatestBlockhash: () => ({
+    getEpochInfo: ([options]) => {
+      const slot = ledger.slotAt(commitmentIn(options))
+      return { absoluteSlot: slot, blockHeight: ledger.blockHeightAt(slot), epoch: 0, slotIndex: slot }
+    },
+    getMinimumBalanceForRentExemption: ([length]) => Number(ledger.svm.minimumBalanceForRentExemption(BigInt(length))),
+    simulateTransaction: ([wire]) => ({
       context: { slot: ledger.slot },
-      value: { blockhash: ledger.svm.latestBlockhash(), lastValidBlockHeight: ledger.slot + 150 }
+      value: { err: ledger.simulate(Buffer.from(wire, "base64")), logs: [], accounts: null }
+    }),
+    getLatestBlockhash: ([options]) => ({
+      context: { slot: ledger.slotAt(commitmentIn(options)) },
+      value: ledger.giveBlockhash(commitmentIn(options))
     }),
     sendTransaction: ([wire]) => ledger.execute(Buffer.from(wire, "base64"))
   }

@@ -12,16 +12,21 @@ export const tokenProgram = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
 export const token2022Program = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
 /** Mints and token accounts belong to one of these. */
 export const tokenPrograms: ReadonlySet<string> = new Set([tokenProgram, token2022Program])
+/** The memo program that every cluster has. */
+export const memoProgram = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
 /** The memo program, its first version, and the one that newer clients name. */
 export const memoPrograms: ReadonlySet<string> = new Set([
-  "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
+  memoProgram,
   "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
   "Memo4c2pwuUyTPR9KrzzxNaQcvubdu5E6DAs3aEAa3S"
 ])
 /** Its account says what time it is on the chain. */
 export const clockSysvar = "SysvarC1ock11111111111111111111111111111111"
 
-const associatedTokenProgram = base58.decode("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
+/** Makes token accounts at the addresses of {@link associatedTokenAccount}. */
+export const associatedTokenProgram = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
+/** Says what a transaction may cost. */
+export const computeBudgetProgram = "ComputeBudget111111111111111111111111111111"
 /** Metaplex Token Metadata, where SPL tokens have their names. */
 const metadataProgram = base58.decode("metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s")
 const addressMarker = utf8ToBytes("ProgramDerivedAddress")
@@ -29,6 +34,9 @@ const addressMarker = utf8ToBytes("ProgramDerivedAddress")
 /** Whether 32 bytes are a point of the curve, by the rule of `curve25519-dalek`, which is looser than RFC 8032. */
 const isOnCurve = (bytes: Uint8Array): boolean =>
   Result.isSuccess(Result.try(() => ed25519.Point.fromBytes(bytes, true)))
+
+/** Whether somebody can have the private key of an address. Those that programs derive have none. */
+export const canSign = (address: string): boolean => isOnCurve(base58.decode(address))
 
 /**
  * Address that a program derives from seeds: the first below bump 255 that is no public key (Solana documentation,
@@ -50,7 +58,10 @@ const programAddress = (seeds: ReadonlyArray<Uint8Array>, program: Uint8Array): 
  * associatedTokenAccount(owner, "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", tokenProgram)
  */
 export const associatedTokenAccount = (owner: string, mint: string, program: string): string =>
-  programAddress([base58.decode(owner), base58.decode(program), base58.decode(mint)], associatedTokenProgram)
+  programAddress(
+    [base58.decode(owner), base58.decode(program), base58.decode(mint)],
+    base58.decode(associatedTokenProgram)
+  )
 
 /** Where Metaplex keeps the name of an SPL token. */
 export const metadataAccount = (mint: string): string =>

@@ -142,13 +142,20 @@ export const readHead = (node: JsonRpcClient): Effect.Effect<EndpointHead, Drive
 export const contradiction = ({ name, network }: JsonRpcClient, method: string, reason: string): DriverError =>
   new DriverError({ network, reason: `${name}, ${method}: ${reason}`, kind: "contradiction" })
 
-const SignatureEntry = Schema.Struct({ signature: Signature, slot: Slot, err: Schema.Unknown })
+const SignatureEntry = Schema.Struct({
+  signature: Signature,
+  slot: Slot,
+  err: Schema.Unknown,
+  memo: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
 
 /** A transaction that names an account. */
 export interface ListedTransaction {
   readonly signature: string
   readonly slot: bigint
   readonly hasFailed: boolean
+  /** Its memos with their lengths, where the node tells them. */
+  readonly memo?: string
 }
 
 /** A page of an account's transactions, newest first, those older than `before`. */
@@ -164,7 +171,13 @@ export const readSignatures = (
       [account, { commitment: "confirmed", limit, ...before === null ? {} : { before } }],
       Schema.Array(SignatureEntry).check(Schema.isMaxLength(limit))
     ),
-    (entries) => entries.map(({ err, signature, slot }) => ({ signature, slot: BigInt(slot), hasFailed: err !== null }))
+    (entries) =>
+      entries.map(({ err, memo, signature, slot }) => ({
+        signature,
+        slot: BigInt(slot),
+        hasFailed: err !== null,
+        ...typeof memo === "string" ? { memo } : {}
+      }))
   )
 
 /** A transaction; null: this node does not have it. */

@@ -1,7 +1,7 @@
 /** What the account of a mint says of its token: SPL Token, Token-2022 with its extensions, and Metaplex. Pure. */
 import { base58 } from "@scure/base"
 import type { ContractToken } from "../../../runtime/Chains.ts"
-import { tokenPrograms } from "./Addresses.ts"
+import { token2022Program, tokenPrograms } from "./Addresses.ts"
 
 /** An account, as `getMultipleAccounts` shows it. */
 export interface Account {
@@ -64,6 +64,47 @@ const extensionOf = (data: Uint8Array, type: number): Uint8Array | null => {
     at = end
   }
   return null
+}
+
+/**
+ * Bytes that extensions of a Token-2022 mint bring into each of its token accounts, with 4 of type and length
+ * (`ExtensionType::get_required_init_account_extensions`): a transfer fee, no transfers, a hook, a pause.
+ */
+const accountExtensions: ReadonlyMap<number, number> = new Map([[1, 12], [9, 4], [14, 5], [26, 4]])
+/** Every associated token account of Token-2022 says that its owner never changes. */
+const immutableOwnerLength = 4
+
+/** Bytes of a token account that is made for a mint. */
+export const tokenAccountLength = (mint: Account): number =>
+  mint.owner === token2022Program
+    ? [...accountExtensions].reduce(
+      (sum, [type, length]) => extensionOf(mint.data, type) === null ? sum : sum + length,
+      extensionsAt + immutableOwnerLength
+    )
+    : accountLength
+
+/** Layout of a token account: 32 bytes of the mint and of the owner, 8 of the amount; then, among others, its state. */
+const holderAt = 32
+const amountAt = 64
+const stateAt = 108
+const frozenState = 2
+
+/** What a token account says. */
+export interface TokenAccount {
+  readonly holder: string
+  readonly amount: bigint
+  readonly isFrozen: boolean
+}
+
+/** Null: the account keeps no token. */
+export const tokenAccountOf = (account: Account | null): TokenAccount | null => {
+  if (account === null || !tokenPrograms.has(account.owner) || account.data.length < accountLength) return null
+  const { data } = account
+  return {
+    holder: base58.encode(data.subarray(holderAt, amountAt)),
+    amount: new DataView(data.buffer, data.byteOffset).getBigUint64(amountAt, true),
+    isFrozen: data[stateAt] === frozenState
+  }
 }
 
 /** Two keys stand before the name in both: who may change it, and the mint. Metaplex has a byte of type first. */

@@ -55,6 +55,9 @@ const endpointFailures: ReadonlySet<DriverErrorKind | undefined> = new Set([
   "rate_limited"
 ])
 
+/** Whether a failure says nothing about the transaction that an endpoint was asked for. */
+export const isEndpointFailure = ({ kind }: DriverError): boolean => endpointFailures.has(kind)
+
 /** Asks an endpoint for a transaction. Fails where the endpoint failed, and not where the transaction is the reason. */
 export const ask = (
   node: JsonRpcClient,
@@ -68,7 +71,7 @@ export const ask = (
         : { _tag: "Read", place: node.place, reading }
     ),
     Effect.catchIf(
-      ({ kind }) => !endpointFailures.has(kind),
+      (error) => !isEndpointFailure(error),
       ({ reason }) => Effect.succeed<ReadAnswer>({ _tag: "Unreadable", place: node.place, reason })
     )
   )

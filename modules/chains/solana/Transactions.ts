@@ -32,7 +32,12 @@ const TokenBalance = Schema.Struct({
 })
 const TokenBalances = Schema.NullishOr(Schema.Array(TokenBalance).check(Schema.isMaxLength(maximumKeys)))
 
-const Instruction = Schema.Struct({ programIdIndex: Index, data: Schema.String })
+const Instruction = Schema.Struct({
+  programIdIndex: Index,
+  data: Schema.String,
+  /** Places of the keys that it was given. */
+  accounts: Schema.optionalKey(Schema.Array(Index))
+})
 
 /** A transaction that was executed, whether it succeeded or failed. */
 export const ChainTransaction = Schema.Struct({
@@ -49,12 +54,15 @@ export const ChainTransaction = Schema.Struct({
   }),
   meta: Schema.Struct({
     err: Schema.Unknown,
+    fee: Schema.optionalKey(Schema.Union([Schema.Int, Schema.BigInt])),
     preBalances: Lamports,
     postBalances: Lamports,
     preTokenBalances: Schema.optionalKey(TokenBalances),
     postTokenBalances: Schema.optionalKey(TokenBalances),
     innerInstructions: Schema.optionalKey(
-      Schema.NullishOr(Schema.Array(Schema.Struct({ instructions: Schema.Array(Instruction) })))
+      Schema.NullishOr(
+        Schema.Array(Schema.Struct({ index: Schema.optionalKey(Index), instructions: Schema.Array(Instruction) }))
+      )
     ),
     loadedAddresses: Schema.optionalKey(Schema.NullishOr(Schema.Struct({ writable: Keys, readonly: Keys })))
   })
@@ -62,7 +70,7 @@ export const ChainTransaction = Schema.Struct({
 export type ChainTransaction = typeof ChainTransaction.Type
 
 /** What a token account gained or lost in a transaction. */
-interface TokenMove {
+export interface TokenMove {
   /** Its place among the transaction's keys. */
   readonly accountIndex: number
   readonly mint: string
@@ -72,7 +80,7 @@ interface TokenMove {
 }
 
 /** All keys in the order in which balances name them: those of the message, then those of lookup tables. */
-const keysOf = ({ meta, transaction }: ChainTransaction): ReadonlyArray<string> => [
+export const keysOf = ({ meta, transaction }: ChainTransaction): ReadonlyArray<string> => [
   ...transaction.message.accountKeys,
   ...meta.loadedAddresses?.writable ?? [],
   ...meta.loadedAddresses?.readonly ?? []
@@ -107,7 +115,7 @@ const tokenMoveOf = (
  * What each token account gained or lost. One that was closed and made anew, or was given to another owner, is two
  * accounts: all of the one before is lost, and all of the one after has come.
  */
-const tokenMovesOf = ({ meta }: ChainTransaction): ReadonlyArray<TokenMove> => {
+export const tokenMovesOf = ({ meta }: ChainTransaction): ReadonlyArray<TokenMove> => {
   const before = new Map((meta.preTokenBalances ?? []).map((balance) => [balance.accountIndex, balance]))
   const after = new Map((meta.postTokenBalances ?? []).map((balance) => [balance.accountIndex, balance]))
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((accountIndex) => {
@@ -135,7 +143,7 @@ export const hasSpent = (transaction: ChainTransaction, wallet: string, token: s
 }
 
 /** Texts that the transaction gave to the memo program, also through other programs. */
-const memosOf = (transaction: ChainTransaction, keys: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const memosOf = (transaction: ChainTransaction, keys: ReadonlyArray<string>): ReadonlyArray<string> =>
   [
     ...transaction.transaction.message.instructions,
     ...(transaction.meta.innerInstructions ?? []).flatMap(({ instructions }) => instructions)
@@ -169,7 +177,7 @@ interface Receipt {
 }
 
 /** Added to the index of a token account to make a transfer's index: those below are the coin's, by the wallet's key. */
-const tokenIndexBase = maximumKeys
+export const tokenIndexBase = maximumKeys
 
 /**
  * What came to a wallet. Nothing where the wallet signed, or where it lost coins or tokens: then its owner swaps,
