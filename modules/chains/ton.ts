@@ -20,6 +20,7 @@ import { follow } from "./ton/Follow.ts"
 import { makeHistory } from "./ton/History.ts"
 import { readJettonContent } from "./ton/JettonData.ts"
 import { makeJettonWallets } from "./ton/JettonWallets.ts"
+import { makePayouts } from "./ton/Payouts.ts"
 import { globalIds } from "./ton/Subwallets.ts"
 import { cellAt, readMasterchain, runGetMethod, type Toncenter } from "./ton/Toncenter.ts"
 import { maximumPoolSize, readWallet } from "./ton/Wallet.ts"
@@ -176,7 +177,7 @@ export const makeDriver = Effect.fnUntraced(
       corroborate: makeCorroborate(reader, endpoints, readers),
       findTransfers: null,
       agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
-      payouts: null
+      payouts: makePayouts(endpoints, environment, options.globalId ?? globalIds[environment])
     }
     return driver
   }

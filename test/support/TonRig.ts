@@ -206,7 +206,12 @@ export class TonRig {
     const { account } = (await this.chain.getContract(address)).account
     const state = account?.storage.state
     const code = state?.type === "active" ? state.state.code : null
-    return { exists: account != null, isActive: state?.type === "active", code: code?.hash().toString("hex") ?? null }
+    return {
+      exists: account != null,
+      isActive: state?.type === "active",
+      code: code?.hash().toString("hex") ?? null,
+      balance: account?.storage.balance.coins ?? 0n
+    }
   }
 
   /** The answer of a route. */
@@ -255,9 +260,10 @@ export class TonRig {
   private async walletStates(accounts: ReadonlyArray<string>) {
     const treasury = (await this.state(this.payer.address)).code
     const states = await Promise.all(accounts.map(async (address) => {
-      const { code, exists, isActive } = await this.state(Address.parse(address))
+      const { balance, code, exists, isActive } = await this.state(Address.parse(address))
       const isWallet = code !== null && (code === treasury || walletCodes.has(code))
-      return exists ? [{ address, is_wallet: isWallet, status: isActive ? "active" : "uninit" }] : []
+      const status = isActive ? "active" : "uninit"
+      return exists ? [{ address, is_wallet: isWallet, status, balance: `${balance}` }] : []
     }))
     return states.flat()
   }

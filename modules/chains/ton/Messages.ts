@@ -3,6 +3,8 @@ import type { Cell, Slice } from "@ton/core"
 import { Result } from "effect"
 import { commentIn } from "./Comment.ts"
 
+/** A jetton wallet is told by its owner to send. */
+export const jettonTransfer = 0x0f8a7ea5
 /** A jetton wallet is told by another one, or by the master, to add to its balance. */
 const internalTransfer = 0x178d4519
 /** What its jetton wallet sends to an owner after money came: anybody can send the like, so it credits nothing. */
@@ -22,6 +24,8 @@ export const isJettonGas = (body: Cell): boolean => {
 
 /** What a jetton wallet was told to add. */
 export interface JettonCredit {
+  /** A number that the sender chose. */
+  readonly queryId: bigint
   /** Base units of the jetton. */
   readonly amount: bigint
   /** Key of the sender's account; null: the master made new ones. */
@@ -42,7 +46,8 @@ const forwardComment = (slice: Slice): string | null => {
 export const readJettonCredit = (body: Cell): JettonCredit | null =>
   operationOf(body) !== internalTransfer ? null : Result.getOrNull(Result.try((): JettonCredit => {
     const slice = body.beginParse()
-    slice.skip(32 + 64)
+    slice.skip(32)
+    const queryId = slice.loadUintBig(64)
     const amount = slice.loadCoins()
     const from = slice.loadMaybeAddress()?.toRawString() ?? null
     const comment = Result.getOrNull(Result.try(() => {
@@ -50,5 +55,34 @@ export const readJettonCredit = (body: Cell): JettonCredit | null =>
       slice.loadCoins()
       return forwardComment(slice)
     }))
-    return { amount, from, comment }
+    return { queryId, amount, from, comment }
+  }))
+
+/** What an owner told the own jetton wallet to send. */
+export interface JettonOrder {
+  readonly queryId: bigint
+  readonly amount: bigint
+  /** Key of the receiver's account. */
+  readonly destination: string
+  readonly comment: string | null
+}
+
+/**
+ * Reads `transfer query_id amount destination response_destination custom_payload forward_ton_amount forward_payload`;
+ * null when a body is something else.
+ */
+export const readJettonOrder = (body: Cell): JettonOrder | null =>
+  operationOf(body) !== jettonTransfer ? null : Result.getOrNull(Result.try((): JettonOrder => {
+    const slice = body.beginParse()
+    slice.skip(32)
+    const queryId = slice.loadUintBig(64)
+    const amount = slice.loadCoins()
+    const destination = slice.loadAddress().toRawString()
+    const comment = Result.getOrNull(Result.try(() => {
+      slice.loadMaybeAddress()
+      slice.loadMaybeRef()
+      slice.loadCoins()
+      return forwardComment(slice)
+    }))
+    return { queryId, amount, destination, comment }
   }))

@@ -44,6 +44,12 @@ const WireMessage = Schema.Struct({
   message_content: Nullable(Schema.Struct({ body: Nullable(Schema.String) }))
 })
 
+const WireSentMessage = Schema.Struct({
+  destination: Nullable(Schema.String),
+  value: Nullable(Digits),
+  message_content: Nullable(Schema.Struct({ body: Nullable(Schema.String) }))
+})
+
 const WireTransaction = Schema.Struct({
   account: Schema.String,
   hash: Schema.String,
@@ -56,6 +62,7 @@ const WireTransaction = Schema.Struct({
     bounce: Nullable(Schema.Struct({ type: Nullable(Schema.String) }))
   }),
   in_msg: Nullable(WireMessage),
+  out_msgs: Nullable(Schema.Array(WireSentMessage)),
   /** Not of the chain yet: what a node expects to happen. */
   emulated: Nullable(Schema.Boolean),
   finality: Nullable(Schema.String)
@@ -71,7 +78,8 @@ const WalletStates = Schema.Struct({
   wallets: Schema.Array(Schema.Struct({
     address: Schema.String,
     is_wallet: Schema.Boolean,
-    status: Nullable(Schema.String)
+    status: Nullable(Schema.String),
+    balance: Nullable(Digits)
   }))
 })
 
@@ -132,7 +140,7 @@ const transactionOf = (wire: WireTransaction): Transaction | null => {
   const account = readAccountKey(wire.account)
   const hash = readHash(wire.hash)
   if (account === null || hash === null) return null
-  const { block_ref, description, in_msg } = wire
+  const { block_ref, description, in_msg, out_msgs } = wire
   const source = typeof in_msg?.source === "string" ? readAccountKey(in_msg.source) : null
   return {
     hash,
@@ -146,6 +154,12 @@ const transactionOf = (wire: WireTransaction): Transaction | null => {
       isBounced: in_msg.bounced === true,
       body: in_msg.message_content?.body ?? null
     },
+    sent: (out_msgs ?? []).flatMap((each) => {
+      const destination = typeof each.destination === "string" ? readAccountKey(each.destination) : null
+      return destination === null
+        ? []
+        : [{ destination, value: BigInt(each.value ?? "0"), body: each.message_content?.body ?? null }]
+    }),
     hasBounced: description.bounce !== undefined && description.bounce !== null,
     hasSucceeded: description.aborted !== true && description.compute_ph?.success === true
   }
@@ -256,6 +270,14 @@ export const accountAt = (stack: ReadonlyArray<typeof StackEntry.Type>, place: n
     : Result.getOrNull(Result.try(() => cell.beginParse().loadAddress().toRawString()))
 }
 
+/** A whole number of a returned stack, 0 or more; null where something else stands there. */
+export const numberAt = (stack: ReadonlyArray<typeof StackEntry.Type>, place: number): bigint | null => {
+  const entry = stack[place]
+  return entry?.type === "num" && typeof entry.value === "string" && /^(0x[0-9a-f]{1,64}|\d{1,78})$/i.test(entry.value)
+    ? BigInt(entry.value)
+    : null
+}
+
 /** What the API knows of accounts: those that never were on the chain are left out. */
 export const readWalletStates = (client: Toncenter, accounts: ReadonlyArray<string>) =>
   Effect.map(
@@ -264,10 +286,12 @@ export const readWalletStates = (client: Toncenter, accounts: ReadonlyArray<stri
       WalletStates
     ),
     ({ wallets }) =>
-      wallets.map(({ address, is_wallet, status }) => ({
+      wallets.map(({ address, balance, is_wallet, status }) => ({
         account: readAccountKey(address),
         isWallet: is_wallet,
-        isActive: status === "active"
+        isActive: status === "active",
+        /** In nanograms; null: the API does not say it. */
+        balance: typeof balance === "string" ? BigInt(balance) : null
       }))
   )
 

@@ -10,6 +10,16 @@ import { commentIn, readCell } from "./Comment.ts"
 import { memoCodesIn } from "./MemoCode.ts"
 import { isJettonGas, readJettonCredit } from "./Messages.ts"
 
+/** A message to another account. */
+export interface SentMessage {
+  /** Key of the account. */
+  readonly destination: string
+  /** Native coin, in nanograms. */
+  readonly value: bigint
+  /** As {@link Transaction.message}'s. */
+  readonly body: string | null
+}
+
 /** What is known of a transaction, whatever an API calls it. Accounts are keys. */
 export interface Transaction {
   /** 64 hex digits in lower case. */
@@ -31,6 +41,8 @@ export interface Transaction {
     /** A bag of cells in base64; null: the API does not have it. */
     readonly body: string | null
   } | null
+  /** What the account sent to others. */
+  readonly sent: ReadonlyArray<SentMessage>
   /** Whether what came was sent back. */
   readonly hasBounced: boolean
   /**

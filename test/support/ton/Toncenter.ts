@@ -51,6 +51,20 @@ const messageJson = ({ inMessage }: Transaction) => {
     : { hash: base64(body.hash()), source: null, value: null, bounce: null, bounced: null, message_content: content }
 }
 
+const sentJson = ({ outMessages }: Transaction) =>
+  [...outMessages.values()].flatMap(({ body, info }) =>
+    info.type !== "internal" ? [] : [{
+      hash: base64(body.hash()),
+      source: rawOf(info.src),
+      destination: rawOf(info.dest),
+      value: `${info.value.coins}`,
+      bounce: info.bounce,
+      bounced: info.bounced,
+      created_lt: `${info.createdLt}`,
+      message_content: { hash: base64(body.hash()), body: base64(body.toBoc()), decoded: null }
+    }]
+  )
+
 const descriptionJson = ({ description }: Transaction) => {
   if (description.type !== "generic") return { type: description.type }
   const { aborted, bouncePhase, computePhase, destroyed } = description
@@ -78,7 +92,7 @@ export const transactionJson = ({ seqno, transaction }: MinedTransaction) => ({
   description: descriptionJson(transaction),
   block_ref: { workchain: 0, shard: "8000000000000000", seqno: 4_000_000 + seqno },
   in_msg: messageJson(transaction),
-  out_msgs: [],
+  out_msgs: sentJson(transaction),
   account_state_before: null,
   account_state_after: null,
   emulated: false,
