@@ -18,6 +18,7 @@ import { type Api, makeApi, readHeader, readNetworkMagic, readWhole } from "./ca
 import { findSourcesAt, transfersOfBlock } from "./cardano/BlockTransfers.ts"
 import { makeCorroborate } from "./cardano/Corroboration.ts"
 import { follow } from "./cardano/Follow.ts"
+import { makePayouts } from "./cardano/Payouts.ts"
 import { readAccount, readWallet, walletOf } from "./cardano/Wallet.ts"
 
 export const CardanoOptions = Schema.Struct({
@@ -200,7 +201,7 @@ export const makeDriver = Effect.fnUntraced(
       corroborate: makeCorroborate(endpoints, readers),
       findTransfers: null,
       agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
-      payouts: null
+      payouts: makePayouts(endpoints, environment)
     }
     return driver
   }

@@ -5,7 +5,7 @@
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { Ledger, RigBlock, RigOutput, RigTransaction } from "./Ledger.ts"
+import { fee, type Ledger, type RigBlock, type RigOutput, type RigTransaction, type RigUnspent } from "./Ledger.ts"
 
 /** What an answer is made of, for faults that change it. */
 export interface BlockfrostCall {
@@ -123,6 +123,34 @@ const utxosObject = (ledger: ShownChain, transaction: RigTransaction) => ({
   }))
 })
 
+const unspentObject = (address: string, { assets, index, lovelace, txHash }: RigUnspent) => ({
+  address,
+  tx_hash: txHash,
+  tx_index: index,
+  output_index: index,
+  amount: [
+    { unit: "lovelace", quantity: `${lovelace}` },
+    ...assets.map(({ quantity, unit }) => ({ unit, quantity: `${quantity}` }))
+  ],
+  block: "00".repeat(32),
+  data_hash: null,
+  inline_datum: null,
+  reference_script_hash: null
+})
+
+/** Of mainnet, which the rig's ledger has too. */
+const parameters = {
+  epoch: 0,
+  min_fee_a: 44,
+  min_fee_b: 155_381,
+  max_block_size: 90_112,
+  max_tx_size: 16_384,
+  min_utxo: "4310",
+  max_val_size: "5000",
+  coins_per_utxo_size: "4310",
+  coins_per_utxo_word: "4310"
+}
+
 const findTransaction = (ledger: ShownChain, txHash: string) => {
   for (const block of ledger.blocks) {
     const transaction = block.transactions.find((each) => each.txHash === txHash)
@@ -167,6 +195,11 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
       security_param: 2_160
     })
   }
+  if (root === "addresses" && part === "utxos") {
+    const unspent = ledger.tip.unspent(name)
+    return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(name, each)))
+  }
+  if (path === "/epochs/latest/parameters") return right(parameters)
   if (root === "txs") {
     const found = findTransaction(ledger, name)
     if (found === undefined) return absent
@@ -176,6 +209,7 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
       block: found.block.hash,
       block_height: found.block.height,
       block_time: found.block.time,
+      fees: `${found.transaction.fee ?? fee}`,
       valid_contract: found.transaction.isValid ?? true
     })
   }
@@ -191,7 +225,7 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
   return absent
 }
 
-const kindOf = (path: string): string => path.replace(/\/(?:[0-9a-f]{64}|\d+|latest)(?=\/|$)/g, "/:name")
+const kindOf = (path: string): string => path.replace(/\/(?:[0-9a-f]{64}|\d+|latest|addr\w+)(?=\/|$)/g, "/:name")
 
 /** The API of a chain, until the scope closes. */
 export const blockfrost = (chain: Ledger): Effect.Effect<Blockfrost, never, Scope.Scope> =>

@@ -39,6 +39,16 @@ export interface RigTransaction {
   readonly outputs: ReadonlyArray<RigOutput>
   /** Absent: it is, no script of it failed. */
   readonly isValid?: boolean
+  /** Lovelace; absent: what the rig always pays. */
+  readonly fee?: bigint
+}
+
+/** An output that nothing has spent; assets by policy and name in hex. */
+export interface RigUnspent {
+  readonly txHash: string
+  readonly index: number
+  readonly lovelace: bigint
+  readonly assets: ReadonlyArray<{ readonly unit: string; readonly quantity: bigint }>
 }
 
 export interface RigBlock {
@@ -49,6 +59,8 @@ export interface RigBlock {
   /** Epoch seconds. */
   readonly time: number
   readonly transactions: ReadonlyArray<RigTransaction>
+  /** What an address holds after it. */
+  readonly unspent: (address: string) => ReadonlyArray<RigUnspent>
 }
 
 interface StoredBlock extends RigBlock {
@@ -120,8 +132,26 @@ const outputOf = (output: RigOutput): unknown =>
       [2, [1, new Encoded(concatBytes(Uint8Array.of(0xd8, 0x18), encode(output.datum)))]]
     ])
 
+/** What an address holds by the ledger's own word. */
+const unspentOf = (emulator: Scalus.Emulator, address: string): ReadonlyArray<RigUnspent> => {
+  const owner = bytesToHex(addressBytes(address))
+  const all: Map<[Uint8Array, number], any> = readCbor(emulator.getUtxosCbor())
+  return [...all].flatMap(([[txHash, index], output]) => {
+    const [to, value] = Array.isArray(output) ? output : [output.get(0), output.get(1)]
+    if (bytesToHex(to) !== owner) return []
+    const [lovelace, policies] = Array.isArray(value) ? value : [value, new Map()]
+    const assets = [...policies as Map<Uint8Array, Map<Uint8Array, number>>].flatMap(([policy, names]) =>
+      [...names].map(([name, quantity]) => ({
+        unit: `${bytesToHex(policy)}${bytesToHex(name)}`,
+        quantity: BigInt(quantity)
+      }))
+    )
+    return [{ txHash: bytesToHex(txHash), index, lovelace: BigInt(lovelace), assets }]
+  })
+}
+
 /** Lovelace that a transaction of the rig pays: far above what its size asks for. */
-const fee = 600_000n
+export const fee = 600_000n
 const secondsPerBlock = 20
 const genesisTime = 1_655_683_200
 
@@ -167,6 +197,7 @@ export class Ledger {
   private append(transactions: ReadonlyArray<RigTransaction>) {
     const previous = this.stored.at(-1)?.hash ?? "00".repeat(32)
     const height = this.stored.length
+    const ledger = this.emulator.snapshot()
     const content = `${previous}${height}${transactions.map(({ txHash }) => txHash).join()}${this.salt++}`
     this.stored.push({
       height,
@@ -175,17 +206,9 @@ export class Ledger {
       slot: this.slot,
       time: this.secondsNow() ?? genesisTime + this.slot,
       transactions,
-      ledger: this.emulator.snapshot()
+      unspent: (address) => unspentOf(ledger, address),
+      ledger
     })
-  }
-
-  private unspent(address: string) {
-    const owner = bytesToHex(addressBytes(address))
-    const all: Map<[Uint8Array, number], any> = readCbor(this.emulator.getUtxosCbor())
-    return [...all].map(([input, output]) => {
-      const [to, value] = Array.isArray(output) ? output : [output.get(0), output.get(1)]
-      return { input, owner: bytesToHex(to), value: Array.isArray(value) ? null : BigInt(value) }
-    }).filter((each) => each.owner === owner && each.value !== null)
   }
 
   /**
@@ -197,10 +220,12 @@ export class Ledger {
     readonly mint?: ReadonlyMap<string, bigint>
   } = {}): RigTransaction {
     const { address, signer } = more.from ?? { address: this.address, signer: this.funds }
-    const [coin] = this.unspent(address).sort((one, other) => Number(other.value! - one.value!))
-    const rest = coin!.value! - fee - outputs.reduce((sum, { lovelace }) => sum + lovelace, 0n)
+    const [coin] = unspentOf(this.emulator, address).filter(({ assets }) => assets.length === 0)
+      .toSorted((one, other) => Number(other.lovelace - one.lovelace))
+    const { index, lovelace: value, txHash } = coin!
+    const rest = value - fee - outputs.reduce((sum, { lovelace }) => sum + lovelace, 0n)
     const all = [...outputs, { address, lovelace: rest }]
-    const body = new Map<number, unknown>([[0, [coin!.input]], [1, all.map(outputOf)], [2, fee]])
+    const body = new Map<number, unknown>([[0, [[hexToBytes(txHash), index]]], [1, all.map(outputOf)], [2, fee]])
     if (more.mint !== undefined) {
       const names = new Map([...more.mint].map(([name, quantity]) => [textBytes(name), quantity]))
       body.set(9, new Map([[hexToBytes(this.policy), names]]))
@@ -214,18 +239,31 @@ export class Ledger {
     const transaction: RigTransaction = {
       txHash: result.txHash!,
       cbor: bytesToHex(cbor),
-      inputs: [{ txHash: bytesToHex(coin!.input[0]), index: coin!.input[1], address }],
+      inputs: [{ txHash, index, address }],
       outputs: all
     }
     this.pending.push(transaction)
     return transaction
   }
 
+  /** Takes a transaction that somebody signed elsewhere, if the ledger's rules allow it; answers why not, or null. */
+  submit(transaction: RigTransaction): string | null {
+    const result = this.emulator.submitTx(hexToBytes(transaction.cbor))
+    if (!result.isSuccess) return result.error ?? "refused"
+    this.pending.push(transaction)
+    return null
+  }
+
+  /** Lets time pass until a slot, without a block. */
+  wait(slot: number) {
+    this.slot = slot
+    this.emulator.setSlot(slot)
+  }
+
   /** Puts a transaction that left the chain back to those that wait for a block. */
   resubmit(transaction: RigTransaction) {
-    const result = this.emulator.submitTx(hexToBytes(transaction.cbor))
-    if (!result.isSuccess) throw new Error(result.error)
-    this.pending.push(transaction)
+    const refusal = this.submit(transaction)
+    if (refusal !== null) throw new Error(refusal)
   }
 
   /**

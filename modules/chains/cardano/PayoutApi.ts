@@ -1,0 +1,115 @@
+/**
+ * What a payout asks of Blockfrost's API: what an address holds, the protocol's parameters, the slots of blocks, and
+ * where a transaction is. What it answers is hostile input, as in `Api.ts`.
+ */
+import { Effect, Schema } from "effect"
+import { largeCall } from "../../../runtime/nodes/NodeHttp.ts"
+import { type BlockPoint, DriverError } from "../../../runtime/Chains.ts"
+import type { Api } from "./Api.ts"
+import type { UnspentOutput } from "./PayoutPlan.ts"
+import { type ProtocolParameters, usualParameters } from "./PayoutTransaction.ts"
+import { sortedAssets } from "./Transactions.ts"
+
+/** Entries of a page, by the API's own limit, and pages that are read: a transaction spends a few hundred outputs. */
+const pageSize = 100
+const maximumPages = 20
+
+/** Parameters are believed up to so many times what they have been: a fee that a server makes up is money lost. */
+const parameterFactor = 4n
+
+const Hash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const Quantity = Schema.String.check(Schema.isPattern(/^\d{1,20}$/))
+const Unit = Schema.String.check(Schema.isPattern(/^(?:lovelace|[0-9a-f]{56}(?:[0-9a-f]{2}){0,32})$/))
+
+const UnspentAnswer = Schema.Struct({
+  tx_hash: Hash,
+  output_index: Count.check(Schema.isLessThan(65_536)),
+  amount: Schema.Array(Schema.Struct({ unit: Unit, quantity: Quantity })),
+  /** Of one that holds a script; spending it costs more. */
+  reference_script_hash: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+const ParametersAnswer = Schema.Struct({
+  min_fee_a: Count,
+  min_fee_b: Count,
+  max_tx_size: Count,
+  coins_per_utxo_size: Schema.optionalKey(Schema.NullOr(Quantity))
+})
+
+const SlotAnswer = Schema.Struct({ time: Count, height: Count, hash: Hash, slot: Schema.NullOr(Count) })
+
+const PlaceAnswer = Schema.Struct({ block: Hash, block_height: Count, block_time: Count, fees: Quantity })
+
+const contradiction = (api: Api, reason: string) =>
+  new DriverError({ network: api.network, reason: `${api.name} contradicts itself: ${reason}`, kind: "contradiction" })
+
+/** Null: it is not spent, because it holds a script or cannot be read. */
+const unspentOf = (raw: typeof UnspentAnswer.Type): UnspentOutput | null => {
+  const coin = raw.amount.find(({ unit }) => unit === "lovelace")
+  const assets = sortedAssets(
+    raw.amount.filter(({ unit }) => unit !== "lovelace")
+      .map(({ quantity, unit }) => ({ unit, quantity: BigInt(quantity) }))
+  )
+  if (coin === undefined || assets === null || (raw.reference_script_hash ?? null) !== null) return null
+  return { txHash: raw.tx_hash, index: raw.output_index, lovelace: BigInt(coin.quantity), assets }
+}
+
+/** What an address holds, as far as 20 pages show it; one that was never paid holds nothing. */
+export const readUnspent = Effect.fnUntraced(function*(
+  api: Api,
+  address: string
+): Effect.fn.Return<ReadonlyArray<UnspentOutput>, DriverError> {
+  const found: Array<UnspentOutput> = []
+  for (let page = 1; page <= maximumPages; page++) {
+    const path = `/addresses/${address}/utxos?count=${pageSize}&page=${page}`
+    const raws = yield* api.find(path, Schema.Array(UnspentAnswer).check(Schema.isMaxLength(pageSize)), largeCall)
+    found.push(...(raws ?? []).map(unspentOf).filter((output) => output !== null))
+    if ((raws?.length ?? 0) < pageSize) break
+  }
+  return found
+})
+
+/** The parameters of the epoch. */
+export const readParameters = Effect.fnUntraced(function*(api: Api): Effect.fn.Return<ProtocolParameters, DriverError> {
+  const raw = yield* api.get("/epochs/latest/parameters", ParametersAnswer)
+  const { feeFixed, feePerByte, lovelacePerByte, maximumBytes } = usualParameters
+  const found = {
+    feePerByte: BigInt(raw.min_fee_a),
+    feeFixed: BigInt(raw.min_fee_b),
+    maximumBytes: Math.min(raw.max_tx_size, maximumBytes),
+    lovelacePerByte: BigInt(raw.coins_per_utxo_size ?? lovelacePerByte)
+  }
+  const isUsual = found.feePerByte <= parameterFactor * feePerByte && found.feeFixed <= parameterFactor * feeFixed &&
+    found.lovelacePerByte <= parameterFactor * lovelacePerByte
+  return isUsual ? found : yield* contradiction(api, "its protocol parameters are far from what they have been")
+})
+
+/** A block with its slot. */
+export interface SlotPoint extends BlockPoint {
+  readonly slot: bigint
+}
+
+/** A block by its height, or the newest; null where the server has none. */
+export const readSlot = (api: Api, name: bigint | "latest"): Effect.Effect<SlotPoint | null, DriverError> =>
+  Effect.map(
+    api.find(`/blocks/${name}`, SlotAnswer),
+    (raw) =>
+      raw === null ? null : { height: BigInt(raw.height), hash: raw.hash, time: raw.time, slot: BigInt(raw.slot ?? 0) }
+  )
+
+export const readTip = Effect.fnUntraced(function*(api: Api) {
+  const tip = yield* readSlot(api, "latest")
+  return tip ?? (yield* contradiction(api, "it has no newest block"))
+})
+
+/** Where a transaction is, and its fee; null where the server does not have it in a block. */
+export const readPlace = (
+  api: Api,
+  txHash: string
+): Effect.Effect<{ readonly block: BlockPoint; readonly fee: bigint } | null, DriverError> =>
+  Effect.map(api.find(`/txs/${txHash}`, PlaceAnswer), (raw) =>
+    raw === null ? null : {
+      block: { height: BigInt(raw.block_height), hash: raw.block, time: raw.block_time },
+      fee: BigInt(raw.fees)
+    })

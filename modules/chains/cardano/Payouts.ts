@@ -1,0 +1,240 @@
+/**
+ * Payouts on Cardano: `ChainDriver.payouts`. A part is one transaction whose outputs are its lines. Its id is known
+ * before anybody signs it, it spends outputs that nothing else may spend, and no block takes it from its slot on.
+ */
+import { Effect, Schema } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import { DriverError } from "../../../runtime/Chains.ts"
+import { agree, askAll, type EndpointReport } from "../../../runtime/nodes/TransactionSearch.ts"
+import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
+import type {
+  PayoutDriver,
+  PayoutExport,
+  PayoutLine,
+  PayoutPart,
+  PayoutSearch,
+  PayoutTransfer
+} from "../../../runtime/Payouts.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
+import { descriptorOf, type Environment, requiredDepth } from "../../../schemas/Network.ts"
+import type { Api } from "./Api.ts"
+import { readParameters, readPlace, readSlot, readTip, readUnspent } from "./PayoutApi.ts"
+import { partSizes, planPayout, type PlanRefusal, type UnspentOutput } from "./PayoutPlan.ts"
+import {
+  inputName,
+  isScriptAddress,
+  longestAddress,
+  minimumLovelace,
+  type ProtocolParameters,
+  usualParameters
+} from "./PayoutTransaction.ts"
+import { assetPlaces } from "./Transactions.ts"
+
+const network = "cardano"
+const maximumLines = 200
+
+/** Longer than people need to sign, and short enough that what was never signed can be paid another way the same day. */
+const maximumValiditySeconds = 7_200
+
+/** What is stored of an export: the hash of its body, and the first slot of which no block takes it. */
+const Trace = Schema.Struct({ id: Schema.String, ttl: Schema.Int })
+const decodeTrace = Schema.decodeUnknownEffect(Trace)
+
+/**
+ * Epoch seconds of slot 0 of mainnet if slots had always taken a second (Shelley genesis: slot 4,492,800 at
+ * 1,596,059,091). A server that tells other slots would have a part be valid for years.
+ */
+const mainnetSlotZero = 1_591_566_291
+
+const coin = descriptorOf(network).coin
+const adaOf = (lovelace: bigint): string => `${formatUnits(lovelace, coin.decimals)} ${coin.symbol}`
+
+/** What a transaction says of itself: CIP-20 lets a text have 64 bytes, and this one has 40. */
+const messageOf = ({ batchId, part }: PayoutPart): string => `${batchId.replaceAll("-", "")}/${part}`
+
+const refusalOf = (refusal: PlanRefusal, part: PayoutPart, reserved: number): PublicError => {
+  if (refusal._tag === "TooLarge") {
+    return publicError("WALLET_NOT_SPENDABLE", {
+      message: `The wallet's money lies in too many small outputs: ${refusal.inputs} and the lines do not fit into ` +
+        "one transaction. Send all of it to the same address once, then export again",
+      details: { inputs: refusal.inputs }
+    })
+  }
+  const { available, required, unit } = refusal
+  const line = part.lines.find(({ tokenAddress }) => tokenAddress === unit)
+  const { decimals, symbol } = unit === null || line === undefined ? coin : line
+  const words = (amount: bigint) => formatUnits(amount, decimals)
+  const bound = reserved === 0 ? "" : ` beside what other parts may still spend (wait until they are paid)`
+  const more = unit === null ? ", with the fee and what must remain as change" : ""
+  return publicError("INSUFFICIENT_FUNDS", {
+    message: `The lines take ${words(required)} ${symbol}${more}, and the address has ${words(available)}${bound}: ` +
+      `send it ${words(required - available)} ${symbol} or more, then export again`,
+    details: {
+      symbol,
+      token_address: unit,
+      required: words(required),
+      available: words(available),
+      missing: words(required - available)
+    }
+  })
+}
+
+/** A line of less than an output must hold; null: there is none. */
+const belowMinimum = (lines: ReadonlyArray<PayoutLine>, parameters: ProtocolParameters): PublicError | null => {
+  const minimumOf = ({ destination, tokenAddress }: PayoutLine) =>
+    tokenAddress === null ? minimumLovelace({ address: destination, assets: [] }, parameters) : 1n
+  const place = lines.findIndex((line) => line.amount < minimumOf(line))
+  if (place === -1) return null
+  const minimum = minimumOf(lines[place]!)
+  return publicError("AMOUNT_BELOW_MINIMUM", {
+    message: `Line ${place + 1} is less than an output of Cardano must hold: pay ${adaOf(minimum)} or more`,
+    details: { line: place + 1, minimum: formatUnits(minimum, lines[place]!.decimals) }
+  })
+}
+
+const noticesOf = (fee: bigint, carried: bigint): ReadonlyArray<string> => [
+  `The network's fee is ${adaOf(fee)}. What is left of the spent outputs comes back to the same address.`,
+  ...carried === 0n ? [] : [
+    `Lines of tokens carry ${adaOf(carried)} in all beside the tokens, because the ledger lets no output be without ` +
+    "ADA. The receivers keep it."
+  ]
+]
+
+/** How a wallet, and whoever reads the bytes, gets a part. */
+const exportOf = Effect.fnUntraced(function*(
+  part: PayoutPart,
+  unspent: ReadonlyArray<UnspentOutput>,
+  reserved: number,
+  facts: {
+    readonly parameters: ProtocolParameters
+    readonly ttl: bigint
+    readonly validUntil: number
+    readonly builtAt: bigint
+  }
+): Effect.fn.Return<PayoutExport, PublicError> {
+  const { builtAt, parameters, ttl, validUntil } = facts
+  const low = belowMinimum(part.lines, parameters)
+  if (low !== null) return yield* low
+  const { from, lines } = part
+  const plan = planPayout({ from, lines, unspent, parameters, ttl, message: messageOf(part) })
+  if ("_tag" in plan) return yield* refusalOf(plan, part, reserved)
+  const { bytes, id } = plan.transaction
+  return {
+    format: "cardano",
+    payload: JSON.stringify({ transaction: Buffer.from(bytes).toString("hex"), id }),
+    validUntil,
+    trace: { id, ttl: Number(ttl) },
+    builtAt,
+    inputs: plan.inputs.map(inputName),
+    isSimulated: false,
+    notices: noticesOf(plan.fee, plan.carried)
+  }
+})
+
+/** The newest block; one whose slot cannot be right is no answer. */
+const readTrustedTip = Effect.fnUntraced(function*(api: Api, environment: Environment) {
+  const tip = yield* readTip(api)
+  if (environment === "devnet" || BigInt(tip.time - mainnetSlotZero) === tip.slot) return tip
+  const reason = `${api.name} tells slot ${tip.slot} at the time ${tip.time}, which cannot be`
+  return yield* new DriverError({ network, reason, kind: "contradiction" })
+})
+
+const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["build"] =>
+  Effect.fnUntraced(function*({ format, part, spentInputs, validUntil }) {
+    if (part._tag !== "Payout" || format !== "cardano") {
+      return yield* new DriverError({ network, reason: `it does not build a ${part._tag} as ${format}` })
+    }
+    if (isScriptAddress(part.from)) {
+      return yield* publicError("WALLET_NOT_SPENDABLE", {
+        message: "A script decides who spends from this address, and a batch is signed by one key: pay from an " +
+          "address of a plain wallet"
+      })
+    }
+    const now = yield* nowSeconds
+    const { parameters, tip, unspent } = yield* endpoints.withFailover((api) =>
+      Effect.all({
+        tip: readTrustedTip(api, environment),
+        parameters: readParameters(api),
+        unspent: readUnspent(api, part.from)
+      })
+    )
+    const until = Math.min(validUntil, now + maximumValiditySeconds)
+    // A slot takes a second on all public networks since Shelley.
+    const ttl = tip.slot + BigInt(until - tip.time)
+    const free = unspent.filter((output) => !spentInputs.has(inputName(output)))
+    const facts = { parameters, ttl, validUntil: until, builtAt: tip.height }
+    return yield* exportOf(part, free, unspent.length - free.length, facts)
+  })
+
+/** What an endpoint says of a transaction; its blocks first, see {@link EndpointReport}. */
+const readReport = Effect.fnUntraced(function*(
+  api: Api,
+  environment: Environment,
+  { id, ttl }: typeof Trace.Type
+): Effect.fn.Return<EndpointReport<{ readonly fee: bigint }>, DriverError> {
+  const tip = yield* readTip(api)
+  const final = tip.height - BigInt(requiredDepth(network, environment, "final", 0n).blocks) + 1n
+  // Most looks are before its time, and then the final block's slot says nothing.
+  const finalSlot = tip.slot < ttl || final < 0n
+    ? null
+    : final === tip.height
+    ? tip.slot
+    : (yield* readSlot(api, final))?.slot ?? null
+  const place = yield* readPlace(api, id)
+  return {
+    head: tip.height,
+    final,
+    isOver: finalSlot !== null && finalSlot >= BigInt(ttl),
+    shown: place === null ? null : { block: place.block, facts: { fee: place.fee } }
+  }
+})
+
+/** What the transaction with this very hash pays, which no node can change. */
+const transfersOf = ({ from, lines }: PayoutPart): ReadonlyArray<PayoutTransfer> =>
+  lines.map(({ amount, destination, tokenAddress }, line) => ({
+    index: line * assetPlaces + (tokenAddress === null ? 0 : 1),
+    line,
+    destination,
+    tokenAddress,
+    amount,
+    from
+  }))
+
+const search = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["search"] =>
+  Effect.fnUntraced(function*({ export: { trace }, part }): Effect.fn.Return<PayoutSearch, DriverError> {
+    if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
+    const known = yield* Effect.mapError(
+      decodeTrace(trace),
+      () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
+    )
+    const reports = yield* askAll(endpoints, (api) => readReport(api, environment, known))
+    const { final, isOver, shown } = yield* Effect.fromResult(agree(network, endpoints.endpoints.length, reports))
+    return {
+      executions: shown === null ? [] : [{
+        txHash: known.id,
+        block: shown.block,
+        isFinal: shown.isFinal,
+        transfers: transfersOf(part),
+        fee: baseUnits(shown.facts.fee)
+      }],
+      searchedTo: final < 0n ? 0n : final,
+      isOver
+    }
+  })
+
+/** Least that an output to any address holds, as the protocol has asked for since Babbage; of a token, one unit. */
+const minimumAmount = (tokenAddress: string | null): BaseUnits =>
+  baseUnits(tokenAddress === null ? minimumLovelace({ address: longestAddress, assets: [] }, usualParameters) : 1n)
+
+export const makePayouts = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver => ({
+  formats: ["cardano"],
+  collectFormats: [],
+  maximumLines,
+  maximumValiditySeconds,
+  minimumAmount,
+  partSizes,
+  build: build(endpoints, environment),
+  search: search(endpoints, environment),
+  play: null
+})

@@ -1,0 +1,95 @@
+/**
+ * What became of one transaction whose hash is known before it is signed, read from every endpoint of a network: it is
+ * on the chain where more than half of those that are configured show it, and it never will be where as many have
+ * passed the end of its validity and nobody shows it. A driver gives what one endpoint says:
+ *
+ * ```ts
+ * const reports = yield* askAll(endpoints, (api) => readReport(api, id))
+ * return yield* Effect.fromResult(agree(network, endpoints.endpoints.length, reports))
+ * ```
+ */
+import { Effect, Result } from "effect"
+import { type BlockPoint, DriverError } from "../Chains.ts"
+import type { Endpoints, NodeEndpoint } from "./Endpoints.ts"
+
+/** A transaction as an endpoint shows it. */
+export interface ShownTransaction<A> {
+  readonly block: BlockPoint
+  /** What else the endpoint says of it. */
+  readonly facts: A
+}
+
+/** What one endpoint says. Its blocks are read before the transaction: what it does not have then is not in them. */
+export interface EndpointReport<A> {
+  /** Its newest block, and the newest that is final by the network's rule; below zero: it has none. */
+  readonly head: bigint
+  readonly final: bigint
+  /** Its final block is past the end of the transaction's validity. */
+  readonly isOver: boolean
+  /** Null: it does not have it. */
+  readonly shown: ShownTransaction<A> | null
+}
+
+/** What they agree about. */
+export interface TransactionAgreement<A> {
+  readonly shown: (ShownTransaction<A> & { readonly isFinal: boolean }) | null
+  /** The newest block that is final for most of them. */
+  readonly final: bigint
+  /** It is not there, and never will be; or its validity has ended since it got there. */
+  readonly isOver: boolean
+}
+
+/** Answers that count as agreement: more than half of the endpoints that are configured. */
+export const majorityOf = (configured: number): number => Math.floor(configured / 2) + 1
+
+const descending = (one: bigint, other: bigint): number => one === other ? 0 : one > other ? -1 : 1
+
+/**
+ * What the reports come to. An endpoint that has not come to the block in which others show the transaction does not
+ * contradict them yet, and meanwhile nothing is said; one that has, and does not show it there, does. Whatever most of
+ * them say, what one of them shows is never over: money that is believed to be unsent is sent again.
+ */
+export const agree = <A>(
+  network: string,
+  configured: number,
+  reports: ReadonlyArray<EndpointReport<A>>
+): Result.Result<TransactionAgreement<A>, DriverError> => {
+  const majority = majorityOf(configured)
+  if (reports.length < majority) {
+    const reason = `${reports.length} of ${configured} endpoints answered, and ${majority} must agree about a payout`
+    return Result.fail(new DriverError({ network, reason, kind: "unanswered" }))
+  }
+  const final = reports.map((report) => report.final).toSorted(descending)[majority - 1]!
+  const isPast = reports.filter(({ isOver }) => isOver).length >= majority
+  const showing = reports.flatMap(({ shown }) => shown === null ? [] : [shown])
+  if (showing.length === 0) return Result.succeed({ shown: null, final, isOver: isPast })
+  const largest = [...Map.groupBy(showing, ({ block }) => block.hash).values()]
+    .toSorted((one, other) => other.length - one.length)[0]!
+  const [shown] = largest as [ShownTransaction<A>]
+  const { height } = shown.block
+  if (largest.length >= majority) {
+    const isFinal = reports.filter((report) => report.shown?.block.hash === shown.block.hash && report.final >= height)
+    return Result.succeed({ shown: { ...shown, isFinal: isFinal.length >= majority }, final, isOver: isPast })
+  }
+  const contradicts = (report: EndpointReport<A>) =>
+    report.shown === null ? report.head >= height : report.shown.block.hash !== shown.block.hash
+  if (reports.some(contradicts)) {
+    const reason = `endpoints do not agree whether block ${height} has a payout: wait, or correct the one that is wrong`
+    return Result.fail(new DriverError({ network, reason, kind: "contradiction" }))
+  }
+  return Result.succeed({ shown: null, final: final < height ? final : height - 1n, isOver: false })
+}
+
+/** What each endpoint says; of one that fails, nothing. */
+export const askAll = <Client extends NodeEndpoint, A>(
+  { attempt, endpoints }: Pick<Endpoints<Client>, "attempt" | "endpoints">,
+  ask: (endpoint: Client) => Effect.Effect<EndpointReport<A>, DriverError>
+): Effect.Effect<ReadonlyArray<EndpointReport<A>>> =>
+  Effect.map(
+    Effect.forEach(endpoints, (endpoint) =>
+      Effect.catch(
+        attempt(endpoint, ask),
+        ({ reason }) => Effect.as(Effect.logDebug("an endpoint does not tell of a payout", { reason }), null)
+      ), { concurrency: "unbounded" }),
+    (reports) => reports.filter((report) => report !== null)
+  )
