@@ -1,6 +1,6 @@
 /**
  * Sui over gRPC-Web: nodes are asked what came to the watched addresses, and answer by changes of balances. What is in
- * a checkpoint is final. Five methods are spoken directly, which needs no client library.
+ * a checkpoint is final. Nine methods are spoken directly, which needs no client library.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, type IndexedWallet } from "../../runtime/Chains.ts"
@@ -16,6 +16,7 @@ import { makeCorroborate } from "./sui/Corroboration.ts"
 import { follow } from "./sui/Follow.ts"
 import { makeHistory } from "./sui/History.ts"
 import { isDigest } from "./sui/Identifiers.ts"
+import { makePayouts } from "./sui/Payouts.ts"
 import { makeSuiChain } from "./sui/SuiChain.ts"
 import { type SuiNode, suiNode } from "./sui/Nodes.ts"
 import { readToken, tokenDecimals } from "./sui/TokenFacts.ts"
@@ -162,7 +163,7 @@ export const makeDriver = Effect.fnUntraced(
       corroborate: makeCorroborate(chain),
       findTransfers: null,
       agreementAboveUsdMillis: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n),
-      payouts: null
+      payouts: makePayouts(chain, environment)
     }
     return driver
   }

@@ -4,8 +4,7 @@
  * passed the end of its validity and nobody shows it. A driver gives what one endpoint says:
  *
  * ```ts
- * const reports = yield* askAll(endpoints, (api) => readReport(api, id))
- * return yield* Effect.fromResult(agree(network, endpoints.endpoints.length, reports))
+ * return yield* searchTransaction(network, endpoints, (api) => readReport(api, id))
  * ```
  */
 import { Effect, Result } from "effect"
@@ -35,7 +34,7 @@ export interface TransactionAgreement<A> {
   readonly shown: (ShownTransaction<A> & { readonly isFinal: boolean }) | null
   /** The newest block that is final for most of them. */
   readonly final: bigint
-  /** It is not there, and never will be; or its validity has ended since it got there. */
+  /** It is not there, and never will be; or it is there for good, and can be executed no second time. */
   readonly isOver: boolean
 }
 
@@ -52,11 +51,13 @@ const descending = (one: bigint, other: bigint): number => one === other ? 0 : o
 export const agree = <A>(
   network: string,
   configured: number,
-  reports: ReadonlyArray<EndpointReport<A>>
+  reports: ReadonlyArray<EndpointReport<A>>,
+  failures: ReadonlyArray<DriverError>
 ): Result.Result<TransactionAgreement<A>, DriverError> => {
   const majority = majorityOf(configured)
   if (reports.length < majority) {
-    const reason = `${reports.length} of ${configured} endpoints answered, and ${majority} must agree about a payout`
+    const answers = `${reports.length} of ${configured} endpoints answered, and ${majority} must agree about a payout`
+    const reason = [answers, ...failures.map((failure) => failure.reason)].join("; ")
     return Result.fail(new DriverError({ network, reason, kind: "unanswered" }))
   }
   const final = reports.map((report) => report.final).toSorted(descending)[majority - 1]!
@@ -68,8 +69,10 @@ export const agree = <A>(
   const [shown] = largest as [ShownTransaction<A>]
   const { height } = shown.block
   if (largest.length >= majority) {
-    const isFinal = reports.filter((report) => report.shown?.block.hash === shown.block.hash && report.final >= height)
-    return Result.succeed({ shown: { ...shown, isFinal: isFinal.length >= majority }, final, isOver: isPast })
+    const isFinal = reports.filter((report) =>
+      report.shown?.block.hash === shown.block.hash && report.final >= height
+    ).length >= majority
+    return Result.succeed({ shown: { ...shown, isFinal }, final, isOver: isFinal })
   }
   const contradicts = (report: EndpointReport<A>) =>
     report.shown === null ? report.head >= height : report.shown.block.hash !== shown.block.hash
@@ -80,16 +83,18 @@ export const agree = <A>(
   return Result.succeed({ shown: null, final: final < height ? final : height - 1n, isOver: false })
 }
 
-/** What each endpoint says; of one that fails, nothing. */
-export const askAll = <Client extends NodeEndpoint, A>(
+/** Asks every endpoint; of one that fails, the reason is told where too few of them answer. */
+export const searchTransaction = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
+  network: string,
   { attempt, endpoints }: Pick<Endpoints<Client>, "attempt" | "endpoints">,
   ask: (endpoint: Client) => Effect.Effect<EndpointReport<A>, DriverError>
-): Effect.Effect<ReadonlyArray<EndpointReport<A>>> =>
-  Effect.map(
-    Effect.forEach(endpoints, (endpoint) =>
-      Effect.catch(
-        attempt(endpoint, ask),
-        ({ reason }) => Effect.as(Effect.logDebug("an endpoint does not tell of a payout", { reason }), null)
-      ), { concurrency: "unbounded" }),
-    (reports) => reports.filter((report) => report !== null)
+): Effect.fn.Return<TransactionAgreement<A>, DriverError> {
+  const asked = yield* Effect.forEach(
+    endpoints,
+    (endpoint) => Effect.result(attempt(endpoint, ask)),
+    { concurrency: "unbounded" }
   )
+  const reports = asked.flatMap((each) => each._tag === "Success" ? [each.success] : [])
+  const failures = asked.flatMap((each) => each._tag === "Failure" ? [each.failure] : [])
+  return yield* Effect.fromResult(agree(network, endpoints.length, reports, failures))
+})

@@ -6,6 +6,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import { makeDriver, type SuiOptions } from "../../modules/chains/sui.ts"
 import type { ReceiveTarget } from "../../runtime/Chains.ts"
+import { Coins } from "./sui/Coins.ts"
 import { Ledger, type LedgerOptions, type Payment, suiCoin, usdcCoin } from "./sui/Ledger.ts"
 import { suiNode, type SuiNodeRig } from "./sui/Node.ts"
 
@@ -22,6 +23,8 @@ export const payor = `0x${"c".repeat(64)}`
 
 export interface SuiRig {
   readonly ledger: Ledger
+  /** What wallets own, and how it is spent. */
+  readonly coins: Coins
   readonly node: SuiNodeRig
   /** Another endpoint of the same chain. */
   readonly addNode: Effect.Effect<SuiNodeRig, never, Scope.Scope>
@@ -36,10 +39,12 @@ export const suiRig = (
     const ledger = new Ledger(options)
     ledger.mint(payor, suiCoin, 10n ** 18n)
     ledger.mint(payor, usdcCoin, 10n ** 18n)
+    const coins = new Coins(ledger)
     return {
       ledger,
-      node: yield* suiNode(ledger),
-      addNode: suiNode(ledger),
+      coins,
+      node: yield* suiNode(ledger, coins),
+      addNode: suiNode(ledger, coins),
       pay: (...payments) => {
         const digest = ledger.transfer(payor, payments)
         ledger.mine(1)

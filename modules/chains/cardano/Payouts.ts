@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { agree, askAll, type EndpointReport } from "../../../runtime/nodes/TransactionSearch.ts"
+import { type EndpointReport, searchTransaction } from "../../../runtime/nodes/TransactionSearch.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type {
   PayoutDriver,
@@ -167,11 +167,15 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
     return yield* exportOf(part, free, unspent.length - free.length, facts)
   })
 
-/** What an endpoint says of a transaction; its blocks first, see {@link EndpointReport}. */
+/**
+ * What an endpoint says of a transaction; its blocks first, see {@link EndpointReport}. One that has forgotten the time
+ * in which it may have been executed cannot say that it was not.
+ */
 const readReport = Effect.fnUntraced(function*(
   api: Api,
   environment: Environment,
-  { id, ttl }: typeof Trace.Type
+  { id, ttl }: typeof Trace.Type,
+  builtAt: bigint
 ): Effect.fn.Return<EndpointReport<{ readonly fee: bigint }>, DriverError> {
   const tip = yield* readTip(api)
   const final = tip.height - BigInt(requiredDepth(network, environment, "final", 0n).blocks) + 1n
@@ -182,10 +186,15 @@ const readReport = Effect.fnUntraced(function*(
     ? tip.slot
     : (yield* readSlot(api, final))?.slot ?? null
   const place = yield* readPlace(api, id)
+  const isOver = finalSlot !== null && finalSlot >= BigInt(ttl)
+  if (isOver && place === null && (yield* readSlot(api, builtAt)) === null) {
+    const reason = `${api.name} does not have block ${builtAt} any more: add an endpoint with older blocks`
+    return yield* new DriverError({ network, reason, kind: "pruned" })
+  }
   return {
     head: tip.height,
     final,
-    isOver: finalSlot !== null && finalSlot >= BigInt(ttl),
+    isOver,
     shown: place === null ? null : { block: place.block, facts: { fee: place.fee } }
   }
 })
@@ -202,14 +211,17 @@ const transfersOf = ({ from, lines }: PayoutPart): ReadonlyArray<PayoutTransfer>
   }))
 
 const search = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["search"] =>
-  Effect.fnUntraced(function*({ export: { trace }, part }): Effect.fn.Return<PayoutSearch, DriverError> {
+  Effect.fnUntraced(function*({ export: { builtAt, trace }, part }): Effect.fn.Return<PayoutSearch, DriverError> {
     if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
     const known = yield* Effect.mapError(
       decodeTrace(trace),
       () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
     )
-    const reports = yield* askAll(endpoints, (api) => readReport(api, environment, known))
-    const { final, isOver, shown } = yield* Effect.fromResult(agree(network, endpoints.endpoints.length, reports))
+    const { final, isOver, shown } = yield* searchTransaction(
+      network,
+      endpoints,
+      (api) => readReport(api, environment, known, builtAt)
+    )
     return {
       executions: shown === null ? [] : [{
         txHash: known.id,

@@ -25,6 +25,8 @@ export interface ServiceInfo {
   /** The newest checkpoint it has executed, and its time in epoch seconds. */
   readonly height: bigint
   readonly time: number
+  /** The epoch of that checkpoint; null: it does not say. */
+  readonly epoch: bigint | null
   /** The oldest checkpoint whose transactions it has; null: it does not say. */
   readonly lowestHeight: bigint | null
 }
@@ -79,7 +81,8 @@ const transactionPaths = [
   "balance_changes"
 ]
 
-const readMask = (field: number, paths: ReadonlyArray<string>): Uint8Array =>
+/** The fields of an answer that are asked for. */
+export const readMask = (field: number, paths: ReadonlyArray<string>): Uint8Array =>
   bytesField(field, ...paths.map((path) => textField(1, path)))
 
 /** `GetServiceInfoRequest`. */
@@ -127,7 +130,13 @@ const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8_589_9
 const Amount = Schema.String.check(Schema.isPattern(/^-?\d{1,39}$/))
 
 const decodeServiceInfo = Schema.decodeUnknownOption(
-  Schema.toType(Schema.Struct({ chainId: Digest, height: Height, time: Seconds, lowestHeight: Schema.NullOr(Height) }))
+  Schema.toType(Schema.Struct({
+    chainId: Digest,
+    height: Height,
+    time: Seconds,
+    epoch: Schema.NullOr(Height),
+    lowestHeight: Schema.NullOr(Height)
+  }))
 )
 
 const decodeTransaction = Schema.decodeUnknownOption(
@@ -150,6 +159,7 @@ export const readServiceInfo = (bytes: Uint8Array): ServiceInfo | null => {
     chainId: textOf(fields, 1),
     height: integerOf(fields, 4),
     time: secondsOf(fields, 5),
+    epoch: integerOf(fields, 3),
     lowestHeight: integerOf(fields, 6)
   }))
 }

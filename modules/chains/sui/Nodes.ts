@@ -38,12 +38,24 @@ export interface SuiNode extends NodeEndpoint {
   readonly checkpointTime: (height: bigint) => Effect.Effect<number, DriverError>
   /** What the chain says of a coin; null: there is no such coin. */
   readonly coinInfo: (coinType: string) => Effect.Effect<CoinInfo | null, DriverError>
+  /** A call with one message for an answer, which `read` makes something of; null: it is not what was asked for. */
+  readonly ask: <A>(
+    service: SuiService,
+    method: string,
+    message: Uint8Array,
+    read: (bytes: Uint8Array) => A | null,
+    limits?: CallLimits
+  ) => Effect.Effect<A, DriverError>
   /** An error that names the endpoint and what was asked of it. */
   readonly fail: Connection["fail"]
 }
 
-const ledgerService = "sui.rpc.v2.LedgerService"
-const stateService = "sui.rpc.v2.StateService"
+/** Services of `sui.rpc.v2`. */
+export type SuiService = "LedgerService" | "StateService" | "TransactionExecutionService"
+
+const interfaceName = "sui.rpc.v2"
+const ledgerService = "LedgerService"
+const stateService = "StateService"
 
 /**
  * A page of transactions: a transaction changes a few hundred balances at most, each of some 150 bytes. A page that is
@@ -77,9 +89,15 @@ export const kindOfGrpc = ({ code, message }: GrpcStatus): DriverErrorKind => {
   }
 }
 
+/** What a node answers to a method that it does not have. */
+const notOffered = "this node does not offer it"
+
+/** Whether a node does not have the method that it was asked for. */
+export const isNotOffered = ({ reason }: DriverError): boolean => reason.includes(notOffered)
+
 const wordsOf = ({ code, message }: GrpcStatus): string =>
   code === statusCodes.unimplemented
-    ? "this node does not offer it: use one that serves `sui.rpc.v2` with the history of transactions"
+    ? `${notOffered}: use one that serves "${interfaceName}" with the history of transactions`
     : `gRPC status ${code}${message === "" ? "" : `: ${message.slice(0, 200)}`}`
 
 /** The client of one endpoint. */
@@ -87,7 +105,7 @@ export const suiNode = (connection: Connection): SuiNode => {
   const { fail, name, network, place } = connection
 
   const call = Effect.fnUntraced(function*(
-    service: string,
+    service: SuiService,
     method: string,
     message: Uint8Array,
     limits: CallLimits
@@ -95,7 +113,7 @@ export const suiNode = (connection: Connection): SuiNode => {
     const response = yield* connection.send({
       subject: method,
       method: "POST",
-      path: `/${service}/${method}`,
+      path: `/${interfaceName}.${service}/${method}`,
       headers: { accept: contentType, "x-grpc-web": "1" },
       body: { content: requestBody(message), type: contentType },
       limits
@@ -114,14 +132,7 @@ export const suiNode = (connection: Connection): SuiNode => {
     return answer.messages
   })
 
-  /** A call with one message for an answer, which `read` makes something of; null: it is not what was asked for. */
-  const callOnce = <A>(
-    service: string,
-    method: string,
-    message: Uint8Array,
-    read: (bytes: Uint8Array) => A | null,
-    limits = smallCall
-  ): Effect.Effect<A, DriverError> =>
+  const callOnce: SuiNode["ask"] = (service, method, message, read, limits = smallCall) =>
     Effect.flatMap(call(service, method, message, limits), (messages) => {
       const answer = messages.length === 1 ? read(messages[0]!) : null
       return answer === null
@@ -134,6 +145,7 @@ export const suiNode = (connection: Connection): SuiNode => {
     place,
     name,
     fail,
+    ask: callOnce,
     serviceInfo: callOnce(ledgerService, "GetServiceInfo", serviceInfoRequest, readServiceInfo),
     listTransactions: ({ from, to }, addresses, { after, limit }) =>
       Effect.flatMap(

@@ -4,7 +4,7 @@ import type { ChainPoint, DriverError, LocatedTransfer } from "../../../runtime/
 import { makeReaders } from "../../../runtime/nodes/Corroboration.ts"
 import type { EndpointHead } from "../../../runtime/nodes/EndpointPool.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import type { CheckpointedTransaction } from "./Messages.ts"
+import type { CheckpointedTransaction, ServiceInfo } from "./Messages.ts"
 import { digestsPerCall, type SuiNode } from "./Nodes.ts"
 import { type CheckpointRange, overlap, type Scan } from "./ScanPlan.ts"
 import { runScans, type ScanResult } from "./Scans.ts"
@@ -12,7 +12,9 @@ import { checkpointName } from "./Transfers.ts"
 
 export interface SuiChain {
   readonly endpoints: Endpoints<SuiNode>
-  /** An endpoint's newest checkpoint. It must be of the network that was configured, whatever was proven before. */
+  /** What an endpoint says of itself. It must be of the network that was configured, whatever was proven before. */
+  readonly readInfo: (node: SuiNode) => Effect.Effect<ServiceInfo, DriverError>
+  /** An endpoint's newest checkpoint, by {@link SuiChain.readInfo}. */
   readonly readHead: (node: SuiNode) => Effect.Effect<EndpointHead, DriverError>
   /** Runs scans at a node that still has the range. */
   readonly scan: (
@@ -44,16 +46,19 @@ export const withoutForgotten = (
 export const makeSuiChain = (endpoints: Endpoints<SuiNode>, chainId: string): SuiChain => {
   const readers = makeReaders()
   const oldest = new Map<number, bigint>()
-  const readHead: SuiChain["readHead"] = Effect.fnUntraced(function*(node) {
+  const readInfo: SuiChain["readInfo"] = Effect.fnUntraced(function*(node) {
     const info = yield* node.serviceInfo
-    if (info.chainId !== chainId) {
-      return yield* node.fail("GetServiceInfo", `it is on the network ${info.chainId} now`, "contradiction")
-    }
-    oldest.set(node.place, info.lowestHeight ?? 0n)
-    return { height: info.height, hash: checkpointName(info.height), time: info.time }
+    if (info.chainId === chainId) return info
+    return yield* node.fail("GetServiceInfo", `it is on the network ${info.chainId} now`, "contradiction")
+  })
+  const readHead: SuiChain["readHead"] = Effect.fnUntraced(function*(node) {
+    const { height, lowestHeight, time } = yield* readInfo(node)
+    oldest.set(node.place, lowestHeight ?? 0n)
+    return { height, hash: checkpointName(height), time }
   })
   return {
     endpoints,
+    readInfo,
     readHead,
     scan: Effect.fnUntraced(function*(node, scans, range, has) {
       const possible = withoutForgotten(scans, range, oldest.get(node.place) ?? 0n)

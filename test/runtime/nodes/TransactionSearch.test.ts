@@ -34,7 +34,7 @@ describe("what endpoints say of a transaction", () => {
       const majority = majorityOf(configured)
       for (const names of combinations(configured)) {
         const reports = names.flatMap((name) => sayings[name] ?? [])
-        const outcome = agree("cardano", configured, reports)
+        const outcome = agree("cardano", configured, reports, [])
         const label = names.join(" ")
         if (countOf(names, "silent") > configured - majority) assert.isTrue(outcome._tag === "Failure", label)
         if (outcome._tag === "Failure") continue
@@ -42,20 +42,21 @@ describe("what endpoints say of a transaction", () => {
         const showing = Math.max(countOf(names, "shows", "final"), countOf(names, "fork"))
         assert.strictEqual(shown !== null, showing >= majority, label)
         assert.strictEqual(shown?.isFinal ?? false, countOf(names, "final") >= majority, label)
-        if (isOver) assert.isAtLeast(countOf(names, "over", "final"), majority, label)
-        if (isOver && shown === null) assert.strictEqual(countOf(names, "shows", "final", "fork"), 0, label)
+        if (shown !== null) assert.strictEqual(isOver, shown.isFinal, label)
+        if (shown === null && isOver) assert.isAtLeast(countOf(names, "over"), majority, label)
+        if (shown === null && isOver) assert.strictEqual(countOf(names, "shows", "final", "fork"), 0, label)
         assert.isAtLeast(reports.filter((report) => report.final >= final).length, majority, label)
       }
     })
   }
 
   it("is a failure where one that has come so far does not show what another shows", () => {
-    const outcome = agree("cardano", 2, [sayings["final"]!, sayings["over"]!])
+    const outcome = agree("cardano", 2, [sayings["final"]!, sayings["over"]!], [])
     assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree whether block 10")
   })
 
   it("is nothing yet where the others have not come so far, and that block is searched again", () => {
-    const outcome = agree("cardano", 2, [sayings["shows"]!, sayings["behind"]!])
+    const outcome = agree("cardano", 2, [sayings["shows"]!, sayings["behind"]!], [])
     assert.deepStrictEqual(outcome._tag === "Success" ? outcome.success : null, {
       shown: null,
       final: 8n,

@@ -1,5 +1,7 @@
 /** What an honest node of Sui answers to each method. */
 import { GrpcTypes } from "@mysten/sui/grpc"
+import { coinAnswerOf } from "./CoinAnswers.ts"
+import type { Coins } from "./Coins.ts"
 import type { Ledger } from "./Ledger.ts"
 import { listTransactions, type NodeLimits } from "./ListTransactions.ts"
 import { executed, failWith, type NodeCall, type NodeReply, reply, spelling, timestamp } from "./Replies.ts"
@@ -13,6 +15,7 @@ const decimals: Readonly<Record<string, readonly [symbol: string, decimals: numb
 /** An honest node's answer. */
 export const answerOf = (
   ledger: Ledger,
+  coins: Coins,
   { method, request }: NodeCall,
   node: { readonly head: bigint; readonly tip: bigint; readonly lowest: bigint; readonly limits: NodeLimits }
 ): NodeReply => {
@@ -21,7 +24,7 @@ export const answerOf = (
       return reply("GetServiceInfoResponse", {
         chainId: ledger.chainId,
         chain: "rig",
-        epoch: 1n,
+        epoch: ledger.at(node.head)!.epoch,
         checkpointHeight: node.head,
         timestamp: timestamp(ledger.at(node.head)!.time),
         lowestAvailableCheckpoint: node.lowest,
@@ -58,6 +61,6 @@ export const answerOf = (
       })
     }
     default:
-      return failWith(12, "unimplemented")
+      return coinAnswerOf(coins, { method, request }) ?? failWith(12, "unimplemented")
   }
 }

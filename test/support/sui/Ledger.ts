@@ -17,6 +17,13 @@ export interface BalanceChange {
   readonly amount: bigint
 }
 
+/** What a transaction cost, in MIST. */
+export interface GasUsed {
+  readonly computation: bigint
+  readonly storage: bigint
+  readonly rebate: bigint
+}
+
 export interface LedgerTransaction {
   readonly digest: string
   readonly sender: string
@@ -25,10 +32,13 @@ export interface LedgerTransaction {
   /** Its place in the checkpoint. */
   readonly place: number
   readonly changes: ReadonlyArray<BalanceChange>
+  /** Absent: nodes do not tell it. */
+  readonly gas?: GasUsed
 }
 
 export interface Checkpoint {
   readonly height: bigint
+  readonly epoch: bigint
   /** Epoch seconds. */
   readonly time: number
   readonly transactions: ReadonlyArray<LedgerTransaction>
@@ -60,6 +70,9 @@ export class Ledger {
   readonly byDigest = new Map<string, LedgerTransaction>()
   readonly byAddress = new Map<string, Array<LedgerTransaction>>()
   readonly all: Array<LedgerTransaction> = []
+  /** The epoch that runs, and when it began, in epoch seconds. */
+  epoch = 700n
+  epochStart: number
   readonly #balances = new Map<string, bigint>()
   #pending: Array<Omit<LedgerTransaction, "height" | "place">> = []
   #count = 0
@@ -69,6 +82,14 @@ export class Ledger {
     this.chainId = options.chainId ?? digestOf("the rig's first checkpoint")
     this.firstHeight = options.firstHeight ?? 250_000_000n
     this.#now = options.now ?? (() => Math.floor(Date.now() / 1000))
+    this.epochStart = this.#now() - 3_600
+    this.mine(1)
+  }
+
+  /** The next epoch begins with a checkpoint. */
+  changeEpoch(): void {
+    this.epoch += 1n
+    this.epochStart = this.#now()
     this.mine(1)
   }
 
@@ -111,13 +132,19 @@ export class Ledger {
   }
 
   /** A transaction with these changes of balances, whatever made them: a swap, a withdrawal of stake. */
-  execute(digest: string, sender: string, changes: ReadonlyArray<BalanceChange>, isSuccess = true): string {
+  execute(
+    digest: string,
+    sender: string,
+    changes: ReadonlyArray<BalanceChange>,
+    isSuccess = true,
+    gas?: GasUsed
+  ): string {
     const merged = [...Map.groupBy(changes, ({ address, coinType }) => `${address} ${coinType}`)].map(([, each]) => ({
       ...each[0]!,
       amount: each.reduce((sum, { amount }) => sum + amount, 0n)
     })).filter(({ amount }) => amount !== 0n)
     for (const { address, amount, coinType } of merged) this.mint(address, coinType, amount)
-    this.#pending.push({ digest, sender, isSuccess, changes: merged })
+    this.#pending.push({ digest, sender, isSuccess, changes: merged, ...gas === undefined ? {} : { gas } })
     return digest
   }
 
@@ -129,7 +156,7 @@ export class Ledger {
       this.#pending = []
       // About four a second, and none before the one below it.
       const ownTime = Math.max(time - Math.floor((count - 1 - made) / 4), this.checkpoints.at(-1)?.time ?? 0)
-      this.checkpoints.push({ height, time: ownTime, transactions })
+      this.checkpoints.push({ height, epoch: this.epoch, time: ownTime, transactions })
       for (const transaction of transactions) this.#index(transaction)
     }
   }

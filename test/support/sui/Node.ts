@@ -6,6 +6,7 @@ import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { answerOf } from "./Answers.ts"
+import type { Coins } from "./Coins.ts"
 import { requestOf, send } from "./GrpcWeb.ts"
 import type { Ledger } from "./Ledger.ts"
 import type { NodeLimits } from "./ListTransactions.ts"
@@ -72,7 +73,13 @@ const firstState = ({ firstHeight }: Ledger): NodeState => ({
 })
 
 /** Answers a call as the node's state wants it; says how many bytes went out. */
-const answer = (ledger: Ledger, state: NodeState, call: NodeCall, response: ServerResponse): number => {
+const answer = (
+  ledger: Ledger,
+  coins: Coins,
+  state: NodeState,
+  call: NodeCall,
+  response: ServerResponse
+): number => {
   const { fault, lag, limits, lowest } = state
   if (fault === "held") return 0
   if (typeof fault === "object") {
@@ -82,12 +89,12 @@ const answer = (ledger: Ledger, state: NodeState, call: NodeCall, response: Serv
   }
   const behind = ledger.head.height - BigInt(lag.head)
   const head = behind < ledger.firstHeight ? ledger.firstHeight : behind
-  const honest = () => answerOf(ledger, call, { head, tip: head - BigInt(lag.index), lowest, limits })
+  const honest = () => answerOf(ledger, coins, call, { head, tip: head - BigInt(lag.index), lowest, limits })
   return send(response, typeof fault === "function" ? fault(call, honest) : honest(), fault === "cut")
 }
 
 /** A node in front of the ledger, until the scope closes. */
-export const suiNode = (ledger: Ledger): Effect.Effect<SuiNodeRig, never, Scope.Scope> =>
+export const suiNode = (ledger: Ledger, coins: Coins): Effect.Effect<SuiNodeRig, never, Scope.Scope> =>
   Effect.gen(function*() {
     let state = firstState(ledger)
     const change = (more: Partial<NodeState>): void => {
@@ -101,7 +108,8 @@ export const suiNode = (ledger: Ledger): Effect.Effect<SuiNodeRig, never, Scope.
           request.on("end", () => {
             const method = request.url!.split("/").at(-1)!
             change({ calls: { ...state.calls, [method]: (state.calls[method] ?? 0) + 1 } })
-            const sent = answer(ledger, state, { method, request: requestOf(method, Buffer.concat(chunks)) }, response)
+            const call = { method, request: requestOf(method, Buffer.concat(chunks)) }
+            const sent = answer(ledger, coins, state, call, response)
             change({ answerBytes: state.answerBytes + sent })
           })
         })

@@ -40,10 +40,23 @@ export const spelling = (coinType: string, isShort: boolean): string =>
 export const timestamp = (seconds: number) => ({ seconds: BigInt(seconds), nanos: 250_000_000 })
 
 /** A transaction with the fields that Sui's nodes give under the mask the driver asks with. */
-export const executed = (ledger: Ledger, { changes, digest, height, isSuccess, place, sender }: LedgerTransaction) => ({
+export const executed = (
+  ledger: Ledger,
+  { changes, digest, gas, height, isSuccess, place, sender }: LedgerTransaction
+) => ({
   digest,
   transaction: { sender },
-  effects: { status: { success: isSuccess } },
+  effects: {
+    status: { success: isSuccess },
+    ...gas === undefined ? {} : {
+      gasUsed: {
+        computationCost: gas.computation,
+        storageCost: gas.storage,
+        storageRebate: gas.rebate,
+        nonRefundableStorageFee: 0n
+      }
+    }
+  },
   checkpoint: height,
   timestamp: timestamp(ledger.at(height)!.time),
   balanceChanges: changes.map(({ address, amount, coinType }) => ({

@@ -107,7 +107,7 @@ describe("a part of a batch on Cardano", () => {
       assert.strictEqual(txHash, read.id)
       const { executions, isOver, searchedTo } = yield* searchPart(town.payouts, part, made)
       assert.strictEqual(searchedTo, BigInt(town.ledger.tip.height))
-      assert.isFalse(isOver)
+      assert.isTrue(isOver, "it is never executed again")
       assert.strictEqual(executions.length, 1)
       const [{ block, fee, isFinal, transfers }] = executions as [typeof executions[0]]
       assert.deepStrictEqual([block.height, block.hash], [BigInt(town.ledger.tip.height), town.ledger.tip.hash])
@@ -298,6 +298,19 @@ describe("endpoints that do not agree about a part on Cardano", () => {
         )
       }))
   }
+
+  it.live("one that has forgotten the time of the part cannot say that it was not executed", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      town.ledger.wait(Number(readPayout(made.payload).ttl))
+      town.ledger.mine(3)
+      const oldest = `/blocks/${made.builtAt}`
+      town.apis[0]!.set(({ path }, answer) => path === oldest ? refusal(404, "Not Found", "no") : answer())
+      const error = yield* Effect.flip(searchPart(town.payouts, part, made))
+      assert.include(error.reason, `api 1 of 1 does not have block ${made.builtAt} any more`)
+    }))
 
   it.live("one that is behind is waited for, and one that does not answer of two leaves nothing to say", () =>
     Effect.gen(function*() {

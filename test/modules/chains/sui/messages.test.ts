@@ -230,10 +230,17 @@ describe("sui messages", () => {
     const info = GrpcTypes.GetServiceInfoResponse.toBinary({
       chainId: digestOf(3),
       checkpointHeight: 12n,
+      epoch: 7n,
       timestamp: { seconds: 99n, nanos: 0 },
       lowestAvailableCheckpoint: 0n
     })
-    assert.deepStrictEqual(readServiceInfo(info), { chainId: digestOf(3), height: 12n, time: 99, lowestHeight: 0n })
+    assert.deepStrictEqual(readServiceInfo(info), {
+      chainId: digestOf(3),
+      height: 12n,
+      time: 99,
+      epoch: 7n,
+      lowestHeight: 0n
+    })
     assert.isNull(readServiceInfo(GrpcTypes.GetServiceInfoResponse.toBinary({ checkpointHeight: 12n })))
     const batch = GrpcTypes.BatchGetTransactionsResponse.toBinary({
       transactions: [

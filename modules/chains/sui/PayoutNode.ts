@@ -1,0 +1,112 @@
+/** What payouts ask one endpoint of Sui. */
+import { Effect } from "effect"
+import type { DriverError } from "../../../runtime/Chains.ts"
+import { type CallLimits, smallCall } from "../../../runtime/nodes/NodeHttp.ts"
+import type { EndpointReport } from "../../../runtime/nodes/TransactionSearch.ts"
+import { isNotOffered, type SuiNode } from "./Nodes.ts"
+import {
+  balanceRequest,
+  epochRequest,
+  type ExecutionOutcome,
+  executionRequest,
+  ownedCoinsRequest,
+  readAddressBalance,
+  readEpoch,
+  readExecution,
+  readOwnedCoins,
+  readSimulation,
+  simulateRequest
+} from "./PayoutMessages.ts"
+import type { Coin } from "./PayoutTransaction.ts"
+import type { SuiChain } from "./SuiChain.ts"
+import { checkpointName } from "./Transfers.ts"
+
+/** Pages of coins that are read: a transaction spends a few hundred of a type. */
+const maximumPages = 5
+
+/** Executing a transaction of 200 lines for show takes a node longer than a question. */
+const simulationCall: CallLimits = { ...smallCall, timeoutMillis: 15_000 }
+
+/** The coins of a type that an address owns, as far as 5 pages show them. */
+export const readCoins = Effect.fnUntraced(function*(
+  node: SuiNode,
+  owner: string,
+  coinType: string
+): Effect.fn.Return<ReadonlyArray<Coin>, DriverError> {
+  const coins: Array<Coin> = []
+  let token: Uint8Array | null = null
+  for (let page = 0; page < maximumPages; page++) {
+    const request = ownedCoinsRequest(owner, coinType, token)
+    const found = yield* node.ask("StateService", "ListOwnedObjects", request, readOwnedCoins)
+    coins.push(...found.coins)
+    token = found.next
+    if (token === null) break
+  }
+  return coins
+})
+
+export const readCurrentEpoch = (node: SuiNode) => node.ask("LedgerService", "GetEpoch", epochRequest, readEpoch)
+
+/** What an address holds outside of coins; 0 where the node does not tell. */
+export const readHiddenBalance = (node: SuiNode, owner: string, coinType: string): Effect.Effect<bigint, DriverError> =>
+  Effect.catchIf(
+    node.ask(
+      "StateService",
+      "GetBalance",
+      balanceRequest(owner, coinType),
+      (bytes) => readAddressBalance(bytes, coinType)
+    ),
+    isNotOffered,
+    () => Effect.succeed(0n)
+  )
+
+/** What a transaction would do; null: the node cannot be asked. */
+export const simulate = (node: SuiNode, bytes: Uint8Array): Effect.Effect<ExecutionOutcome | null, DriverError> =>
+  Effect.catchIf(
+    node.ask(
+      "TransactionExecutionService",
+      "SimulateTransaction",
+      simulateRequest(bytes),
+      readSimulation,
+      simulationCall
+    ),
+    isNotOffered,
+    () => Effect.succeed(null)
+  )
+
+/** A transaction as an export names it. */
+export interface PayoutTrace {
+  readonly digest: string
+  readonly lastEpoch: number
+}
+
+/**
+ * What an endpoint says of a transaction. One that has forgotten the time in which it may have been executed cannot say
+ * that it was not. One that says that it failed has, for the sake of agreement, another checkpoint.
+ */
+export const readReport = Effect.fnUntraced(function*(
+  chain: SuiChain,
+  node: SuiNode,
+  { digest, lastEpoch }: PayoutTrace,
+  builtAt: bigint
+): Effect.fn.Return<EndpointReport<ExecutionOutcome>, DriverError> {
+  const { epoch, height, lowestHeight } = yield* chain.readInfo(node)
+  const found = yield* node.ask(
+    "LedgerService",
+    "BatchGetTransactions",
+    executionRequest(digest),
+    (bytes) => readExecution(bytes, digest)
+  )
+  if (found === "missing" && (lowestHeight ?? 0n) > builtAt) {
+    const reason = `it does not have checkpoint ${builtAt} any more: add an endpoint with older transactions`
+    return yield* node.fail("BatchGetTransactions", reason, "pruned")
+  }
+  const isOver = epoch !== null && epoch > BigInt(lastEpoch)
+  if (found === "missing") return { head: height, final: height, isOver, shown: null }
+  const { checkpoint, time, ...facts } = found
+  const name = checkpointName(checkpoint)
+  const hash = facts.failure === null ? name : `failed in ${name}`
+  // A node may show a checkpoint that it has made since it was asked for its newest.
+  const head = checkpoint > height ? checkpoint : height
+  return { head, final: head, isOver, shown: { block: { height: checkpoint, hash, time }, facts } }
+})
