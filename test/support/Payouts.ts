@@ -67,3 +67,60 @@ export const searchPart = (
 /** The code of an error that a build ends with. */
 export const refusalCode = <A, E extends { readonly _tag: string }>(build: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(build), (error) => "code" in error ? error.code : error._tag)
+
+/** What may happen to a part on a chain, in any order. */
+export interface PayoutChain {
+  readonly payouts: PayoutDriver
+  readonly part: PayoutPart
+  /** The wallet signs an export and sends it; the network may refuse it. */
+  readonly submit: (made: PayoutExport) => Effect.Effect<unknown>
+  /** Blocks come, leave, or come after the end of every export. */
+  readonly events: ReadonlyArray<() => void>
+  /** What the part's receivers have got, in all. */
+  readonly received: () => bigint
+}
+
+/** Numbers from 0 to 1 that are the same for the same seed. */
+const randomNumbers = (seed: number) => {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/**
+ * Gives a part out whenever nothing of it can be executed any more, has wallets sign any export that was ever given out,
+ * and lets things happen, in an order that the seed decides. Answers the most that the receivers ever got, and what was
+ * said of the part at last.
+ */
+export const walkPart = Effect.fnUntraced(function*(chain: PayoutChain, seed: number, steps: number) {
+  const { events, part, payouts, received, submit } = chain
+  const random = randomNumbers(seed)
+  const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)]!
+  const given: Array<PayoutExport> = []
+  let live: PayoutExport | null = null
+  let status: "waits" | "lapsed" | "paid" = "waits"
+  let most = 0n
+  let exports = 0
+  for (let step = 0; step < steps; step++) {
+    const dice = random()
+    if (live === null && status !== "paid") {
+      live = yield* buildPart(payouts, part)
+      given.push(live)
+      exports += 1
+    } else if (dice < 0.2) {
+      if (given.length > 0) yield* submit(pick(given))
+    } else if (dice < 0.6) {
+      pick(events)()
+    } else if (live !== null) {
+      const found = yield* searchPart(payouts, part, live)
+      if (found.isOver) {
+        status = found.executions.length > 0 ? "paid" : "lapsed"
+        live = null
+      }
+    }
+    most = received() > most ? received() : most
+  }
+  return { most, status, exports }
+})

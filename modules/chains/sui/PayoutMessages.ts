@@ -43,7 +43,7 @@ export const epochRequest = readMask(2, [
   "epoch",
   "start",
   "reference_gas_price",
-  "system_state.parameters.epoch_duration_ms"
+  "system_state.parameters"
 ])
 
 /** `SimulateTransactionRequest` of `TransactionData` in BCS, with every check that executing it makes. */

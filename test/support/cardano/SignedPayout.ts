@@ -25,6 +25,8 @@ export interface ReadPayout {
   readonly message: ReadonlyArray<string>
   readonly hasRightMetadataHash: boolean
   readonly bodyKeys: ReadonlyArray<number>
+  /** The library writes the same bytes, with the shortest of all forms. */
+  readonly isShortest: boolean
 }
 
 const hash = (bytes: Uint8Array): string => bytesToHex(blake2b(bytes, { dkLen: 32 }))
@@ -66,7 +68,8 @@ export const readPayout = (payload: string): ReadPayout => {
     ttl: BigInt(body.get(3)),
     message: metadata.get(674).get("msg"),
     hasRightMetadataHash: bytesToHex(body.get(7)) === hash(getCborBytes(bytes, metadata)),
-    bodyKeys: [...body.keys()]
+    bodyKeys: [...body.keys()],
+    isShortest: Buffer.compare(Encoder.encode(Decoder.decode(bytes).value), bytes) === 0
   }
 }
 

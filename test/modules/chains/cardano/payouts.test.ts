@@ -18,7 +18,8 @@ import {
   payoutPart,
   payoutsOf,
   refusalCode,
-  searchPart
+  searchPart,
+  walkPart
 } from "../../../support/Payouts.ts"
 
 const ada = 1_000_000n
@@ -88,6 +89,7 @@ describe("a part of a batch on Cardano", () => {
       assert.isTrue(read.hasRightMetadataHash)
       assert.strictEqual(read.id, read.bodyHash)
       assert.deepStrictEqual(read.bodyKeys, [0, 1, 2, 3, 7])
+      assert.isTrue(read.isShortest)
       assert.strictEqual(read.fee, 155_381n + 44n * BigInt(read.bytes + 106), "a signature has 106 bytes")
       assert.isFalse(made.isSimulated)
       assert.strictEqual(made.builtAt, BigInt(town.ledger.tip.height))
@@ -270,6 +272,44 @@ describe("a part of a batch on Cardano", () => {
       town.ledger.mine()
       const { executions: [back] } = yield* searchPart(town.payouts, part, made)
       assert.strictEqual(back?.block.height, BigInt(town.ledger.tip.height))
+    }))
+})
+
+describe("whatever happens to a part on Cardano, in whatever order", () => {
+  it.live("each line is paid once at most, and is what is said to be paid", () =>
+    Effect.gen(function*() {
+      const seen = new Set<string>()
+      for (let seed = 1; seed <= 4; seed++) {
+        const town = yield* shop([70n * ada, 60n * ada])
+        const { ledger, payouts } = town
+        const lovelaceAt = (place: number) =>
+          ledger.tip.unspent(town.customer(place)).reduce((sum, { lovelace }) => sum + lovelace, 0n)
+        const { exports, most, status } = yield* walkPart(
+          {
+            payouts,
+            part: partOf(town, [2n * ada, 3n * ada]),
+            submit: (made) => Effect.sync(() => town.submit(made)),
+            events: [
+              () => ledger.mine(),
+              () => {
+                if (ledger.blocks.length > 3) ledger.rollback(1)
+                ledger.mine()
+              },
+              () => {
+                ledger.wait(ledger.tip.slot + 7_200)
+                ledger.mine()
+              }
+            ],
+            received: () => lovelaceAt(1) + lovelaceAt(2)
+          },
+          seed,
+          40
+        )
+        assert.isAtMost(Number(most), Number(5n * ada), `seed ${seed}`)
+        if (status === "paid") assert.strictEqual(most, 5n * ada, `seed ${seed}`)
+        seen.add(`${status} ${exports > 1}`)
+      }
+      assert.isTrue(seen.has("paid true"), "some are paid by another export than the first")
     }))
 })
 

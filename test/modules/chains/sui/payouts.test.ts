@@ -9,7 +9,15 @@ import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519"
 import { TransactionDataBuilder } from "@mysten/sui/transactions"
 import { Effect } from "effect"
 import type { PayoutExport, PayoutPart } from "../../../../runtime/Payouts.ts"
-import { buildPart, payoutLine, payoutPart, payoutsOf, refusalCode, searchPart } from "../../../support/Payouts.ts"
+import {
+  buildPart,
+  payoutLine,
+  payoutPart,
+  payoutsOf,
+  refusalCode,
+  searchPart,
+  walkPart
+} from "../../../support/Payouts.ts"
 import { suiCoin, usdcCoin } from "../../../support/sui/Ledger.ts"
 import type { NodeFault } from "../../../support/sui/Node.ts"
 import { failWith, reply } from "../../../support/sui/Replies.ts"
@@ -106,6 +114,8 @@ describe("a part of a batch on Sui", () => {
       const read = readPayout(made)
       assert.deepStrictEqual(read.lines, linesOf(part))
       assert.deepStrictEqual([read.sender, read.gasOwner], [from, from])
+      const written = bcs.TransactionData.serialize(bcs.TransactionData.parse(bytesOf(made))).toBytes()
+      assert.strictEqual(Buffer.compare(written, bytesOf(made)), 0, "the SDK writes the same bytes")
       assert.deepStrictEqual(read.kinds, ["MergeCoins", "SplitCoins", "TransferObjects"])
       const [large] = town.coins.of(from, suiCoin)
       const ofUsdc = town.coins.of(from, usdcCoin)
@@ -264,6 +274,35 @@ describe("a part of a batch on Sui", () => {
       const { executions, isOver } = yield* searchPart(town.payouts, part, made)
       assert.deepStrictEqual([executions, isOver], [[], true])
       assert.isString(yield* town.submit(made))
+    }))
+})
+
+describe("whatever happens to a part on Sui, in whatever order", () => {
+  it.live("each line is paid once at most, and is what is said to be paid", () =>
+    Effect.gen(function*() {
+      const seen = new Set<string>()
+      for (let seed = 1; seed <= 8; seed++) {
+        const { coins, ledger, payouts, submit } = yield* shop({ [suiCoin]: [9n * sui, 8n * sui] })
+        const { exports, most, status } = yield* walkPart(
+          {
+            payouts,
+            part: partOf([sui, sui]),
+            submit,
+            events: [
+              () => ledger.mine(1),
+              () => ledger.changeEpoch(),
+              () => coins.touch(coins.of(from, suiCoin)[0]!.id)
+            ],
+            received: () => ledger.balanceOf(suiAddress(0), suiCoin) + ledger.balanceOf(suiAddress(1), suiCoin)
+          },
+          seed,
+          40
+        )
+        assert.isAtMost(Number(most), Number(2n * sui), `seed ${seed}`)
+        if (status === "paid") assert.strictEqual(most, 2n * sui, `seed ${seed}`)
+        seen.add(`${status} ${exports > 1}`)
+      }
+      assert.isTrue(seen.has("paid true"), "some are paid by another export than the first")
     }))
 })
 
