@@ -6,6 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PayoutExport, PayoutPart } from "../../../../runtime/Payouts.ts"
+import { descriptorOf } from "../../../../schemas/Network.ts"
 import { blockfrost, type BlockfrostFault, refusal } from "../../../support/cardano/Blockfrost.ts"
 import { accountOf } from "../../../support/cardano/Keys.ts"
 import { Ledger, type RigTransaction } from "../../../support/cardano/Ledger.ts"
@@ -272,6 +273,51 @@ describe("a part of a batch on Cardano", () => {
       town.ledger.mine()
       const { executions: [back] } = yield* searchPart(town.payouts, part, made)
       assert.strictEqual(back?.block.height, BigInt(town.ledger.tip.height))
+    }))
+})
+
+/** Blocks of the network after which nothing leaves it. */
+const finalBlocks = descriptorOf("cardano").finalBlocks
+
+/** A driver for mainnet on the shop's chain, which calls itself that. */
+const onMainnet = Effect.fnUntraced(function*({ apis: [api] }: Shop) {
+  api!.set(({ path }, answer) => {
+    const honest = answer()
+    return path === "/genesis"
+      ? { ...honest, body: { ...honest.body as object, network_magic: 764_824_073 } }
+      : honest
+  })
+  return payoutsOf(yield* driverOn([api!], { environment: "mainnet", startIndex: 0 }))
+})
+
+describe("a part on a chain whose blocks are final after 2,160", () => {
+  it.live("is seen at once, and for good when no rollback can take it any more", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const mainnet = yield* onMainnet(town)
+      mined(town, town.submit(made))
+      for (const [more, isFinal] of [[0, false], [finalBlocks - 2, false], [1, true]] as const) {
+        town.ledger.mine(more)
+        const { executions: [execution], isOver } = yield* searchPart(mainnet, part, made)
+        assert.deepStrictEqual([execution?.isFinal, isOver], [isFinal, isFinal])
+      }
+    }))
+
+  it.live("lapses when the first block in which it cannot be any more is final, and not one block sooner", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const mainnet = yield* onMainnet(town)
+      // A block in its last slot, and one after it.
+      town.ledger.wait(Number(readPayout(made.payload).ttl) - 21)
+      town.ledger.mine(2)
+      for (const [more, isOver] of [[finalBlocks - 2, false], [1, true]] as const) {
+        town.ledger.mine(more)
+        assert.strictEqual((yield* searchPart(mainnet, part, made)).isOver, isOver)
+      }
     }))
 })
 
