@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { type EndpointReport, searchTransaction } from "../../../runtime/nodes/TransactionSearch.ts"
+import { type EndpointReport, searchTransaction } from "../../../runtime/payouts/TransactionSearch.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type {
   PayoutDriver,

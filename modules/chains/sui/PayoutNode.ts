@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { DriverError } from "../../../runtime/Chains.ts"
 import { type CallLimits, smallCall } from "../../../runtime/nodes/NodeHttp.ts"
-import type { EndpointReport } from "../../../runtime/nodes/TransactionSearch.ts"
+import type { EndpointReport } from "../../../runtime/payouts/TransactionSearch.ts"
 import { isNotOffered, type SuiNode } from "./Nodes.ts"
 import {
   balanceRequest,

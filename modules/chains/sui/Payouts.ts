@@ -6,7 +6,7 @@
 import { Effect, Schema } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { searchTransaction } from "../../../runtime/nodes/TransactionSearch.ts"
+import { searchTransaction } from "../../../runtime/payouts/TransactionSearch.ts"
 import type { PayoutDriver, PayoutExport, PayoutPart, PayoutSearch, PayoutTransfer } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits } from "../../../schemas/Money.ts"

@@ -3,7 +3,7 @@
  * Method: every combination of what up to four endpoints say goes through the rule.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { agree, type EndpointReport, majorityOf } from "../../../runtime/nodes/TransactionSearch.ts"
+import { agree, type EndpointReport, majorityOf } from "../../../runtime/payouts/TransactionSearch.ts"
 
 type Report = EndpointReport<null>
 
@@ -53,6 +53,12 @@ describe("what endpoints say of a transaction", () => {
   it("is a failure where one that has come so far does not show what another shows", () => {
     const outcome = agree("cardano", 2, [sayings["final"]!, sayings["over"]!], [])
     assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree whether block 10")
+  })
+
+  it("is a failure where one shows it in a block that can never be", () => {
+    const invented = { ...sayings["shows"]!, shown: { block: { ...block("z"), height: 1_000n }, facts: null } }
+    const outcome = agree("cardano", 3, [sayings["over"]!, invented, sayings["over"]!], [])
+    assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree whether block 1000")
   })
 
   it("is nothing yet where the others have not come so far, and that block is searched again", () => {
