@@ -7,7 +7,7 @@ import { largeCall } from "../../../runtime/nodes/NodeHttp.ts"
 import { type BlockPoint, DriverError } from "../../../runtime/Chains.ts"
 import type { Api } from "./Api.ts"
 import type { UnspentOutput } from "./PayoutPlan.ts"
-import { type ProtocolParameters, usualParameters } from "./PayoutTransaction.ts"
+import { inputName, type ProtocolParameters, usualParameters } from "./PayoutTransaction.ts"
 import { sortedAssets } from "./Transactions.ts"
 
 /** Entries of a page, by the API's own limit, and pages that are read: a transaction spends a few hundred outputs. */
@@ -40,6 +40,15 @@ const ParametersAnswer = Schema.Struct({
 const SlotAnswer = Schema.Struct({ time: Count, height: Count, hash: Hash, slot: Schema.NullOr(Count) })
 
 const PlaceAnswer = Schema.Struct({ block: Hash, block_height: Count, block_time: Count, fees: Quantity })
+
+const InputsAnswer = Schema.Struct({
+  inputs: Schema.Array(Schema.Struct({
+    tx_hash: Hash,
+    output_index: Count,
+    collateral: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+    reference: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+  }))
+})
 
 const contradiction = (api: Api, reason: string) =>
   new DriverError({ network: api.network, reason: `${api.name} contradicts itself: ${reason}`, kind: "contradiction" })
@@ -113,3 +122,11 @@ export const readPlace = (
       block: { height: BigInt(raw.block_height), hash: raw.block, time: raw.block_time },
       fee: BigInt(raw.fees)
     })
+
+/** What a transaction spends, as {@link inputName} names it; null where the server does not have it. */
+export const readInputs = (api: Api, txHash: string): Effect.Effect<ReadonlyArray<string> | null, DriverError> =>
+  Effect.map(api.find(`/txs/${txHash}/utxos`, InputsAnswer, largeCall), (found) =>
+    found === null
+      ? null
+      : found.inputs.filter(({ collateral, reference }) => collateral !== true && reference !== true)
+        .map(({ output_index: index, tx_hash }) => inputName({ txHash: tx_hash, index })))

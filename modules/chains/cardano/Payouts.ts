@@ -2,24 +2,16 @@
  * Payouts on Cardano: `ChainDriver.payouts`. A part is one transaction whose outputs are its lines. Its id is known
  * before anybody signs it, it spends outputs that nothing else may spend, and no block takes it from its slot on.
  */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { type EndpointReport, searchTransaction } from "../../../runtime/payouts/TransactionSearch.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import type {
-  PayoutDriver,
-  PayoutExport,
-  PayoutLine,
-  PayoutPart,
-  PayoutSearch,
-  PayoutTransfer
-} from "../../../runtime/Payouts.ts"
+import type { PayoutDriver, PayoutExport, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
-import { descriptorOf, type Environment, requiredDepth } from "../../../schemas/Network.ts"
+import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
 import type { Api } from "./Api.ts"
-import { readParameters, readPlace, readSlot, readTip, readUnspent } from "./PayoutApi.ts"
+import { readParameters, readTip, readUnspent } from "./PayoutApi.ts"
 import { partSizes, planPayout, type PlanRefusal, type UnspentOutput } from "./PayoutPlan.ts"
 import {
   inputName,
@@ -29,17 +21,13 @@ import {
   type ProtocolParameters,
   usualParameters
 } from "./PayoutTransaction.ts"
-import { assetPlaces } from "./Transactions.ts"
+import { search } from "./PayoutSearch.ts"
 
 const network = "cardano"
 const maximumLines = 200
 
 /** Longer than people need to sign, and short enough that what was never signed can be paid another way the same day. */
 const maximumValiditySeconds = 7_200
-
-/** What is stored of an export: the hash of its body, and the first slot of which no block takes it. */
-const Trace = Schema.Struct({ id: Schema.String, ttl: Schema.Int })
-const decodeTrace = Schema.decodeUnknownEffect(Trace)
 
 /**
  * Epoch seconds of slot 0 of mainnet if slots had always taken a second (Shelley genesis: slot 4,492,800 at
@@ -120,13 +108,14 @@ const exportOf = Effect.fnUntraced(function*(
   const plan = planPayout({ from, lines, unspent, parameters, ttl, message: messageOf(part) })
   if ("_tag" in plan) return yield* refusalOf(plan, part, reserved)
   const { bytes, id } = plan.transaction
+  const inputs = plan.inputs.map(inputName)
   return {
     format: "cardano",
     payload: JSON.stringify({ transaction: Buffer.from(bytes).toString("hex"), id }),
     validUntil,
-    trace: { id, ttl: Number(ttl) },
+    trace: { id, ttl: Number(ttl), inputs },
     builtAt,
-    inputs: plan.inputs.map(inputName),
+    inputs,
     isSimulated: false,
     notices: noticesOf(plan.fee, plan.carried)
   }
@@ -165,74 +154,6 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
     const free = unspent.filter((output) => !spentInputs.has(inputName(output)))
     const facts = { parameters, ttl, validUntil: until, builtAt: tip.height }
     return yield* exportOf(part, free, unspent.length - free.length, facts)
-  })
-
-/**
- * What an endpoint says of a transaction; its blocks first, see {@link EndpointReport}. One that has forgotten the time
- * in which it may have been executed cannot say that it was not.
- */
-const readReport = Effect.fnUntraced(function*(
-  api: Api,
-  environment: Environment,
-  { id, ttl }: typeof Trace.Type,
-  builtAt: bigint
-): Effect.fn.Return<EndpointReport<{ readonly fee: bigint }>, DriverError> {
-  const tip = yield* readTip(api)
-  const final = tip.height - BigInt(requiredDepth(network, environment, "final", 0n).blocks) + 1n
-  // Most looks are before its time, and then the final block's slot says nothing.
-  const finalSlot = tip.slot < ttl || final < 0n
-    ? null
-    : final === tip.height
-    ? tip.slot
-    : (yield* readSlot(api, final))?.slot ?? null
-  const place = yield* readPlace(api, id)
-  const isOver = finalSlot !== null && finalSlot >= BigInt(ttl)
-  if (isOver && place === null && (yield* readSlot(api, builtAt)) === null) {
-    const reason = `${api.name} does not have block ${builtAt} any more: add an endpoint with older blocks`
-    return yield* new DriverError({ network, reason, kind: "pruned" })
-  }
-  return {
-    head: tip.height,
-    final,
-    isOver,
-    shown: place === null ? null : { block: place.block, facts: { fee: place.fee } }
-  }
-})
-
-/** What the transaction with this very hash pays, which no node can change. */
-const transfersOf = ({ from, lines }: PayoutPart): ReadonlyArray<PayoutTransfer> =>
-  lines.map(({ amount, destination, tokenAddress }, line) => ({
-    index: line * assetPlaces + (tokenAddress === null ? 0 : 1),
-    line,
-    destination,
-    tokenAddress,
-    amount,
-    from
-  }))
-
-const search = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["search"] =>
-  Effect.fnUntraced(function*({ export: { builtAt, trace }, part }): Effect.fn.Return<PayoutSearch, DriverError> {
-    if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
-    const known = yield* Effect.mapError(
-      decodeTrace(trace),
-      () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
-    )
-    const { final, isOver, shown } = yield* searchTransaction(
-      network,
-      endpoints,
-      (api) => readReport(api, environment, known, builtAt)
-    )
-    return {
-      executions: shown === null ? [] : [{
-        txHash: known.id,
-        block: shown.block,
-        isFinal: shown.isFinal,
-        transfers: transfersOf(part),
-        fee: baseUnits(shown.facts.fee)
-      }],
-      searchedTo: final < 0n ? 0n : final,
-      isOver
-    }
   })
 
 /** Least that an output to any address holds, as the protocol has asked for since Babbage; of a token, one unit. */

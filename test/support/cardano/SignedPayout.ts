@@ -73,6 +73,23 @@ export const readPayout = (payload: string): ReadPayout => {
   }
 }
 
+/**
+ * A payload as a wallet may write it anew: the change pays a higher fee, and with `destination` the last line goes
+ * there.
+ */
+export const rewritePayout = (payload: string, destination?: string): string => {
+  const { items } = decodePayload(payload)
+  const [body] = items
+  const outputs = body.get(1)
+  const change = outputs.at(-1)
+  change[1] = Number(change[1]) - 5_000
+  body.set(2, Number(body.get(2)) + 5_000)
+  if (destination !== undefined) {
+    outputs.at(-2)[0] = Buffer.from(bech32.fromWords(bech32.decode(destination as `${string}1${string}`, 1_000).words))
+  }
+  return JSON.stringify({ id: hash(Encoder.encode(body)), transaction: Encoder.encode(items).toString("hex") })
+}
+
 /** The transaction that a wallet submits: the body and the metadata as they were, and a witness of its key. */
 export const signPayout = (payload: string, signer: Signer): Uint8Array => {
   const { bytes, items: [body, , , metadata] } = decodePayload(payload)

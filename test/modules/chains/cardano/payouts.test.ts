@@ -11,7 +11,7 @@ import { blockfrost, type BlockfrostFault, refusal } from "../../../support/card
 import { accountOf } from "../../../support/cardano/Keys.ts"
 import { Ledger, type RigTransaction } from "../../../support/cardano/Ledger.ts"
 import { driverOn } from "../../../support/cardano/Rig.ts"
-import { readPayout, readSigned, signPayout } from "../../../support/cardano/SignedPayout.ts"
+import { readPayout, readSigned, rewritePayout, signPayout } from "../../../support/cardano/SignedPayout.ts"
 import {
   buildPart,
   inAnHour,
@@ -240,6 +240,50 @@ describe("a part of a batch on Cardano", () => {
       town.ledger.mine()
       const { executions, isOver } = yield* searchPart(town.payouts, part, made, { hint: txHash })
       assert.deepStrictEqual([executions, isOver], [[], true])
+    }))
+
+  it.live("that a wallet writes anew is found where somebody names it, because it spends the same outputs", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada, 12n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const { txHash } = mined(town, town.submit({ ...made, payload: rewritePayout(made.payload) }))
+      assert.notStrictEqual(txHash, readPayout(made.payload).id)
+      assert.deepStrictEqual((yield* searchPart(town.payouts, part, made)).executions, [])
+      const { executions: [execution], isOver } = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      assert.isTrue(isOver)
+      assert.strictEqual(execution!.txHash, txHash)
+      assert.deepStrictEqual(
+        execution!.transfers.map(({ amount, index, line }) => [line, index, BigInt(amount)]),
+        [[0, 0, 10n * ada], [1, 4_096, 12n * ada]]
+      )
+      assert.isString(town.submit(made), "the export itself is never executed any more")
+    }))
+
+  it.live("of which a line goes elsewhere shows the others, and what should not be there", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada, 12n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const payload = rewritePayout(made.payload, town.customer(9))
+      const { txHash } = mined(town, town.submit({ ...made, payload }))
+      const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      assert.deepStrictEqual(
+        execution!.transfers.map(({ destination, line }) => [line, destination]),
+        [[0, town.customer(1)], [null, town.customer(9)]]
+      )
+    }))
+
+  it.live("is not paid by a transaction of the same amounts that spends other outputs", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada, 40n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const other = yield* buildPart(town.payouts, { ...part, part: 2 }, { spentInputs: made.inputs })
+      const { txHash } = mined(town, town.submit(other))
+      const found = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      assert.deepStrictEqual([found.executions, found.isOver], [[], false])
+      assert.lengthOf((yield* searchPart(town.payouts, part, made, { hint: "00".repeat(32) })).executions, 0)
     }))
 
   for (const [slotsLeft, isTaken] of [[1, true], [0, false]] as const) {
