@@ -91,8 +91,8 @@ const randomNumbers = (seed: number) => {
 
 /**
  * Gives a part out whenever nothing of it can be executed any more, has wallets sign any export that was ever given
- * out, and lets things happen, in an order that the seed decides. Answers the most that the receivers ever got, and what was
- * said of the part at last.
+ * out, and lets things happen, in an order that the seed decides. Answers the most that the receivers ever got, and
+ * what was said of the part at last.
  */
 export const walkPart = Effect.fnUntraced(function*(chain: PayoutChain, seed: number, steps: number) {
   const { events, part, payouts, received, submit } = chain

@@ -89,7 +89,7 @@ export const matchOutputs = (
   return open.size === lines.length ? [] : transfers
 }
 
-/** A transaction that somebody names, where it spends what the export spends and pays a line of it; null: it does not. */
+/** A transaction that somebody names; null where it does not spend what the export spends, or pays no line of it. */
 const readOther = Effect.fnUntraced(function*(
   api: Api,
   txHash: string,

@@ -26,7 +26,7 @@ import { search } from "./PayoutSearch.ts"
 const network = "cardano"
 const maximumLines = 200
 
-/** Longer than people need to sign, and short enough that what was never signed can be paid another way the same day. */
+/** Longer than people need to sign, and short enough that what was never signed can be paid another way next day. */
 const maximumValiditySeconds = 7_200
 
 /**

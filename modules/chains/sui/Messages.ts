@@ -72,7 +72,7 @@ export interface CoinInfo {
 const queryEnds = { itemLimit: 1n, scanLimit: 2n, checkpointBound: 3n, cursorBound: 4n, ledgerTip: 5n } as const
 
 /** Parts of a transaction that are asked for; the others are left out of the answer. */
-const transactionPaths = [
+export const transactionPaths = [
   "digest",
   "transaction.sender",
   "effects.status",

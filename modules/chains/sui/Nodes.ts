@@ -97,7 +97,7 @@ export const isNotOffered = ({ reason }: DriverError): boolean => reason.include
 
 const wordsOf = ({ code, message }: GrpcStatus): string =>
   code === statusCodes.unimplemented
-    ? `${notOffered}: use one that serves "${interfaceName}" with the history of transactions`
+    ? `${notOffered}: use one that serves \`${interfaceName}\` with the history of transactions`
     : `gRPC status ${code}${message === "" ? "" : `: ${message.slice(0, 200)}`}`
 
 /** The client of one endpoint. */

@@ -5,8 +5,8 @@
  */
 import { Option, Schema } from "effect"
 import { canonicalAddress, canonicalCoinType, isDigest } from "./Identifiers.ts"
-import { readMask } from "./Messages.ts"
-import type { Coin } from "./PayoutTransaction.ts"
+import { type CheckpointedTransaction, readMask, readTransactions, transactionPaths } from "./Messages.ts"
+import { type Coin, versionName } from "./PayoutTransaction.ts"
 import {
   bytesField,
   bytesOf,
@@ -53,11 +53,18 @@ export const simulateRequest = (bytes: Uint8Array): Uint8Array =>
     readMask(2, ["transaction.effects.status", "transaction.effects.gas_used"])
   )
 
-/** `BatchGetTransactionsRequest` of one transaction. */
+/** `BatchGetTransactionsRequest` of one transaction whose content its digest tells. */
 export const executionRequest = (digest: string): Uint8Array =>
   message(
     textField(1, digest),
     readMask(2, ["digest", "effects.status", "effects.gas_used", "checkpoint", "timestamp"])
+  )
+
+/** `BatchGetTransactionsRequest` of one transaction of whoever made it. */
+export const strangeExecutionRequest = (digest: string): Uint8Array =>
+  message(
+    textField(1, digest),
+    readMask(2, [...transactionPaths, "effects.gas_used", "effects.changed_objects"])
   )
 
 const readCoin = (fields: Message): Coin | null => {
@@ -221,4 +228,33 @@ export const readExecution = (bytes: Uint8Array, digest: string): CheckpointedEx
   return outcome === null || checkpoint >= 2n ** 53n || !Number.isSafeInteger(time)
     ? null
     : { ...outcome, checkpoint, time }
+}
+
+/** A transaction of whoever made it. */
+export interface StrangeExecution {
+  readonly execution: CheckpointedExecution
+  readonly transaction: CheckpointedTransaction
+  /** Versions of objects that it changed, as {@link versionName} names them. */
+  readonly spent: ReadonlyArray<string>
+}
+
+/** Of `ChangedObject`; null: it made the object. */
+const readSpent = (fields: Message): string | null => {
+  const id = canonicalAddress(textOf(fields, 1) ?? "")
+  const version = integerOf(fields, 3)
+  return id === null || version === null ? null : versionName({ id, version })
+}
+
+/** Reads `BatchGetTransactionsResponse` of one digest: `missing` where no checkpoint has it. */
+export const readStrangeExecution = (bytes: Uint8Array, digest: string): StrangeExecution | "missing" | null => {
+  const execution = readExecution(bytes, digest)
+  const transaction = readTransactions(bytes, [digest])?.[0] ?? null
+  if (execution === "missing" || transaction === "missing") return "missing"
+  const fields = readMessage(bytes)
+  const result = fields === null ? null : messageOf(fields, 1)
+  const found = result === null ? null : messageOf(result, 1)
+  const effects = found === null ? null : messageOf(found, 4)
+  const changed = effects === null ? null : messagesOf(effects, 12)
+  if (execution === null || transaction === null || changed === null) return null
+  return { execution, transaction, spent: changed.map(readSpent).filter((name) => name !== null) }
 }

@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { DriverError } from "../../../runtime/Chains.ts"
 import { type CallLimits, smallCall } from "../../../runtime/nodes/NodeHttp.ts"
-import type { EndpointReport } from "../../../runtime/payouts/TransactionSearch.ts"
 import { isNotOffered, type SuiNode } from "./Nodes.ts"
 import {
   balanceRequest,
@@ -15,11 +14,11 @@ import {
   readExecution,
   readOwnedCoins,
   readSimulation,
-  simulateRequest
+  readStrangeExecution,
+  simulateRequest,
+  strangeExecutionRequest
 } from "./PayoutMessages.ts"
 import type { Coin } from "./PayoutTransaction.ts"
-import type { SuiChain } from "./SuiChain.ts"
-import { checkpointName } from "./Transfers.ts"
 
 /** Pages of coins that are read: a transaction spends a few hundred of a type. */
 const maximumPages = 5
@@ -74,39 +73,20 @@ export const simulate = (node: SuiNode, bytes: Uint8Array): Effect.Effect<Execut
     () => Effect.succeed(null)
   )
 
-/** A transaction as an export names it. */
-export interface PayoutTrace {
-  readonly digest: string
-  readonly lastEpoch: number
-}
-
-/**
- * What an endpoint says of a transaction. One that has forgotten the time in which it may have been executed cannot say
- * that it was not. One that says that it failed has, for the sake of agreement, another checkpoint.
- */
-export const readReport = Effect.fnUntraced(function*(
-  chain: SuiChain,
-  node: SuiNode,
-  { digest, lastEpoch }: PayoutTrace,
-  builtAt: bigint
-): Effect.fn.Return<EndpointReport<ExecutionOutcome>, DriverError> {
-  const { epoch, height, lowestHeight } = yield* chain.readInfo(node)
-  const found = yield* node.ask(
+/** A transaction whose content its digest tells. */
+export const readExported = (node: SuiNode, digest: string) =>
+  node.ask(
     "LedgerService",
     "BatchGetTransactions",
     executionRequest(digest),
     (bytes) => readExecution(bytes, digest)
   )
-  if (found === "missing" && (lowestHeight ?? 0n) > builtAt) {
-    const reason = `it does not have checkpoint ${builtAt} any more: add an endpoint with older transactions`
-    return yield* node.fail("BatchGetTransactions", reason, "pruned")
-  }
-  const isOver = epoch !== null && epoch > BigInt(lastEpoch)
-  if (found === "missing") return { head: height, final: height, isOver, shown: null }
-  const { checkpoint, time, ...facts } = found
-  const name = checkpointName(checkpoint)
-  const hash = facts.failure === null ? name : `failed in ${name}`
-  // A node may show a checkpoint that it has made since it was asked for its newest.
-  const head = checkpoint > height ? checkpoint : height
-  return { head, final: head, isOver, shown: { block: { height: checkpoint, hash, time }, facts } }
-})
+
+/** A transaction that anybody may have made. */
+export const readStrange = (node: SuiNode, digest: string) =>
+  node.ask(
+    "LedgerService",
+    "BatchGetTransactions",
+    strangeExecutionRequest(digest),
+    (bytes) => readStrangeExecution(bytes, digest)
+  )

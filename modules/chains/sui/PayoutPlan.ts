@@ -29,8 +29,8 @@ export interface PlanRequest {
 
 export interface PayoutPlan {
   readonly transaction: WrittenTransaction
-  /** Ids of the coins that it spends. */
-  readonly inputs: ReadonlyArray<string>
+  /** The coins that it spends. */
+  readonly spent: ReadonlyArray<Coin>
   /** Place of the command that gives the first line to its receiver; those of the others follow in their order. */
   readonly firstTransfer: number
 }
@@ -46,7 +46,7 @@ export type PlanRefusal =
   | { readonly _tag: "TooMany"; readonly coinType: string }
 
 /** The type of the coin that a line pays. */
-export const coinTypeOf = ({ tokenAddress }: PayoutLine): string => tokenAddress ?? nativeCoinType
+export const coinTypeOf = ({ tokenAddress }: Pick<PayoutLine, "tokenAddress">): string => tokenAddress ?? nativeCoinType
 
 /** The types of the lines' coins in the order of the lines, and the network's own, which pays the gas. */
 export const coinTypesOf = (lines: ReadonlyArray<PayoutLine>): ReadonlyArray<string> => [
@@ -131,5 +131,5 @@ export const planPayout = (
     script.commands.push({ _tag: "Transfer", coin: pieces.get(place)!, to })
   }
   const transaction = writeTransaction({ sender: from, ...script, gasCoins, gasPrice, gasBudget, lastEpoch })
-  return { transaction, inputs: spent.map(({ id }) => id), firstTransfer }
+  return { transaction, spent, firstTransfer }
 }

@@ -16,6 +16,9 @@ export interface Coin {
   readonly balance: bigint
 }
 
+/** A version of a coin: what a transaction spends, and no other can then. */
+export const versionName = ({ id, version }: Pick<Coin, "id" | "version">): string => `${id}#${version}`
+
 /** What a command names: the coin that pays the gas, an input by its place, or a result of a command. */
 export type Argument =
   | { readonly _tag: "GasCoin" }

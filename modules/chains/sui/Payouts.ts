@@ -3,18 +3,17 @@
  * digest is known before anybody signs it, it spends versions of coins that can be spent once, and no validator takes
  * it after its last epoch.
  */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
-import { searchTransaction } from "../../../runtime/payouts/TransactionSearch.ts"
-import type { PayoutDriver, PayoutExport, PayoutPart, PayoutSearch, PayoutTransfer } from "../../../runtime/Payouts.ts"
+import type { PayoutDriver, PayoutExport, PayoutPart } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits } from "../../../schemas/Money.ts"
 import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
 import { nativeCoinType } from "./Identifiers.ts"
 import type { SuiNode } from "./Nodes.ts"
 import type { Epoch, ExecutionFailure, GasUsed } from "./PayoutMessages.ts"
-import { readCoins, readCurrentEpoch, readHiddenBalance, readReport, simulate } from "./PayoutNode.ts"
+import { readCoins, readCurrentEpoch, readHiddenBalance, simulate } from "./PayoutNode.ts"
 import {
   type CoinsByType,
   coinTypeOf,
@@ -24,6 +23,8 @@ import {
   type PlanRefusal,
   type PlanRequest
 } from "./PayoutPlan.ts"
+import { search } from "./PayoutSearch.ts"
+import { versionName } from "./PayoutTransaction.ts"
 import type { SuiChain } from "./SuiChain.ts"
 
 const network = "sui"
@@ -48,8 +49,6 @@ const mainnetEpochSeconds = 86_400
 
 /** Ten times what a unit of gas has cost. The protocol's own limit is ten times more. */
 const maximumGasPrice = 10_000n
-
-const decodeTrace = Schema.decodeUnknownEffect(Schema.Struct({ digest: Schema.String, lastEpoch: Schema.Int }))
 
 const wordsOf = (part: PayoutPart, coinType: string) => {
   const line = part.lines.find((each) => coinTypeOf(each) === coinType)
@@ -165,7 +164,7 @@ const noticesOf = (gasBudget: bigint, isSimulated: boolean): ReadonlyArray<strin
   ...isSimulated ? [] : ["No node was able to say whether it will succeed, so the gas is an estimate."]
 ]
 
-/** The last epoch of an export, and when it ends: the running one where that is as long as was asked for, else the next. */
+/** The last epoch of an export, and its end: the running one where that is as long as was asked for, else the next. */
 const expiryOf = ({ durationSeconds, epoch, start }: Epoch, validUntil: number) => {
   const end = start + durationSeconds
   return validUntil <= end
@@ -216,14 +215,14 @@ const buildAt = Effect.fnUntraced(function*(
   const gasPrice = epoch.referenceGasPrice * 11n / 10n
   const tried = yield* tryPlan(node, { part, coins, gasPrice, gasBudget, lastEpoch }, reserved)
   if (isPublicError(tried)) return tried
-  const { bytes, digest } = tried.plan.transaction
+  const { spent, transaction: { bytes, digest } } = tried.plan
   return {
     format: "sui",
     payload: JSON.stringify({ transaction: Buffer.from(bytes).toString("base64"), digest }),
     validUntil,
-    trace: { digest, lastEpoch: Number(lastEpoch) },
+    trace: { digest, lastEpoch: Number(lastEpoch), spent: spent.map(versionName) },
     builtAt: head.height,
-    inputs: tried.plan.inputs,
+    inputs: spent.map(({ id }) => id),
     isSimulated: tried.isSimulated,
     notices: noticesOf(tried.gasBudget, tried.isSimulated)
   }
@@ -237,62 +236,6 @@ const build = (chain: SuiChain, environment: Environment): PayoutDriver["build"]
     }
     const made = yield* chain.endpoints.withFailover((node) => buildAt(chain, environment, node, { ...request, part }))
     return isPublicError(made) ? yield* made : made
-  })
-
-/** More than the addresses and coins of a transaction of 200 lines: what tells alike lines apart is above it. */
-const indexesOfTransaction = 4_096
-
-/**
- * What the transaction with this very digest pays, if it succeeds. An index is the one that a follower of the receiver
- * tells: the place of its address and coin among all that changed; of further lines with the same it is higher.
- */
-const transfersOf = ({ from, lines }: PayoutPart): ReadonlyArray<PayoutTransfer> => {
-  const keyOf = (address: string, coinType: string) => `${address} ${coinType}`
-  const keys = [
-    ...new Set([
-      ...lines.map((line) => keyOf(line.destination, coinTypeOf(line))),
-      ...coinTypesOf(lines).map((coinType) => keyOf(from, coinType))
-    ])
-  ].toSorted((one, other) => one < other ? -1 : 1)
-  const seen = new Map<string, number>()
-  return lines.map((line, place) => {
-    const key = keyOf(line.destination, coinTypeOf(line))
-    const repeats = seen.get(key) ?? 0
-    seen.set(key, repeats + 1)
-    const { amount, destination, tokenAddress } = line
-    const index = keys.indexOf(key) + repeats * indexesOfTransaction
-    return { index, line: place, destination, tokenAddress, amount, from }
-  })
-}
-
-const feeOf = ({ computation, rebate, storage }: GasUsed): bigint => {
-  const fee = computation + storage - rebate
-  return fee < 0n ? 0n : fee
-}
-
-const search = (chain: SuiChain): PayoutDriver["search"] =>
-  Effect.fnUntraced(function*({ export: { builtAt, trace }, part }): Effect.fn.Return<PayoutSearch, DriverError> {
-    if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
-    const known = yield* Effect.mapError(
-      decodeTrace(trace),
-      () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
-    )
-    const { final, isOver, shown } = yield* searchTransaction(
-      network,
-      chain.endpoints,
-      (node) => readReport(chain, node, known, builtAt)
-    )
-    // One that failed has spent its coins all the same, so it never will succeed.
-    if (shown === null || shown.facts.failure !== null) {
-      return { executions: [], searchedTo: final, isOver }
-    }
-    const fee = baseUnits(feeOf(shown.facts.gas))
-    const { block, isFinal } = shown
-    return {
-      executions: [{ txHash: known.digest, block, isFinal, transfers: transfersOf(part), fee }],
-      searchedTo: final,
-      isOver
-    }
   })
 
 /** How many lines go into each part: a transaction of 200 has 12 KB, and 128 KB are allowed. */

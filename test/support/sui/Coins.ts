@@ -239,7 +239,7 @@ export class Coins {
       this.#put({ id: this.#newId(), version, owner: owner!, coinType, balance })
       changes.push({ address: owner!, coinType, amount: balance }, { address: sender, coinType, amount: -balance })
     }
-    this.ledger.execute(digest, sender, changes, failure === null, gas)
+    this.ledger.execute(digest, sender, changes, failure === null, { gas, spent: [...gasCoins, ...inputCoins] })
   }
 
   /** What a transaction would do; a sentence where no validator would take it. */

@@ -24,6 +24,12 @@ export interface GasUsed {
   readonly rebate: bigint
 }
 
+/** A version of an object. */
+export interface ObjectVersion {
+  readonly id: string
+  readonly version: bigint
+}
+
 export interface LedgerTransaction {
   readonly digest: string
   readonly sender: string
@@ -34,6 +40,7 @@ export interface LedgerTransaction {
   readonly changes: ReadonlyArray<BalanceChange>
   /** Absent: nodes do not tell it. */
   readonly gas?: GasUsed
+  readonly spent?: ReadonlyArray<ObjectVersion>
 }
 
 export interface Checkpoint {
@@ -137,14 +144,14 @@ export class Ledger {
     sender: string,
     changes: ReadonlyArray<BalanceChange>,
     isSuccess = true,
-    gas?: GasUsed
+    effects: Pick<LedgerTransaction, "gas" | "spent"> = {}
   ): string {
     const merged = [...Map.groupBy(changes, ({ address, coinType }) => `${address} ${coinType}`)].map(([, each]) => ({
       ...each[0]!,
       amount: each.reduce((sum, { amount }) => sum + amount, 0n)
     })).filter(({ amount }) => amount !== 0n)
     for (const { address, amount, coinType } of merged) this.mint(address, coinType, amount)
-    this.#pending.push({ digest, sender, isSuccess, changes: merged, ...gas === undefined ? {} : { gas } })
+    this.#pending.push({ digest, sender, isSuccess, changes: merged, ...effects })
     return digest
   }
 

@@ -42,7 +42,7 @@ export const timestamp = (seconds: number) => ({ seconds: BigInt(seconds), nanos
 /** A transaction with the fields that Sui's nodes give under the mask the driver asks with. */
 export const executed = (
   ledger: Ledger,
-  { changes, digest, gas, height, isSuccess, place, sender }: LedgerTransaction
+  { changes, digest, gas, height, isSuccess, place, sender, spent = [] }: LedgerTransaction
 ) => ({
   digest,
   transaction: { sender },
@@ -54,7 +54,10 @@ export const executed = (
         storageCost: gas.storage,
         storageRebate: gas.rebate,
         nonRefundableStorageFee: 0n
-      }
+      },
+      changedObjects: spent.map(({ id, version }) =>
+        GrpcTypes.ChangedObject.create({ objectId: id, inputVersion: version } as never)
+      )
     }
   },
   checkpoint: height,

@@ -287,7 +287,7 @@ describe("a part of a batch on Cardano", () => {
     }))
 
   for (const [slotsLeft, isTaken] of [[1, true], [0, false]] as const) {
-    it.live(`${isTaken ? "can be" : "can never be"} executed ${slotsLeft} slots before it ends, and is not over before`, () =>
+    it.live(`${isTaken ? "can be" : "can never be"} executed ${slotsLeft} slots before its end`, () =>
       Effect.gen(function*() {
         const town = yield* shop([50n * ada])
         const part = partOf(town, [10n * ada])

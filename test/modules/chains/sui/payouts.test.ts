@@ -232,6 +232,52 @@ describe("a part of a batch on Sui", () => {
       assert.deepStrictEqual([executions, isOver], [[], true])
     }))
 
+  it.live("that a wallet builds anew is found where somebody names it, because it spends the same coins", () =>
+    Effect.gen(function*() {
+      const town = yield* shop({ [suiCoin]: [5n * sui], [usdcCoin]: [100n] })
+      const part = partOf([30n, 50n], usdc)
+      const made = yield* buildPart(town.payouts, part)
+      const anew = yield* buildPart(town.payouts, part, { validUntil: inTwoDays() })
+      yield* town.submit(anew)
+      town.ledger.mine(1)
+      const hint = digestOf(anew)
+      assert.deepStrictEqual((yield* searchPart(town.payouts, part, made)).executions, [])
+      const { executions: [execution], isOver } = yield* searchPart(town.payouts, part, made, { hint })
+      assert.deepStrictEqual([execution!.txHash, isOver], [hint, true])
+      const own = yield* searchPart(town.payouts, part, anew)
+      assert.deepStrictEqual(execution, own.executions[0], "it is told as if it had been given out")
+    }))
+
+  it.live("of which a line goes elsewhere shows the others, and what should not be there", () =>
+    Effect.gen(function*() {
+      const town = yield* shop({ [suiCoin]: [5n * sui], [usdcCoin]: [100n] })
+      const part = partOf([30n, 50n], usdc)
+      const made = yield* buildPart(town.payouts, part)
+      const [first, second] = part.lines
+      const changed = payoutPart(from, [first!, { ...second!, destination: suiAddress(66) }])
+      const anew = yield* buildPart(town.payouts, changed)
+      yield* town.submit(anew)
+      town.ledger.mine(1)
+      const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint: digestOf(anew) })
+      assert.deepStrictEqual(
+        execution!.transfers.map(({ destination, line }) => [line, destination]),
+        [[0, suiAddress(0)], [null, suiAddress(66)]]
+      )
+    }))
+
+  it.live("is not paid by a transaction of the same amounts that spends other coins", () =>
+    Effect.gen(function*() {
+      const town = yield* shop({ [suiCoin]: [5n * sui, 4n * sui] })
+      const part = partOf([sui])
+      const made = yield* buildPart(town.payouts, part)
+      const other = yield* buildPart(town.payouts, { ...part, part: 2 }, { spentInputs: made.inputs })
+      yield* town.submit(other)
+      town.ledger.mine(1)
+      const found = yield* searchPart(town.payouts, part, made, { hint: digestOf(other) })
+      assert.deepStrictEqual([found.executions, found.isOver], [[], false])
+      assert.lengthOf((yield* searchPart(town.payouts, part, made, { hint: "no digest" })).executions, 0)
+    }))
+
   it.live("is signed by its own wallet only", () =>
     Effect.gen(function*() {
       const town = yield* shop({ [suiCoin]: [5n * sui] })
@@ -384,7 +430,7 @@ describe("a part that cannot be paid on Sui", () => {
       assert.include(frozen.message, "The issuer of a token has frozen this wallet for it")
     }))
 
-  it.live("is built by an estimate of the gas where no node simulates, and by no node's word for what burns money", () =>
+  it.live("is built by an estimate of the gas where no node simulates, and never by one that would burn money", () =>
     Effect.gen(function*() {
       const town = yield* shop({ [suiCoin]: [5n * sui] })
       town.node.set(({ method }, honest) => method === "SimulateTransaction" ? failWith(12, "unimplemented") : honest())
