@@ -163,6 +163,7 @@ const minimumAmount = (tokenAddress: string | null): BaseUnits =>
 export const makePayouts = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver => ({
   formats: ["cardano"],
   collectFormats: [],
+  estimateCollect: null,
   maximumLines,
   maximumValiditySeconds,
   minimumAmount,

@@ -18,6 +18,7 @@ export const makePayouts = (nodes: Endpoints<JsonRpcClient>, environment: Enviro
   return {
     formats: ["solana", "csv"],
     collectFormats: [],
+    estimateCollect: null,
     maximumLines: 100,
     maximumValiditySeconds: validitySeconds,
     minimumAmount: () => baseUnits(1n),

@@ -248,6 +248,7 @@ const partSizes: PayoutDriver["partSizes"] = (lines) =>
 export const makePayouts = (chain: SuiChain, environment: Environment): PayoutDriver => ({
   formats: ["sui"],
   collectFormats: [],
+  estimateCollect: null,
   maximumLines,
   maximumValiditySeconds,
   minimumAmount: () => baseUnits(1n),

@@ -34,6 +34,7 @@ export const makePayouts = (
   return {
     formats: ["ton", "csv"],
     collectFormats: [],
+    estimateCollect: null,
     maximumLines: 100,
     maximumValiditySeconds: validitySeconds,
     minimumAmount: () => baseUnits(1n),
