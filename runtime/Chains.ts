@@ -559,6 +559,28 @@ export type WalletBalances =
     readonly reason: "collected" | "not_followed" | "not_offered" | "too_many_addresses"
   }
 
+/** What is asked of one address: how much it holds of a token. */
+export interface BalanceQuestion {
+  readonly address: string
+  /** Null: the native coin. */
+  readonly token: string | null
+  /** Base units that the journal has of it and that lie on no chain: play money, which only simulated chains count. */
+  readonly played: bigint
+}
+
+/**
+ * What addresses hold at a final block, in the order that was asked for; or why nobody can say: as in {@link
+ * WalletBalances}.
+ */
+export type AddressBalances =
+  | {
+    readonly _tag: "Balances"
+    /** Nothing that came or left in a later block is in them. */
+    readonly height: bigint
+    readonly units: ReadonlyArray<BaseUnits>
+  }
+  | { readonly _tag: "Unreadable"; readonly reason: "not_followed" | "not_offered" }
+
 /**
  * What a transaction brought to an account, as the network's driver reads it. `isFinal`: no reorganisation takes it
  * back. `not_followed`: the network has no driver here, or read no block yet; `not_reached`: it was not read up to that
@@ -756,6 +778,14 @@ export class Chains extends Context.Service<Chains, {
     readonly fingerprint: string
     readonly tokens: ReadonlyArray<string | null>
   }) => Effect.Effect<WalletBalances, DriverError>
+  /** What addresses hold, each by itself, at the newest block of the network that is final here. */
+  readonly addressBalances: (request: {
+    readonly network: Network
+    readonly environment: Environment
+    readonly questions: ReadonlyArray<BalanceQuestion>
+  }) => Effect.Effect<AddressBalances, DriverError>
+  /** A merchant's wallet that was ever set; null: none has this fingerprint, or no driver of its family runs. */
+  readonly walletRecord: (fingerprint: string) => Effect.Effect<WalletRecord | null>
   /**
    * Reads what a transaction brought to an address that is none of ours, to see that money went where it should.
    * `address` is in the form `readAddress` gives, `txHash` in that of `readTransactionHash`; `height`: of the block it

@@ -168,6 +168,13 @@ export interface CollectCost {
 export const PlayedExecution = Schema.Literals(["once", "twice", "changed_destination", "late", "frozen_recipient"])
 export type PlayedExecution = typeof PlayedExecution.Type
 
+/** What a call that collects would cost whoever signs it. */
+export interface CollectCost {
+  readonly gas: bigint
+  /** Base units of the network's own coin for one unit of gas, now. */
+  readonly gasPrice: BaseUnits
+}
+
 /**
  * What the runtime asks of a network whose wallets can pay a batch. Neither function signs or sends anything.
  */
@@ -197,6 +204,8 @@ export interface PayoutDriver {
     readonly validUntil: number
     readonly spentInputs: ReadonlySet<string>
   }) => Effect.Effect<PayoutExport, PublicError | DriverError>
+  /** Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting. */
+  readonly estimateCollect: ((part: CollectPart) => Effect.Effect<CollectCost, PublicError | DriverError>) | null
   /**
    * Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting, or nothing is
    * taken for it.
@@ -218,4 +227,9 @@ export interface PayoutDriver {
       how: PlayedExecution
     ) => Effect.Effect<string | null>)
     | null
+  /**
+   * Play money that came to an address less what left it, up to a height and since the process started: below zero
+   * where what left had come before, or lies on no chain. Absent where money is real.
+   */
+  readonly playedBalance?: (address: string, tokenAddress: string | null, height: bigint) => Effect.Effect<bigint>
 }

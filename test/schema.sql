@@ -631,6 +631,8 @@ CREATE TABLE batches (
 
 CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id) WHERE (refund_id IS NOT NULL);
 
+CREATE INDEX batch_lines_by_source ON public.batch_lines USING btree (merchant_id, ((source ->> 'address'::text))) WHERE (source IS NOT NULL);
+
 CREATE INDEX batches_due ON public.batches USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX batches_due_devnet ON public.batches USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));

@@ -26,6 +26,7 @@ import { Metadata } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
 import { PayoutTxHash } from "../../schemas/Refund.ts"
+import { CollectableGroup } from "./api/Collectable.ts"
 
 const exampleAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
@@ -333,4 +334,6 @@ export class BatchSimulationGroup extends HttpApiGroup.make("batchSimulation").a
   }))
 {}
 
-export class BatchesApi extends HttpApi.make("batches").add(BatchesGroup).add(BatchSimulationGroup) {}
+export class BatchesApi
+  extends HttpApi.make("batches").add(BatchesGroup).add(BatchSimulationGroup).add(CollectableGroup)
+{}

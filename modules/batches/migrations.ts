@@ -62,6 +62,9 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, batch_id, line)
     )`
     yield* sql`CREATE INDEX batch_lines_by_refund ON batch_lines (refund_id) WHERE refund_id IS NOT NULL`
+    // What was collected of an address is asked for each address that received something.
+    yield* sql`CREATE INDEX batch_lines_by_source ON batch_lines (merchant_id, (source ->> 'address'))
+      WHERE source IS NOT NULL`
     // The bytes that a wallet was given, so that the same are given again. Written once: the only version is 1.
     yield* sql`CREATE TABLE batch_exports (
       merchant_id integer NOT NULL,

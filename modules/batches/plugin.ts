@@ -7,6 +7,7 @@ import { Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { BatchesApi } from "./api.ts"
 import { handlers, rpcHandlers, simulationHandlers } from "./handlers.ts"
+import { collectableHandlers } from "./handlers/Collectable.ts"
 import { migrations, tables } from "./migrations.ts"
 import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
@@ -23,7 +24,7 @@ export const plugin = Plugin.make({
   tables,
   layer: () =>
     Layer.merge(
-      HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(Layer.merge(handlers, simulationHandlers))),
+      HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(Layer.mergeAll(handlers, simulationHandlers, collectableHandlers))),
       rpcHandlers
     ).pipe(Layer.provideMerge(Batches.layer))
 })

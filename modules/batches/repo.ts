@@ -10,6 +10,9 @@ import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
+import { makeReceipts } from "./repo/Receipts.ts"
+
+export type { Receipt, ReceiptFilter } from "./repo/Receipts.ts"
 
 /** Heights and units as text, so that no digit is lost. */
 const PartRow = Schema.Struct({
@@ -68,7 +71,9 @@ const LineRow = Schema.Struct({
   units: Schema.String,
   amount: Schema.BigInt,
   destination: Schema.Struct({ address: Schema.String, memo: Schema.NullOr(Schema.String) }),
-  source: Schema.NullOr(Schema.Struct({ address: Schema.String, salt: Schema.String })),
+  source: Schema.NullOr(
+    Schema.Struct({ address: Schema.String, salt: Schema.String, height: Schema.String })
+  ),
   reference: Schema.String,
   refund_id: Schema.NullOr(Schema.String),
   tx_hash: Schema.NullOr(Schema.String),
@@ -104,7 +109,7 @@ const lineFromRow = (row: typeof LineRow.Type): LineState => ({
   units: baseUnits(BigInt(row.units)),
   amount: usdMillis(row.amount),
   destination: row.destination,
-  source: row.source,
+  source: row.source === null ? null : { ...row.source, height: BigInt(row.source.height) },
   reference: row.reference,
   refundId: row.refund_id,
   txHash: row.tx_hash,
@@ -177,7 +182,7 @@ export const lineWrite = ({ id, merchantId }: Pick<BatchState, "id" | "merchantI
     units: line.units.toString(),
     amount: line.amount.toString(),
     destination: line.destination,
-    source: line.source,
+    source: line.source === null ? null : { ...line.source, height: line.source.height.toString() },
     reference: line.reference,
     refund_id: line.refundId,
     tx_hash: line.txHash,
@@ -232,6 +237,7 @@ export const makeRepo = Effect.gen(function*() {
   })
 
   return {
+    ...makeReceipts(sql),
     find: (merchantId: number, id: string): Effect.Effect<BatchState | null> =>
       Effect.map(
         read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND id = ${id}`),

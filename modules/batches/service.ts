@@ -17,6 +17,7 @@ import type { BatchState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
 import { approveBatch, type BatchActor, cancelBatch, hintTransaction } from "./service/Acts.ts"
 import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
+import { type Collectable, type CollectableRequest, readCollectable } from "./service/Collectable.ts"
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
 import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
 import { batchTimer } from "./service/Observations.ts"
@@ -34,6 +35,8 @@ export class Batches extends Context.Service<Batches, {
     request: BatchRequest,
     call: IdempotentCall<BatchState>
   ) => Effect.Effect<BatchState, PublicError>
+  /** What lies on addresses that take no more payments. Errors: `NETWORK_DEGRADED`. */
+  readonly collectable: (owner: BatchOwner, request: CollectableRequest) => Effect.Effect<Collectable, PublicError>
   readonly find: Repo["find"]
   readonly page: Repo["page"]
   /** Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
@@ -103,6 +106,7 @@ const make = Effect.gen(function*() {
   const hint = hintTransaction(services)
   return Batches.of({
     create: (...args) => dieOnReplay(create(...args)),
+    collectable: readCollectable(services),
     find: services.repo.find,
     page: services.repo.page,
     approve: (...args) => dieOnReplay(approve(...args)),

@@ -1488,6 +1488,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/collectable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what can be collected
+         * @description What lies on addresses of your wallets whose invoices take no more payments, by network and token, as the networks have it at their newest final block.
+         */
+        get: operations["collectable.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/commerce/merchant/orders": {
         parameters: {
             query?: never;
@@ -4343,6 +4363,79 @@ export interface components {
             /** @example 1766320496 */
             closed_at: number;
             report: components["schemas"]["Reconciliation"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "network": "base",
+         *             "token_id": 5,
+         *             "symbol": "USDC",
+         *             "token_amount": "210.000000",
+         *             "amount": 210000,
+         *             "amount_decimal": "210.000",
+         *             "amount_unit": "usd_millis",
+         *             "currency": "usd",
+         *             "addresses": 42,
+         *             "method": "collector",
+         *             "estimated_gas": "2310000"
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        CollectableList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: {
+                    /** @enum {string} */
+                    network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                    token_id: number;
+                    symbol: string;
+                    /** @description Whole tokens, as a decimal number */
+                    token_amount: string;
+                    /** @description usd_millis at the price of now; null: it has none */
+                    amount: number | null;
+                    amount_decimal: string | null;
+                    /** @constant */
+                    amount_unit: "usd_millis";
+                    /** @constant */
+                    currency: "usd";
+                    /** @description Addresses that it lies on */
+                    addresses: number;
+                    /**
+                     * @description `collector`: one signature of anybody's wallet moves 200 addresses to their payee; `owner`: whoever has the keys moves each
+                     * @enum {string}
+                     */
+                    method: "collector" | "owner";
+                    /** @description Units of gas to collect all of it; null: the network's nodes cannot say */
+                    estimated_gas: string | null;
+                    /** @description With `expand=addresses` */
+                    sources?: {
+                        address: string;
+                        /** @description Which address of its wallet it is */
+                        index: number;
+                        /** @description Whole tokens, as a decimal number */
+                        token_amount: string;
+                        /** @description usd_millis at the price of now; null: it has none */
+                        amount: number | null;
+                        amount_decimal: string | null;
+                        /** @description Whom the address pays: of a wallet of kind forwarder; null: whoever has its keys */
+                        payee: string | null;
+                        /** @description What the collector makes the address from, with payee */
+                        salt: string | null;
+                    }[];
+                }[];
+                /** @description More addresses have received something than were looked at */
+                has_more: boolean;
+            };
         };
         /**
          * @description Retailer goods, paid by one invoice and placed only once its money has settled.
@@ -24259,6 +24352,177 @@ export interface operations {
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
+        };
+    };
+    "collectable.list": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Only what lies there */
+                network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Only this token */
+                token_id?: number;
+                /** @description Dollars that lie on an address at least; three times its gas, and 1 dollar or more, if not said */
+                min_value?: number;
+                /** @description `addresses`: with each of them */
+                expand?: "addresses";
+                /** @description `json` (default), or `csv`: a row for each address and token */
+                format?: "csv" | "json";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CollectableList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "network": "base",
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "210.000000",
+                     *             "amount": 210000,
+                     *             "amount_decimal": "210.000",
+                     *             "amount_unit": "usd_millis",
+                     *             "currency": "usd",
+                     *             "addresses": 42,
+                     *             "method": "collector",
+                     *             "estimated_gas": "2310000"
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CollectableList"];
+                    /** @example string */
+                    "text/csv": string;
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `TOKEN_NOT_FOUND`: No such token. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
         };
     };
     "orders.list": {

@@ -15,6 +15,7 @@ import { Commit } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { single } from "../Registry.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
+import { addressBalances, walletRecord } from "./AddressBalances.ts"
 import { reconcile } from "./BalanceComparisons.ts"
 import { chainsAhead, coverage, register, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
@@ -110,6 +111,8 @@ const make = Effect.gen(function*() {
     claimAddresses: claimAddresses(journal),
     watchWallet: journal.addresses.watch,
     walletBalances: walletBalances(journal),
+    addressBalances: addressBalances(journal),
+    walletRecord: walletRecord(journal),
     readTransaction: readTransaction(journal),
     allocate: allocate(journal),
     target: target(journal),

@@ -43,6 +43,8 @@ export interface PartState {
 export interface LineSource {
   readonly address: string
   readonly salt: string
+  /** Of the final block at which its balance was read. */
+  readonly height: bigint
 }
 
 export interface LineState {

@@ -15,9 +15,46 @@ export interface ChainState {
   readonly lostTransfers: ReadonlyArray<TransferIdentity>
   /** Blocks that were ever made: no two have one name. */
   readonly madeCount: number
+  /** What blocks that are no longer kept moved: see {@link balanceKey}. */
+  readonly forgotten: ReadonlyMap<string, bigint>
 }
 
-export const emptyChain: ChainState = { blocks: [], lostTransfers: [], madeCount: 0 }
+export const emptyChain: ChainState = { blocks: [], lostTransfers: [], madeCount: 0, forgotten: new Map() }
+
+/** Names what came to a match key, or left an address, of a token. */
+const balanceKey = (way: "in" | "out", account: string, tokenAddress: string | null): string =>
+  `${way} ${tokenAddress ?? "coin"} ${account}`
+
+/** What transfers moved, added to `sums`. */
+const addTransfers = (
+  sums: ReadonlyMap<string, bigint>,
+  blocks: ReadonlyArray<SimulatedBlock>
+): ReadonlyMap<string, bigint> => {
+  const next = new Map(sums)
+  const add = (key: string, amount: bigint) => next.set(key, (next.get(key) ?? 0n) + amount)
+  for (const { amount, from, matchKey, tokenAddress } of blocks.flatMap(({ transfers }) => transfers)) {
+    add(balanceKey("in", matchKey, tokenAddress), amount)
+    if (from !== null) add(balanceKey("out", from, tokenAddress), amount)
+  }
+  return next
+}
+
+/** What came to an address whose match key is `matchKey` less what left it, up to a height. */
+export const balanceOf = (
+  { blocks, forgotten }: ChainState,
+  { address, matchKey }: { readonly address: string; readonly matchKey: string },
+  tokenAddress: string | null,
+  height: bigint
+): bigint => {
+  const [into, out] = [balanceKey("in", matchKey, tokenAddress), balanceKey("out", address, tokenAddress)]
+  const moved = blocks.filter((block) => block.height <= height).flatMap(({ transfers }) => transfers)
+    .filter((each) => each.tokenAddress === tokenAddress)
+    .reduce(
+      (sum, each) => sum + (each.matchKey === matchKey ? each.amount : 0n) - (each.from === address ? each.amount : 0n),
+      0n
+    )
+  return (forgotten.get(into) ?? 0n) - (forgotten.get(out) ?? 0n) + moved
+}
 
 /** How a chain counts and names its blocks. */
 export interface ChainRules {
@@ -56,7 +93,14 @@ const withBlock = (
   const height = nextHeight(topOf(state)?.height ?? BigInt(now))
   const madeCount = state.madeCount + 1
   const block = { height, hash: blockHash(madeCount), time: now, transfers }
-  return { ...state, blocks: [...state.blocks, block].slice(-historySize), madeCount }
+  const blocks = [...state.blocks, block]
+  const outdated = blocks.slice(0, -historySize).filter((each) => each.transfers.length > 0)
+  return {
+    ...state,
+    blocks: blocks.slice(-historySize),
+    madeCount,
+    forgotten: outdated.length === 0 ? state.forgotten : addTransfers(state.forgotten, outdated)
+  }
 }
 
 const withBlocks = (

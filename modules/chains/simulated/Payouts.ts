@@ -20,7 +20,7 @@ import { familyOf, familyRecord, type Network } from "../../../schemas/Network.t
 import { playMoneySender } from "../../../schemas/PlayMoney.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { Chain } from "./Chain.ts"
-import type { ChainState, SimulatedBlock } from "./ChainState.ts"
+import { balanceOf, type ChainState, type SimulatedBlock } from "./ChainState.ts"
 import { simulatedFamilyOf, traitsOf } from "./Families.ts"
 import type { SimulatedFamily } from "./Wallets.ts"
 
@@ -46,6 +46,10 @@ const limits: Readonly<Record<SimulatedFamily, { readonly batch: number; readonl
 }
 
 const maximumValiditySeconds = 604_800
+
+/** Gas of an address that is collected for the first time, and base units of the coin for one, about as on a rollup. */
+const collectGas = 55_000n
+const collectGasPrice = baseUnits(10_000_000n)
 
 /** An execution that was sent, whether its block is still on the chain or not. */
 interface Sent {
@@ -81,6 +85,20 @@ const finalityBlocks = 2n
 
 const blockOf = ({ blocks }: ChainState, txHash: string): SimulatedBlock | undefined =>
   blocks.find(({ transfers }) => transfers.some((each) => each.txHash === txHash))
+
+const estimateCollect: NonNullable<PayoutDriver["estimateCollect"]> = ({ lines }) =>
+  Effect.succeed({
+    gas: collectGas * BigInt(new Set(lines.map(({ address }) => address)).size),
+    gasPrice: collectGasPrice
+  })
+
+const playedBalance =
+  (chain: Chain, accountKey: (address: string) => string): NonNullable<PayoutDriver["playedBalance"]> =>
+  (address, tokenAddress, height) =>
+    Effect.map(
+      chain.state,
+      (state) => balanceOf(state, { address, matchKey: accountKey(address) }, tokenAddress, height)
+    )
 
 export const makePayouts = Effect.fnUntraced(function*(
   network: Network,
@@ -170,6 +188,8 @@ export const makePayouts = Effect.fnUntraced(function*(
       }
       return built
     }),
+    estimateCollect: family === "evm" ? estimateCollect : null,
+    playedBalance: playedBalance(chain, accountKey),
     search: Effect.fnUntraced(function*({ export: { validUntil }, part }: PayoutSearchRequest) {
       const { executions, finalHeight, finalTime } = yield* executionsOf(part)
       return { executions, searchedTo: finalHeight, isOver: validUntil !== null && finalTime > validUntil }

@@ -1,0 +1,123 @@
+/** What can be collected (modules/docs/reference/batches.md#collecting): definitions only. Wrapped family. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { environmentErrors, errors, MerchantAuth, WrappedErrors } from "../../../runtime/Http.ts"
+import { TokenId } from "../../../schemas/Ids.ts"
+import { WireAmount } from "../../../schemas/Invoice.ts"
+import { UsdDecimal } from "../../../schemas/Money.ts"
+import { Environment, Network } from "../../../schemas/Network.ts"
+
+const TokenAmount = Schema.String.annotate({ description: "Whole tokens, as a decimal number" })
+
+const Amount = {
+  amount: Schema.NullOr(WireAmount).annotate({ description: "usd_millis at the price of now; null: it has none" }),
+  amount_decimal: Schema.NullOr(UsdDecimal)
+}
+
+export const CollectableAddress = Schema.Struct({
+  address: Schema.String,
+  index: Schema.Int.annotate({ description: "Which address of its wallet it is" }),
+  token_amount: TokenAmount,
+  ...Amount,
+  payee: Schema.NullOr(Schema.String).annotate({
+    description: "Whom the address pays: of a wallet of kind forwarder; null: whoever has its keys"
+  }),
+  salt: Schema.NullOr(Schema.String).annotate({ description: "What the collector makes the address from, with payee" })
+})
+
+export const CollectableToken = Schema.Struct({
+  network: Network,
+  token_id: Schema.Int,
+  symbol: Schema.String,
+  token_amount: TokenAmount,
+  ...Amount,
+  amount_unit: Schema.Literal("usd_millis"),
+  currency: Schema.Literal("usd"),
+  addresses: Schema.Int.annotate({ description: "Addresses that it lies on" }),
+  method: Schema.Literals(["collector", "owner"]).annotate({
+    description: "`collector`: one signature of anybody's wallet moves 200 addresses to their payee; `owner`: "
+      + "whoever has the keys moves each"
+  }),
+  estimated_gas: Schema.NullOr(Schema.String).annotate({
+    description: "Units of gas to collect all of it; null: the network's nodes cannot say"
+  }),
+  sources: Schema.optionalKey(Schema.Array(CollectableAddress)).annotate({ description: "With `expand=addresses`" })
+})
+
+export const CollectableList = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    object: Schema.tag("list"),
+    data: Schema.Array(CollectableToken),
+    has_more: Schema.Boolean.annotate({ description: "More addresses have received something than were looked at" })
+  })
+}).annotate({
+  identifier: "CollectableList",
+  examples: [{
+    success: true,
+    data: {
+      object: "list",
+      data: [{
+        network: "base",
+        token_id: TokenId.make(5),
+        symbol: "USDC",
+        token_amount: "210.000000",
+        amount: 210_000,
+        amount_decimal: "210.000",
+        amount_unit: "usd_millis",
+        currency: "usd",
+        addresses: 42,
+        method: "collector",
+        estimated_gas: "2310000"
+      }],
+      has_more: false
+    }
+  }]
+})
+
+export class CollectableGroup extends HttpApiGroup.make("collectable").add(
+  HttpApiEndpoint.get("list", "/", {
+    query: {
+      environment: Schema.optionalKey(Environment),
+      network: Schema.optionalKey(Network).annotate({ description: "Only what lies there" }),
+      token_id: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 }))).annotate(
+        {
+          description: "Only this token"
+        }
+      ),
+      min_value: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).annotate(
+        {
+          description: "Dollars that lie on an address at least; three times its gas, and 1 dollar or more, if not said"
+        }
+      ),
+      expand: Schema.optionalKey(Schema.Literal("addresses")).annotate({
+        description: "`addresses`: with each of them"
+      }),
+      format: Schema.optionalKey(Schema.Literals(["csv", "json"])).annotate({
+        description: "`json` (default), or `csv`: a row for each address and token"
+      })
+    },
+    success: [CollectableList, Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))],
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "VALIDATION_ERROR",
+      "TOKEN_NOT_FOUND",
+      "NETWORK_DEGRADED",
+      ...environmentErrors
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List what can be collected",
+    description:
+      "What lies on addresses of your wallets whose invoices take no more payments, by network and token, as the "
+      + "networks have it at their newest final block."
+  }))
+)
+  .prefix("/api/v1/collectable")
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .annotateMerge(OpenApi.annotations({
+    title: "Collectable",
+    description: "What lies on addresses that were given to invoices."
+  }))
+{}

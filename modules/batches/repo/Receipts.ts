@@ -1,0 +1,90 @@
+/** What came to addresses of a merchant's wallets, and may still lie there. */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Environment, Family, Network } from "../../../schemas/Network.ts"
+
+/** Seconds after an invoice expired for which payments may still be on their way to its address. */
+const afterExpirySeconds = 86_400
+
+/** A token that came to an address, which takes no more payments. */
+export interface Receipt {
+  readonly network: Network
+  /** Null: the native coin. */
+  readonly tokenAddress: string | null
+  readonly address: string
+  readonly fingerprint: string
+  readonly walletIndex: number
+  /** Base units that came on no chain: play money. */
+  readonly played: bigint
+}
+
+export interface ReceiptFilter {
+  readonly merchantId: number
+  readonly environment: Environment
+  /** Tokens that are looked for; `address` in the one spelling of its family. */
+  readonly tokens: ReadonlyArray<
+    { readonly network: Network; readonly family: Family; readonly address: string | null }
+  >
+  /** Epoch seconds, by the merchant's clock. */
+  readonly now: number
+}
+
+interface ReceiptColumns {
+  readonly network: Network
+  readonly token_address: string | null
+  readonly address: string
+  readonly fingerprint: string
+  readonly wallet_index: bigint
+  readonly played: string
+}
+
+export const makeReceipts = (sql: SqlClient.SqlClient) => ({
+  /**
+   * At most `limit`, those that were paid to last first. Not what a batch has collected since: every transfer that the
+   * journal has was in the balance that left.
+   */
+  receipts: ({ environment, merchantId, now, tokens }: ReceiptFilter, limit: number) =>
+    sql<ReceiptColumns>`WITH received AS (
+        SELECT t.network, k.family, t.match_key, t.token_address, max(t.height) AS height, max(t.block_time) AS paid_at,
+          coalesce(sum(t.amount) FILTER (WHERE t.height < 0), 0) AS played
+        FROM transfers t
+        JOIN unnest(${tokens.map(({ network }) => network)}::text[], ${tokens.map(({ family }) => family)}::text[],
+          ${tokens.map(({ address }) => address ?? "")}::text[]) AS k(network, family, token)
+          ON t.network = k.network AND coalesce(t.token_address, '') = k.token
+        WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
+        GROUP BY t.network, k.family, t.match_key, t.token_address
+      )
+      SELECT r.network, r.token_address, a.address, a.fingerprint, a.wallet_index, r.played::text AS played
+      FROM received r
+      CROSS JOIN LATERAL (
+        SELECT g.address, g.fingerprint, g.wallet_index, g.invoice_id FROM receive_targets g
+        WHERE g.id = r.family || ':' || r.match_key AND g.environment = ${environment}
+        UNION ALL
+        SELECT w.address, w.fingerprint, w.wallet_index, NULL FROM wallet_addresses w
+        WHERE w.match_key = r.match_key AND w.family = r.family
+      ) a
+      JOIN wallet_owners o ON o.fingerprint = a.fingerprint AND o.merchant_id = ${merchantId}
+      LEFT JOIN invoices i ON i.merchant_id = ${merchantId} AND i.id = a.invoice_id::uuid
+      WHERE (i.id IS NULL OR i.status IN ('paid', 'canceled') OR (i.status = 'underpaid' AND i.grace_ended)
+          OR (i.status = 'expired' AND i.expires_at + ${afterExpirySeconds} <= ${now}::bigint))
+        AND NOT EXISTS (
+          SELECT FROM batch_lines l JOIN batches b ON b.merchant_id = l.merchant_id AND b.id = l.batch_id
+          WHERE l.merchant_id = ${merchantId} AND l.source IS NOT NULL AND l.source ->> 'address' = a.address
+            AND b.environment = ${environment} AND b.network = r.network AND l.status = 'paid'
+            AND l.token_address IS NOT DISTINCT FROM r.token_address AND (l.source ->> 'height')::numeric >= r.height
+        )
+      ORDER BY r.paid_at DESC, r.network, a.address, r.token_address
+      LIMIT ${limit}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): Receipt => ({
+          network: row.network,
+          tokenAddress: row.token_address,
+          address: row.address,
+          fingerprint: row.fingerprint,
+          walletIndex: Number(row.wallet_index),
+          played: BigInt(row.played)
+        }))
+      )
+    )
+})
