@@ -436,6 +436,18 @@ export interface ChainDriver {
     | ((address: string, from: bigint, to: bigint) => Effect.Effect<BaseUnits | null, DriverError>)
     | null
   /**
+   * Units of a token (null: the native coin) that contracts of a `forwarder` wallet sent to its payee in blocks above
+   * `from` up to `to`. Absent where the family has none.
+   */
+  readonly unitsForwarded?: (request: {
+    readonly payee: string
+    /** Those of the wallet. */
+    readonly addresses: ReadonlyArray<string>
+    readonly token: string | null
+    readonly from: bigint
+    readonly to: bigint
+  }) => Effect.Effect<BaseUnits, DriverError>
+  /**
    * What addresses hold together of each token (null: the native coin), in their order, at the newest final block, for
    * a chain that is asked for no older one. All are of that one block; what came in later blocks is in none of them.
    * Null where `balanceAt` tells more, and where nobody can tell the block.
@@ -550,10 +562,17 @@ export interface FinalBalances {
  * What a wallet's addresses hold at a final block, a sum for each token asked for, in their order; or why nobody can
  * say. `not_followed`: the network has no driver here, or read no block yet; `not_offered`: its driver reads no
  * balances; `too_many_addresses`: more than {@link maximumWalletAddresses}; `collected`: the contract of a forwarder
- * has paid its payee, so that what its addresses hold is not what came to them, though its owner spent nothing.
+ * has paid its payee, and its driver cannot tell how much.
  */
 export type WalletBalances =
-  | (FinalBalances & { readonly _tag: "Balances" })
+  | (FinalBalances & {
+    readonly _tag: "Balances"
+    /**
+     * Of each token, what contracts of a forwarder have ever sent to its payee: it is in `balances`, because it is the
+     * owner's as before.
+     */
+    readonly forwarded: ReadonlyArray<BaseUnits>
+  })
   | {
     readonly _tag: "Unreadable"
     readonly reason: "collected" | "not_followed" | "not_offered" | "too_many_addresses"
@@ -777,6 +796,8 @@ export class Chains extends Context.Service<Chains, {
     readonly environment: Environment
     readonly fingerprint: string
     readonly tokens: ReadonlyArray<string | null>
+    /** What an earlier answer said was forwarded of each, and its height: only later blocks are searched. */
+    readonly forwardedBefore?: ReadonlyArray<{ readonly units: bigint; readonly height: bigint } | null>
   }) => Effect.Effect<WalletBalances, DriverError>
   /** What addresses hold, each by itself, at the newest block of the network that is final here. */
   readonly addressBalances: (request: {

@@ -1033,6 +1033,7 @@ CREATE TABLE chain_balance_readings (
   version bigint NOT NULL,
   units numeric(78,0),
   later_units numeric(78,0) NOT NULL,
+  forwarded_units numeric(78,0) NOT NULL DEFAULT 0,
   has_sent boolean NOT NULL,
   height bigint,
   block_hash text,

@@ -14,6 +14,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { word } from "./evm/AbiWords.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { readCoinsForwarded } from "./evm/ForwardedCoins.ts"
+import { readUnitsForwarded } from "./evm/ForwardedUnits.ts"
 import { readForwarderFacts } from "./evm/ForwarderFacts.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
 import { follow } from "./evm/Follow.ts"
@@ -156,6 +157,14 @@ const coinsForwarded = (rpc: JsonRpc): NonNullable<ChainDriver["coinsForwarded"]
     (one, other) => one === other
   )
 
+const unitsForwarded = (rpc: JsonRpc): NonNullable<ChainDriver["unitsForwarded"]> => (request) =>
+  readFromTwo(
+    rpc,
+    `tokens that were forwarded to ${request.payee} in blocks ${request.from + 1n} to ${request.to}`,
+    (endpoint) => readUnitsForwarded(endpoint, request),
+    (one, other) => one === other
+  )
+
 const readBlock = (network: Network, rpc: JsonRpc): BlockHistory["readBlock"] => (height, anchor, watch) =>
   readUnlessPruned(rpc, `block ${height}`, (endpoint) => readBlockBelow(endpoint, network, height, anchor)).pipe(
     Effect.tap(() => watch.refresh),
@@ -220,6 +229,7 @@ export const makeDriver = Effect.fnUntraced(
       history: { _tag: "BlockHistory", readBlock: readBlock(network, rpc) },
       balanceAt: balanceAt(rpc),
       coinsForwarded: coinsForwarded(rpc),
+      unitsForwarded: unitsForwarded(rpc),
       finalBalances: null,
       readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
       readToken: readToken(rpc),

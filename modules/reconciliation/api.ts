@@ -168,6 +168,7 @@ const exampleReport = reportObject({
   ledger: [{ asset: exampleAsset, count: 1, units: 49_990_000n }],
   events: [{ key: "base:7", count: 1, usdMillis: 49_990n }],
   readings: [],
+  earlierReadings: [],
   adjustments: [],
   suspense: [],
   trialBalance: 0n,

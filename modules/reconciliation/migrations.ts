@@ -46,6 +46,8 @@ export const migrations: Migrations = {
       -- Null where nobody can say, with the reason.
       units numeric(78, 0),
       later_units numeric(78, 0) NOT NULL,
+      -- What contracts of a forwarder have ever sent to its payee, which is in units.
+      forwarded_units numeric(78, 0) NOT NULL DEFAULT 0,
       has_sent boolean NOT NULL,
       height bigint,
       block_hash text,

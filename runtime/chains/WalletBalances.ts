@@ -52,27 +52,59 @@ const isForwarder = ({ coinsForwarded }: ChainDriver, sender: string, height: bi
     ? Effect.succeed(false)
     : Effect.map(coinsForwarded(sender, height, height), (forwarded) => forwarded !== null)
 
+type BalancesRequest = Parameters<Chains["Service"]["walletBalances"]>[0]
+
+/**
+ * What contracts of a forwarder wallet sent to its payee up to a height, of each token; null: nobody can say. Searched
+ * from the block on in which its first address was given out.
+ */
+const readForwarded = Effect.fnUntraced(function*(
+  { merchantWallets, repo }: JournalContext,
+  { unitsForwarded }: ChainDriver,
+  { environment, fingerprint, forwardedBefore, network, tokens }: BalancesRequest,
+  addresses: ReadonlyArray<string>,
+  height: bigint
+): Effect.fn.Return<ReadonlyArray<BaseUnits> | null, DriverError> {
+  const record = yield* merchantWallets.current()?.withFingerprint(fingerprint) ?? Effect.succeed(null)
+  const forwarder = record?.wallet._tag === "IndexedWallet" ? record.wallet.forwarder : undefined
+  if (unitsForwarded === undefined || forwarder === undefined) return null
+  const first = (yield* repo.firstHeight(fingerprint, network, environment)) ?? height
+  return yield* Effect.forEach(tokens, (token, place) => {
+    const before = forwardedBefore?.[place] ?? { units: 0n, height: first }
+    if (before.height >= height) return Effect.succeed(baseUnits(before.units))
+    const { payee } = forwarder
+    return Effect.map(
+      unitsForwarded({ payee, addresses, token, from: before.height, to: height }),
+      (units) => baseUnits(before.units + units)
+    )
+  })
+})
+
 /** A balance at the height that the follower takes for final. */
 const readAtHeight = Effect.fnUntraced(function*(
+  journal: JournalContext,
   driver: ChainDriver,
   balanceAt: NonNullable<ChainDriver["balanceAt"]>,
+  request: BalancesRequest,
   addresses: ReadonlyArray<string>,
-  tokens: ReadonlyArray<string | null>,
   { finalized, head }: { readonly head: ChainPoint; readonly finalized: bigint | null }
 ): Effect.fn.Return<WalletBalances, DriverError> {
   const height = finalHeight(driver.network, driver.environment, { head: head.height, finalized })
   const point = yield* readPoint(driver, height, head)
   if (point === null) return { _tag: "Unreadable", reason: "not_offered" }
-  const found = yield* Effect.forEach(tokens, (token) => readBalance(balanceAt, addresses, token, height))
+  const found = yield* Effect.forEach(request.tokens, (token) => readBalance(balanceAt, addresses, token, height))
   const sender = found.find(({ sender }) => sender !== null)?.sender ?? null
-  if (sender !== null && (yield* isForwarder(driver, sender, height))) {
-    return { _tag: "Unreadable", reason: "collected" }
-  }
-  return {
+  // Its contract has sent something, and its owner spent nothing.
+  const isCollected = sender !== null && (yield* isForwarder(driver, sender, height))
+  const forwarded = isCollected
+    ? yield* readForwarded(journal, driver, request, addresses, height)
+    : request.tokens.map(() => baseUnits(0n))
+  return forwarded === null ? { _tag: "Unreadable", reason: "collected" } : {
     _tag: "Balances",
     point,
-    balances: found.map(({ balance }) => balance),
-    hasSent: sender !== null
+    balances: found.map(({ balance }, place) => baseUnits(balance + forwarded[place]!)),
+    forwarded,
+    hasSent: sender !== null && !isCollected
   }
 })
 
@@ -85,25 +117,27 @@ const readNow = Effect.fnUntraced(function*(
   head: ChainPoint
 ): Effect.fn.Return<WalletBalances, DriverError> {
   const found = yield* finalBalances(addresses, tokens)
-  if (found.point.height <= head.height) return { _tag: "Balances", ...found }
+  if (found.point.height <= head.height) {
+    return { _tag: "Balances", ...found, forwarded: tokens.map(() => baseUnits(0n)) }
+  }
   const reason = `balances are those at ${found.point.height}, and transfers are read up to ${head.height}`
   return yield* new DriverError({ network, reason, kind: "unavailable" })
 })
 
 /** `Chains.walletBalances`. */
-export const walletBalances =
-  (journal: JournalContext): Chains["Service"]["walletBalances"] => ({ environment, fingerprint, network, tokens }) =>
-    Effect.gen(function*(): Effect.fn.Return<WalletBalances, DriverError> {
-      const driver = driverOf(journal, network, environment)
-      if (driver === undefined) return { _tag: "Unreadable", reason: "not_followed" }
-      const { balanceAt, finalBalances } = driver
-      if (balanceAt === null && finalBalances === null) return { _tag: "Unreadable", reason: "not_offered" }
-      const cursor = yield* journal.repo.cursor(network, environment)
-      const head = cursor?.recent[0]
-      if (cursor === null || head === undefined) return { _tag: "Unreadable", reason: "not_followed" }
-      const addresses = yield* journal.repo.addressesOfWallet(fingerprint, maximumWalletAddresses + 1)
-      if (addresses.length > maximumWalletAddresses) return { _tag: "Unreadable", reason: "too_many_addresses" }
-      return finalBalances === null
-        ? yield* readAtHeight(driver, balanceAt!, addresses, tokens, { head, finalized: cursor.finalized })
-        : yield* readNow(finalBalances, addresses, tokens, network, head)
-    })
+export const walletBalances = (journal: JournalContext): Chains["Service"]["walletBalances"] => (request) =>
+  Effect.gen(function*(): Effect.fn.Return<WalletBalances, DriverError> {
+    const { environment, fingerprint, network, tokens } = request
+    const driver = driverOf(journal, network, environment)
+    if (driver === undefined) return { _tag: "Unreadable", reason: "not_followed" }
+    const { balanceAt, finalBalances } = driver
+    if (balanceAt === null && finalBalances === null) return { _tag: "Unreadable", reason: "not_offered" }
+    const cursor = yield* journal.repo.cursor(network, environment)
+    const head = cursor?.recent[0]
+    if (cursor === null || head === undefined) return { _tag: "Unreadable", reason: "not_followed" }
+    const addresses = yield* journal.repo.addressesOfWallet(fingerprint, maximumWalletAddresses + 1)
+    if (addresses.length > maximumWalletAddresses) return { _tag: "Unreadable", reason: "too_many_addresses" }
+    return finalBalances === null
+      ? yield* readAtHeight(journal, driver, balanceAt!, request, addresses, { head, finalized: cursor.finalized })
+      : yield* readNow(finalBalances, addresses, tokens, network, head)
+  })

@@ -10,10 +10,10 @@ const blocksPerCall = 1_000n
 /** Blocks of a call that is divided no further: the search for transfers asks every node for as many. */
 const smallestRange = 8n
 
-/** What logs are asked for: of which contracts, with which topics; a list in a place means any of them. */
+/** What logs are asked for: of which contracts, with which topics; a list means any of them, and null any at all. */
 export interface LogFilter {
   readonly address: string | ReadonlyArray<string>
-  readonly topics: ReadonlyArray<string | ReadonlyArray<string>>
+  readonly topics: ReadonlyArray<string | ReadonlyArray<string> | null>
 }
 
 /** Fields that every log is asked for. */

@@ -17,6 +17,7 @@ export const readingWrite = ({ environment, merchantId }: BookOwner, reading: Wa
     version: 1,
     units: reading.units?.toString() ?? null,
     later_units: reading.laterUnits.toString(),
+    forwarded_units: reading.forwardedUnits.toString(),
     has_sent: reading.hasSent,
     height: reading.block?.height.toString() ?? null,
     block_hash: reading.block?.hash ?? null,
@@ -32,6 +33,7 @@ interface ReadingRow {
   readonly asset: string
   readonly units: string | null
   readonly later_units: string
+  readonly forwarded_units: string
   readonly has_sent: boolean
   readonly height: bigint | null
   readonly block_hash: string | null
@@ -46,6 +48,7 @@ const readReading = (row: ReadingRow): WalletReading => ({
   asset: row.asset,
   units: row.units === null ? null : BigInt(row.units),
   laterUnits: BigInt(row.later_units),
+  forwardedUnits: BigInt(row.forwarded_units),
   hasSent: row.has_sent,
   block: row.height === null
     ? null
@@ -71,11 +74,22 @@ export interface WalletAsset extends WalletPlace {
 }
 
 export const makeReadings = (sql: SqlClient.SqlClient) => {
+  const columns = sql.literal(
+    "period, account, asset, units::text AS units, later_units::text AS later_units, " +
+      "forwarded_units::text AS forwarded_units, has_sent, height, block_hash, block_time, reason, read_at"
+  )
+
+  /** The last of each wallet's asset before a month that told what was held. */
+  const readingsBefore = ({ environment, merchantId }: BookOwner, period: string) =>
+    sql<ReadingRow>`SELECT DISTINCT ON (account, asset) ${columns} FROM chain_balance_readings
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period < ${period} AND units IS NOT NULL
+      ORDER BY account, asset, period DESC`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.map(readReading))
+    )
+
   const readings = ({ environment, merchantId }: BookOwner, period: string) =>
-    sql<
-      ReadingRow
-    >`SELECT period, account, asset, units::text AS units, later_units::text AS later_units, has_sent, height,
-        block_hash, block_time, reason, read_at FROM chain_balance_readings
+    sql<ReadingRow>`SELECT ${columns} FROM chain_balance_readings
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period = ${period}`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readReading))
@@ -149,5 +163,5 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       )
     )
 
-  return { ownersAfter, readings, receivedSince, walletsAfter }
+  return { ownersAfter, readings, readingsBefore, receivedSince, walletsAfter }
 }

@@ -45,6 +45,8 @@ export interface WalletReading {
   readonly units: bigint | null
   /** What came between the month's end and that block. */
   readonly laterUnits: bigint
+  /** What contracts of a forwarder have ever sent to its payee; it is in `units`. */
+  readonly forwardedUnits: bigint
   readonly hasSent: boolean
   readonly block: { readonly height: bigint; readonly hash: string; readonly time: number } | null
   readonly reason: ReadingGap | null
@@ -115,6 +117,8 @@ export interface ReportInput {
   /** Null: events are counted for whole quarters of a day only. */
   readonly events: ReadonlyArray<{ readonly key: string; readonly count: number; readonly usdMillis: bigint }> | null
   readonly readings: ReadonlyArray<WalletReading>
+  /** The last ones of earlier months. */
+  readonly earlierReadings: ReadonlyArray<WalletReading>
   /** Those that account for differences of this month. */
   readonly adjustments: ReadonlyArray<StoredAdjustment>
   readonly suspense: ReadonlyArray<Suspense>
@@ -155,6 +159,23 @@ const chainObject = (reading: WalletReading | undefined, token: AssetToken | nul
     },
     chain_balance_reason: compared === null ? reading?.reason ?? "not_read_yet" : null
   }
+}
+
+/**
+ * What was collected since the reading before, as it left addresses and as it came to the payee: all of it is in the
+ * wallet's one account, so the books have no entry of it, and the two cancel out.
+ */
+const withCollected = (
+  row: WalletFlows,
+  reading: WalletReading | undefined,
+  before: WalletReading | undefined
+): WalletFlows => {
+  if (reading?.units == null) return row
+  const units = reading.forwardedUnits - (before?.forwardedUnits ?? 0n)
+  const { closing } = row
+  const usdMillis = closing.units <= 0n || units <= 0n ? 0n : units * closing.usdMillis / closing.units
+  const collected = { units, usdMillis }
+  return { ...row, flows: { ...row.flows, collected_in: collected, collected_out: collected } }
 }
 
 const walletObject = (row: WalletFlows, reading: WalletReading | undefined, token: AssetToken | null) => ({
@@ -216,7 +237,7 @@ const isAdjusted = ({ units }: Difference, own: ReadonlyArray<StoredAdjustment>)
 
 /** What is different in a period, what is wrong first. */
 export const differencesIn = (
-  { adjustments, comparisons, movements, period, readings }: Omit<ReportInput, "trialBalance">
+  { adjustments, comparisons, movements, period, readings }: Omit<ReportInput, "earlierReadings" | "trialBalance">
 ): ReadonlyArray<Difference> => {
   const found = comparisons.flatMap((each) => {
     const difference = differenceOf(each, period)
@@ -239,7 +260,8 @@ export const differencesIn = (
 
 /** The report of a period that is not closed. */
 export const reportObject = (input: ReportInput, tokenOf: TokenOfAsset) => {
-  const { chain, environment, events, hasMoreComparisons, ledger, movements, now, period, readings } = input
+  const { chain, earlierReadings, environment, events, hasMoreComparisons, ledger, movements, now, period, readings } =
+    input
   const rows = walletFlows(movements)
   const differences = differencesIn(input)
   const received = rows.reduce((sum, { flows }) => sum + flows.received.usdMillis + flows.unmatched.usdMillis, 0n)
@@ -251,7 +273,11 @@ export const reportObject = (input: ReportInput, tokenOf: TokenOfAsset) => {
     to: period.to,
     currency: "usd" as const,
     amount_unit: "usd_millis" as const,
-    wallets: rows.map((row) => walletObject(row, readingOf(readings, row), tokenOf(row.asset))),
+    wallets: rows.map((row) => {
+      const reading = readingOf(readings, row)
+      const withMemo = withCollected(row, reading, readingOf(earlierReadings, row))
+      return walletObject(withMemo, reading, tokenOf(row.asset))
+    }),
     sources: {
       chain: chain.map(sourceObject),
       ledger: ledger.map(sourceObject),

@@ -49,18 +49,29 @@ export const makeReport = (services: ReportServices) =>
   Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
     const { ledger, repo } = services
     const now = yield* nowOf(services, owner)
-    const [movements, comparisons, chain, ledgerSums, events, readings, adjustments, suspense, trialBalance] =
-      yield* Effect.all([
-        movementsOf(services, owner, period),
-        repo.comparisons(owner, period),
-        repo.chainSums(owner, period),
-        repo.ledgerSums(owner, period),
-        isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
-        period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
-        period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
-        repo.suspense(owner, now, suspenseAges),
-        repo.trialBalance(owner)
-      ], { concurrency })
+    const [
+      movements,
+      comparisons,
+      chain,
+      ledgerSums,
+      events,
+      readings,
+      earlierReadings,
+      adjustments,
+      suspense,
+      trialBalance
+    ] = yield* Effect.all([
+      movementsOf(services, owner, period),
+      repo.comparisons(owner, period),
+      repo.chainSums(owner, period),
+      repo.ledgerSums(owner, period),
+      isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
+      period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
+      period.name === null ? Effect.succeed([]) : repo.readingsBefore(owner, period.name),
+      period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
+      repo.suspense(owner, now, suspenseAges),
+      repo.trialBalance(owner)
+    ], { concurrency })
     return reportObject({
       environment: owner.environment,
       period,
@@ -71,6 +82,7 @@ export const makeReport = (services: ReportServices) =>
       ledger: ledgerSums,
       events,
       readings,
+      earlierReadings,
       adjustments,
       suspense,
       trialBalance,

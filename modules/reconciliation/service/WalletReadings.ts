@@ -39,18 +39,30 @@ const readingOf = Effect.fnUntraced(function*(
   nowSeconds: number
 ): Effect.fn.Return<WalletReading | null> {
   const owner = { environment, merchantId }
-  const none = { period: period.name!, account, asset, laterUnits: 0n, hasSent: false, readAt: nowSeconds }
+  const none = {
+    period: period.name!,
+    account,
+    asset,
+    laterUnits: 0n,
+    forwardedUnits: 0n,
+    hasSent: false,
+    readAt: nowSeconds
+  }
   const gap = (reason: WalletReading["reason"]): WalletReading => ({ ...none, units: null, block: null, reason })
   if (account === unknownWallet) return gap("unknown_wallet")
   if (isShared) return gap("shared")
   const { address, network } = readAsset(asset)
   if (!isNetwork(network)) return gap("not_followed")
   const fingerprint = account.slice(chainPrefix.length)
+  const before = (yield* repo.readingsBefore(owner, period.name!)).find((each) =>
+    each.account === account && each.asset === asset
+  )
   const found = yield* chains.walletBalances({
     network,
     environment,
     fingerprint,
-    tokens: [address]
+    tokens: [address],
+    forwardedBefore: [before?.block == null ? null : { units: before.forwardedUnits, height: before.block.height }]
   }).pipe(
     Effect.catch((error) =>
       Effect.as(Effect.logInfo("what a wallet holds cannot be read now", { network, reason: error.reason }), null)
@@ -61,7 +73,15 @@ const readingOf = Effect.fnUntraced(function*(
   if (found.point.time < period.to) return null
   if (found.point.time > period.to + latestSeconds) return gap("missed")
   const laterUnits = yield* repo.receivedSince(owner, network, address, fingerprint, period.to, found.point.height)
-  return { ...none, units: found.balances[0]!, laterUnits, hasSent: found.hasSent, block: found.point, reason: null }
+  return {
+    ...none,
+    units: found.balances[0]!,
+    laterUnits,
+    forwardedUnits: found.forwarded[0]!,
+    hasSent: found.hasSent,
+    block: found.point,
+    reason: null
+  }
 })
 
 /** How far the wallets were gone through for a month. */

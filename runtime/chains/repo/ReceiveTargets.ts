@@ -1,8 +1,9 @@
 /** Addresses that were given out to invoices: rows of `receive_targets`, and their allocation. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Environment, Family } from "../../../schemas/Network.ts"
+import type { Environment, Family, Network } from "../../../schemas/Network.ts"
 import type { AllocatedTarget, ReceiveTarget } from "../../Chains.ts"
+import { cursorId } from "./Cursors.ts"
 import { readInteger, rows } from "./Rows.ts"
 
 /** Heads of chains by `cursorId`, as the followers here had read them up to the end. */
@@ -132,6 +133,23 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
       rows(({ address }: { readonly address: string }) => address)(
         sql`SELECT address FROM receive_targets WHERE fingerprint = ${fingerprint}
           UNION SELECT address FROM wallet_addresses WHERE fingerprint = ${fingerprint} LIMIT ${limit}`
+      ),
+    /**
+     * Height of a network when the first address of a wallet was given out, or below the first transfer to one where
+     * that is not known; null: nothing came to it.
+     */
+    firstHeight: (fingerprint: string, network: Network, environment: Environment) =>
+      Effect.map(
+        rows(({ height }: { readonly height: bigint | null }) => height)(
+          sql`SELECT least(
+              (SELECT min((allocation_heads -> ${cursorId(network, environment)}::text ->> 0)::bigint)
+                FROM receive_targets WHERE fingerprint = ${fingerprint}),
+              (SELECT min(t.height) - 1 FROM receive_targets r JOIN transfers t ON t.invoice_id = r.invoice_id
+                WHERE r.fingerprint = ${fingerprint} AND t.network = ${network} AND t.environment = ${environment}
+                  AND t.height >= 0)
+            )::bigint AS height`
+        ),
+        (found) => found[0] ?? null
       ),
     /** See runtime/store/sql/allocate_shared_targets_v1.sql. A fault of the database is a failure, as below. */
     allocateShared: ({ family, fingerprint, heads, now, requests }: SharedAllocation) => {

@@ -23,7 +23,12 @@ import {
   readMonth,
   readPeriod
 } from "../../../modules/reconciliation/rules/Periods.ts"
-import { differencesIn, type Report } from "../../../modules/reconciliation/rules/Report.ts"
+import {
+  differencesIn,
+  type Report,
+  reportObject,
+  type WalletReading
+} from "../../../modules/reconciliation/rules/Report.ts"
 
 const period = readMonth("2026-11")!
 const at = period.from + 1_000
@@ -195,12 +200,66 @@ describe("a difference", () => {
     assert.deepStrictEqual(of(150n, false, [{ asset: "base:0xa", units: -50n }]), [["amount", 50n, 500n]])
   })
 
+  it("is none where contracts sent a part to the payee, which two flows that cancel out tell", () => {
+    const [account, asset] = ["chain:a", "base:0xa"]
+    const readingOf = (period: string, units: bigint, forwardedUnits: bigint): WalletReading => ({
+      period,
+      account,
+      asset,
+      units,
+      laterUnits: 0n,
+      forwardedUnits,
+      hasSent: false,
+      block: { height: 1n, hash: "0x1", time: at },
+      reason: null,
+      readAt: at
+    })
+    const report = reportObject({
+      environment: "devnet",
+      period,
+      movements: [{
+        asset,
+        account,
+        counterAccount: "merchant_available",
+        isBeforePeriod: false,
+        units: 500n,
+        usdMillis: 1_000n
+      }],
+      comparisons: [],
+      hasMoreComparisons: false,
+      chain: [],
+      ledger: [],
+      events: [],
+      readings: [readingOf("2026-11", 500n, 350n)],
+      earlierReadings: [readingOf("2026-10", 100n, 100n)],
+      adjustments: [],
+      suspense: [],
+      trialBalance: 0n,
+      now: period.to
+    }, () => null)
+    const [wallet] = report.wallets
+    assert.deepStrictEqual(
+      [wallet!.collected_in.units, wallet!.collected_out.units, wallet!.closing.units, wallet!.chain_balance?.units],
+      ["250", "250", "500", "500"]
+    )
+    assert.strictEqual(wallet!.collected_in.amount, 500)
+    assert.deepStrictEqual([report.differences, report.explained_ppm], [[], 1_000_000])
+  })
+
   it("that was adjusted explains no other wallet once its adjustment is in the books of the month", () => {
     const asset = "base:0xa"
     const unexplainedWith = (bookedAt: number, bookedUnits = 100n) => {
       const isBooked = bookedAt < period.to
       const movement = { asset, counterAccount: "merchant_pending", isBeforePeriod: false, usdMillis: 0n }
-      const reading = { period: "2026-11", asset, laterUnits: 0n, hasSent: false, reason: null, readAt: period.to }
+      const reading = {
+        period: "2026-11",
+        asset,
+        laterUnits: 0n,
+        forwardedUnits: 0n,
+        hasSent: false,
+        reason: null,
+        readAt: period.to
+      }
       const block = { height: 1n, hash: "0x1", time: period.to }
       return differencesIn({
         environment: "devnet",

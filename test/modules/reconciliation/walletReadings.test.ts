@@ -26,6 +26,7 @@ const heldAt = (time: number, units = 500n): WalletBalances => ({
   _tag: "Balances",
   point: { height: 9n, hash: "0x9", time },
   balances: [baseUnits(units)],
+  forwarded: [baseUnits(units / 5n)],
   hasSent: true
 })
 
@@ -86,6 +87,7 @@ describe("the reading of a wallet", () => {
       assert.deepStrictEqual(early.stored, [])
       const { stored: [reading] } = yield* readingAt(afterEnd, Effect.succeed(heldAt(month.to + 30)))
       assert.deepInclude(reading, { account, asset: "base:native", units: 500n, laterUnits: 0n, hasSent: true })
+      assert.strictEqual(reading!.forwardedUnits, 100n)
       assert.deepStrictEqual(reading!.block, { height: 9n, hash: "0x9", time: month.to + 30 })
       const again = yield* readingAt(afterEnd + 60, Effect.succeed(heldAt(month.to + 90, 7n)))
       assert.deepStrictEqual(again.stored, [reading])

@@ -64,6 +64,7 @@ describe("what a wallet holds now", () => {
           _tag: "Balances",
           point: { height: paidAt, hash: "slot", time: 1_000 },
           balances: [baseUnits(5n)],
+          forwarded: [baseUnits(0n)],
           hasSent: false
         })
         assert.deepStrictEqual(MutableRef.get(asked), [ledgerWallet.address])
