@@ -168,13 +168,6 @@ export interface CollectCost {
 export const PlayedExecution = Schema.Literals(["once", "twice", "changed_destination", "late", "frozen_recipient"])
 export type PlayedExecution = typeof PlayedExecution.Type
 
-/** What a call that collects would cost whoever signs it. */
-export interface CollectCost {
-  readonly gas: bigint
-  /** Base units of the network's own coin for one unit of gas, now. */
-  readonly gasPrice: BaseUnits
-}
-
 /**
  * What the runtime asks of a network whose wallets can pay a batch. Neither function signs or sends anything.
  */
@@ -193,10 +186,11 @@ export interface PayoutDriver {
   readonly partSizes: (lines: ReadonlyArray<PayoutLine>) => ReadonlyArray<number>
   /**
    * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked.
-   * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs} of
-   * parts that may still be executed. Errors, each with what to do: `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`, `PAYER_MISSING`, `COLLECTOR_MISSING`,
-   * `AMOUNT_BELOW_MINIMUM`, `PAYOUT_LINE_REFUSED` with `details.line` (counted from 1) where the chain says which line it is, `BATCH_PAID`
-   * where the chain has executed it before, `NOTHING_TO_COLLECT`.
+   * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs}
+   * of parts that may still be executed. Errors, each with what to do: `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`,
+   * `PAYER_MISSING`, `COLLECTOR_MISSING`, `AMOUNT_BELOW_MINIMUM`, `PAYOUT_LINE_REFUSED` with `details.line` (counted
+   * from 1) where the chain says which line it is, `BATCH_PAID` where the chain has executed it before,
+   * `NOTHING_TO_COLLECT`.
    */
   readonly build: (request: {
     readonly part: BatchPart
@@ -204,8 +198,6 @@ export interface PayoutDriver {
     readonly validUntil: number
     readonly spentInputs: ReadonlySet<string>
   }) => Effect.Effect<PayoutExport, PublicError | DriverError>
-  /** Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting. */
-  readonly estimateCollect: ((part: CollectPart) => Effect.Effect<CollectCost, PublicError | DriverError>) | null
   /**
    * Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting, or nothing is
    * taken for it.

@@ -24,7 +24,9 @@ export const plugin = Plugin.make({
   tables,
   layer: () =>
     Layer.merge(
-      HttpApiBuilder.layer(BatchesApi).pipe(Layer.provide(Layer.mergeAll(handlers, simulationHandlers, collectableHandlers))),
+      HttpApiBuilder.layer(BatchesApi).pipe(
+        Layer.provide(Layer.mergeAll(handlers, simulationHandlers, collectableHandlers))
+      ),
       rpcHandlers
     ).pipe(Layer.provideMerge(Batches.layer))
 })

@@ -153,7 +153,6 @@ export const makePayouts = Effect.fnUntraced(function*(
   const payouts: PayoutDriver = {
     formats: formats[family],
     collectFormats: family === "evm" ? ["eip5792", "transactions", "safe"] : [],
-    estimateCollect: null,
     maximumLines: limits[family].batch,
     maximumValiditySeconds,
     minimumAmount: () => baseUnits(1n),
