@@ -13,7 +13,8 @@ export const BalanceTransactionType = Schema.Literals([
   "fee",
   "adjustment",
   "tolerance_writeoff",
-  "credit"
+  "credit",
+  "payout"
 ])
 export type BalanceTransactionType = typeof BalanceTransactionType.Type
 
@@ -87,7 +88,7 @@ export const BalanceTransaction = Schema.Struct({
   units: SignedUnits,
   token_amount: TokenAmount,
   source: Schema.Struct({
-    object: Schema.Literals(["invoice_payment", "exception", "refund", "invoice", "adjustment"]),
+    object: Schema.Literals(["invoice_payment", "exception", "refund", "invoice", "adjustment", "batch_line"]),
     id: Schema.String
   }),
   reverses: Schema.NullOr(Schema.String),

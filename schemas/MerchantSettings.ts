@@ -82,6 +82,15 @@ export const Branding = Schema.Struct({
 })
 export type Branding = typeof Branding.Type
 
+/** usd_millis that payouts come to at most; null: no limit. */
+const payoutLimit = (of: string) =>
+  Schema.NullOr(integer(
+    0,
+    1_000_000_000_000,
+    `usd_millis that ${of} may come to, 0 to 1,000,000,000,000; null, the default: no limit. Only a signed-in wallet ` +
+      "changes it."
+  ))
+
 /** Settings of one environment, without what belongs to the merchant as a whole. */
 const environmentFields = {
   payment_tolerance_bps: ToleranceBasisPoints,
@@ -111,7 +120,9 @@ const environmentFields = {
     1_000_000_000,
     "usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On " +
       "mainnet only a signed-in wallet changes it."
-  )
+  ),
+  payout_limit_batch: payoutLimit("one batch of payouts"),
+  payout_limit_day: payoutLimit("all batches of payouts that are made on one day of UTC")
 }
 
 /** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
@@ -136,6 +147,8 @@ export const MerchantSettings = Schema.Struct({
     invoice_default_expires_in: 43_200_000,
     confirmation_policy: "standard",
     auto_approve_limit: 500_000,
+    payout_limit_batch: null,
+    payout_limit_day: null,
     default_environment: "devnet",
     branding: {
       name: "Demo Store",

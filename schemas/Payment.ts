@@ -75,14 +75,29 @@ export const PaymentExceptionType = Schema.Literals([
 export type PaymentExceptionType = typeof PaymentExceptionType.Type
 
 /**
+ * Exceptions of money that left. `duplicate_payout`: a transfer fits a line of a batch that another one pays;
+ * `payout_mismatch`: a transfer of a batch is not what was signed.
+ */
+export const payoutExceptionTypes = ["duplicate_payout", "payout_mismatch"] as const
+export type PayoutExceptionType = typeof payoutExceptionTypes[number]
+
+/**
  * Everything that waits for a person's decision. `unmatched_payment`: money arrived on an address of a receiving wallet
  * that belongs to no invoice, or that an invoice got only after the block was mined.
  */
-export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, "unmatched_payment"])
+export const ExceptionType = Schema.Literals([
+  ...PaymentExceptionType.literals,
+  "unmatched_payment",
+  ...payoutExceptionTypes
+])
 export type ExceptionType = typeof ExceptionType.Type
 
 /** Exceptions of money that pays no invoice. */
 export type UnmatchedPaymentType = Extract<ExceptionType, "missing_memo" | "unmatched_payment">
+
+/** Whether an exception is about money that left, which nobody received here. */
+export const isPayoutException = (type: string): type is PayoutExceptionType =>
+  payoutExceptionTypes.some((each) => each === type)
 
 /** `open` waits for a decision. */
 export const ExceptionStatus = Schema.Literals(["open", "resolved"])

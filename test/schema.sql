@@ -629,6 +629,13 @@ CREATE TABLE batches (
   CONSTRAINT batches_pkey PRIMARY KEY (merchant_id, id)
 );
 
+CREATE TABLE payout_counters (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  CONSTRAINT payout_counters_pkey PRIMARY KEY (merchant_id, environment)
+);
+
 CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id) WHERE (refund_id IS NOT NULL);
 
 CREATE INDEX batch_lines_by_source ON public.batch_lines USING btree (merchant_id, ((source ->> 'address'::text))) WHERE (source IS NOT NULL);
@@ -640,6 +647,8 @@ CREATE INDEX batches_due_devnet ON public.batches USING btree (((merchant_id)::b
 CREATE INDEX batches_newest ON public.batches USING btree (merchant_id, environment, id);
 
 CREATE INDEX batches_open ON public.batches USING btree (merchant_id, environment) WHERE (closed_at IS NULL);
+
+CREATE INDEX batches_payouts ON public.batches USING btree (merchant_id, environment, created_at) WHERE (kind = 'payouts'::text);
 
 -- modules/commerce
 

@@ -182,6 +182,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
       "BATCH_EMPTY",
       "BATCH_TOO_LARGE",
       "BATCH_LIMIT_REACHED",
+      "PAYOUT_LIMIT_EXCEEDED",
       "AMOUNT_BELOW_MINIMUM",
       "PAYOUT_LIMIT_EXCEEDED",
       "WALLET_ADDRESS_INVALID",

@@ -25,6 +25,7 @@ export type {
   LineState,
   PartExport,
   PartState,
+  TransferName,
   UnexpectedTransfer
 } from "./machine/State.ts"
 export { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
@@ -106,7 +107,7 @@ export const lookAlikeLines = (lines: ReadonlyArray<LineState>): ReadonlyArray<n
   return [...byLook.values()].filter((alike) => alike.length > 1).flatMap((alike) => alike.map(({ line }) => line))
 }
 
-const onlyNext = (next: BatchState): BatchDecision => ({ next, finalLines: [], unexpected: [] })
+const onlyNext = (next: BatchState): BatchDecision => ({ next, finalLines: [], unexpected: [], withdrawn: [] })
 
 /** With the status that it comes to: a batch that is over gives free what it has not paid. */
 const change = (batch: BatchState, more: Partial<BatchState>, now: number): BatchState => {
@@ -178,6 +179,10 @@ const observePart = (
     searchedTo: search.searchedTo,
     txHash: observed.txHash,
     fee: observed.fee,
+    unexpected: observed.unexpected.filter(({ isFinal }) => !isFinal).map(({ transfer: { index }, txHash }) => ({
+      txHash,
+      index
+    })),
     isWatched: observed.isWatched
   }
   const lines = batch.lines.map((line) => {
@@ -187,9 +192,19 @@ const observePart = (
   return {
     next: change(batch, { parts: withPart(batch, nextPart), lines }, now),
     finalLines: observed.finalLines,
-    unexpected: observed.unexpected
+    unexpected: observed.unexpected,
+    withdrawn: part.unexpected.filter(({ index, txHash }) =>
+      !observed.unexpected.some((each) => each.txHash === txHash && each.transfer.index === index)
+    )
   }
 }
+
+/** The batch with nothing changed but what is unexpected of its parts, so that this can be stored before all else. */
+export const onlyUnexpected = (batch: BatchState, next: BatchState): BatchState => ({
+  ...batch,
+  version: batch.version + 1,
+  parts: batch.parts.map((part, place) => ({ ...part, unexpected: next.parts[place]?.unexpected ?? part.unexpected }))
+})
 
 /**
  * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. Errors:

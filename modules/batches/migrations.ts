@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["batches", "batch_lines", "batch_exports"]
+export const tables: ReadonlyArray<string> = ["batches", "batch_lines", "batch_exports", "payout_counters"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -65,6 +65,15 @@ export const migrations: Migrations = {
     // What was collected of an address is asked for each address that received something.
     yield* sql`CREATE INDEX batch_lines_by_source ON batch_lines (merchant_id, (source ->> 'address'))
       WHERE source IS NOT NULL`
+    // What was paid out on a day counts against a limit.
+    yield* sql`CREATE INDEX batches_payouts ON batches (merchant_id, environment, created_at) WHERE kind = 'payouts'`
+    // Its version rises with each batch of payouts under a limit for a day: of two at once the second one counts anew.
+    yield* sql`CREATE TABLE payout_counters (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      version bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment)
+    )`
     // The bytes that a wallet was given, so that the same are given again. Written once: the only version is 1.
     yield* sql`CREATE TABLE batch_exports (
       merchant_id integer NOT NULL,

@@ -33,6 +33,7 @@ const PartRow = Schema.Struct({
   hint: Schema.NullOr(Schema.String),
   txHash: Schema.NullOr(Schema.String),
   fee: Schema.NullOr(Schema.String),
+  unexpected: Schema.Array(Schema.Struct({ txHash: Schema.String, index: Schema.Int })),
   isWatched: Schema.Boolean
 })
 
@@ -190,6 +191,11 @@ export const lineWrite = ({ id, merchantId }: Pick<BatchState, "id" | "merchantI
   }
 })
 
+export const payoutCounterWrite = (
+  { environment, merchantId }: Pick<BatchState, "environment" | "merchantId">,
+  version: number
+): Write => ({ table: "payout_counters", row: { merchant_id: merchantId, environment, version } })
+
 /** The bytes of an export. */
 export interface StoredExport {
   readonly part: number
@@ -271,6 +277,26 @@ export const makeRepo = Effect.gen(function*() {
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND closed_at IS NULL`.pipe(
         Effect.orDie,
         Effect.map(([row]) => Number(row?.count ?? 0))
+      ),
+    /**
+     * usd_millis of the payouts that were made in a span and may have left, or may leave, and the version of their
+     * counter, as of one moment.
+     */
+    payoutsOf: (
+      { environment, merchantId }: Pick<BatchState, "environment" | "merchantId">,
+      { from, to }: { readonly from: number; readonly to: number }
+    ): Effect.Effect<{ readonly used: bigint; readonly version: number }> =>
+      sql<{ used: string; version: bigint }>`SELECT (
+          SELECT coalesce(sum(l.amount), 0)::text
+          FROM batches b JOIN batch_lines l ON l.merchant_id = b.merchant_id AND l.batch_id = b.id
+          WHERE b.merchant_id = ${merchantId} AND b.environment = ${environment} AND b.kind = 'payouts'
+            AND b.created_at >= ${from} AND b.created_at < ${to} AND b.status NOT IN ('canceled', 'expired')
+            AND l.status <> 'released'
+        ) AS used, coalesce((
+          SELECT version FROM payout_counters WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        ), 0) AS version`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => ({ used: BigInt(row!.used), version: Number(row!.version) }))
       ),
     /** The bytes of an export; null: it was never given out. */
     exported: (merchantId: number, id: string, part: number, attempt: number): Effect.Effect<string | null> =>

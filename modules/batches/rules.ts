@@ -3,6 +3,7 @@ import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type EventDraft, previousAttributes } from "../../schemas/Event.ts"
 import { batchObject, type BatchState, isOpen, type LineState, statusOf } from "./machine.ts"
 
+export { dayOf, limitRefusal, type PayoutLimits } from "./rules/Limits.ts"
 export { type NewBatch, newBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
 export { driverPart, partReference } from "./rules/Parts.ts"
 

@@ -11,6 +11,7 @@ import { Screening } from "../../runtime/Screening.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
+import { Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { BatchState } from "./machine.ts"
@@ -26,7 +27,7 @@ import { playPart } from "./service/Play.ts"
 export class Batches extends Context.Service<Batches, {
   /**
    * Makes a batch, and keeps its refunds from everybody else. Errors: `UNSUPPORTED_NETWORK`, `BATCH_EMPTY`,
-   * `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `AMOUNT_BELOW_MINIMUM`, `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`,
+   * `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `PAYOUT_LIMIT_EXCEEDED`, `AMOUNT_BELOW_MINIMUM`, `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`,
    * `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`,
    * `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
    */
@@ -91,6 +92,7 @@ const make = Effect.gen(function*() {
     chains: yield* Chains,
     clock: yield* MerchantClock,
     commit: yield* Commit,
+    invoices: yield* Invoices,
     prices: yield* Prices,
     refunds: yield* Refunds,
     repo: yield* makeRepo,

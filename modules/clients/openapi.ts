@@ -3318,7 +3318,7 @@ export interface components {
             /** @constant */
             object: "balance_transaction";
             /** @enum {string} */
-            type: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit";
+            type: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit" | "payout";
             /** @enum {string} */
             status: "pending" | "available" | "voided";
             /** @description usd_millis; below zero: they go away */
@@ -3342,7 +3342,7 @@ export interface components {
             token_amount: string | null;
             source: {
                 /** @enum {string} */
-                object: "invoice_payment" | "exception" | "refund" | "invoice" | "adjustment";
+                object: "invoice_payment" | "exception" | "refund" | "invoice" | "adjustment" | "batch_line";
                 id: string;
             };
             reverses: string | null;
@@ -5434,7 +5434,7 @@ export interface components {
             /** @constant */
             object: "exception";
             /** @enum {string} */
-            type: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
+            type: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment" | "duplicate_payout" | "payout_mismatch";
             /** @enum {string} */
             status: "open" | "resolved";
             /** @enum {string} */
@@ -5494,7 +5494,7 @@ export interface components {
              * @enum {string}
              */
             action: "accept" | "refund" | "credit" | "assign" | "ignore";
-            /** @description Why, for people: at most 500 characters. Needed to `ignore` reorged, settlement_failed and expiry_unseen */
+            /** @description Why, for people: at most 500 characters. Needed to `ignore` reorged, settlement_failed and expiry_unseen, and for all that is decided on duplicate_payout and payout_mismatch */
             note?: string | null;
             /** @description For `assign`, and only there: your invoice that the money counts for */
             invoice_id?: string | null;
@@ -7476,6 +7476,8 @@ export interface components {
          *       "invoice_default_expires_in": 43200000,
          *       "confirmation_policy": "standard",
          *       "auto_approve_limit": 500000,
+         *       "payout_limit_batch": null,
+         *       "payout_limit_day": null,
          *       "default_environment": "devnet",
          *       "branding": {
          *         "name": "Demo Store",
@@ -7512,6 +7514,8 @@ export interface components {
             confirmation_policy: "fast" | "standard" | "final";
             /** @description usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On mainnet only a signed-in wallet changes it. */
             auto_approve_limit: number;
+            payout_limit_batch: number | null;
+            payout_limit_day: number | null;
             /**
              * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
              * @enum {string}
@@ -7553,6 +7557,8 @@ export interface components {
             invoice_default_expires_in?: number | null;
             confirmation_policy?: ("fast" | "standard" | "final") | null;
             auto_approve_limit?: number | null;
+            payout_limit_batch?: number | null;
+            payout_limit_day?: number | null;
             default_environment?: ("devnet" | "mainnet") | null;
             branding?: {
                 name?: string | null;
@@ -13632,6 +13638,8 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "payout_limit_batch": null,
+                     *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
                      *       "branding": {
                      *         "name": "Demo Store",
@@ -13742,6 +13750,8 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "payout_limit_batch": null,
+                     *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
                      *       "branding": {
                      *         "name": "Demo Store",
@@ -19038,7 +19048,7 @@ export interface operations {
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
                 /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
-                type?: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit";
+                type?: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit" | "payout";
                 /** @description Only those that move this asset */
                 asset?: string;
                 /** @description Only those about this payment, exception, refund or invoice */
@@ -22210,7 +22220,7 @@ export interface operations {
                 /** @description States, comma-separated; `all` does not filter. */
                 status?: "open" | "resolved";
                 /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
-                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment";
+                type?: "underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen" | "unmatched_payment" | "duplicate_payout" | "payout_mismatch";
                 /** @description Only those of this invoice */
                 invoice_id?: string;
                 /** @description Only those about a transfer on this network */

@@ -37,7 +37,7 @@ export const ExceptionDecision = Schema.Struct({
   note: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(maximumNote)))).annotate({
     description:
       `Why, for people: at most ${maximumNote} characters. Needed to \`ignore\` reorged, settlement_failed and ` +
-      "expiry_unseen"
+      "expiry_unseen, and for all that is decided on duplicate_payout and payout_mismatch"
   }),
   invoice_id: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
     description: "For `assign`, and only there: your invoice that the money counts for"

@@ -2,6 +2,7 @@
 import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { ExceptionResolution } from "../../schemas/Exception.ts"
+import { isPayoutException } from "../../schemas/Payment.ts"
 import { usdWire } from "../../schemas/Money.ts"
 import { allowedActions, type ExceptionRecord, requiresNote } from "../invoices/plugin.ts"
 
@@ -32,6 +33,13 @@ export const rejectionReason = (
         "wallet and decide with that token. API keys and internal services may only refund or ignore it"
     })
   }
+  if (isPayoutException(exception.type) && action === "accept" && !isOwner) {
+    return publicError("CREDENTIAL_NOT_ALLOWED", {
+      message:
+        "Only an owner of the merchant says that it bears this loss: sign in with a wallet and decide with that token. " +
+        "A program that could would hide it"
+    })
+  }
   if ((action === "assign") !== (invoiceId !== null)) {
     return publicError("VALIDATION_ERROR", {
       message: action === "assign"
@@ -48,7 +56,7 @@ export const rejectionReason = (
   }
   return requiresNote(exception.type, action) && note.trim() === ""
     ? publicError("VALIDATION_ERROR", {
-      message: `note: say what you found: ${exception.type} is ignored only with a note`,
+      message: `note: say what you found: ${action} of ${exception.type} takes a note`,
       param: "note"
     })
     : null

@@ -14,7 +14,7 @@ import { initializeSeries } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import type { Aggregate, ExceptionRecord, UnmatchedPayment } from "./machine.ts"
+import type { Aggregate, ExceptionRecord, PayoutDetails, PayoutSighting, UnmatchedPayment } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
 import {
   commitDraft,
@@ -35,6 +35,7 @@ import { expiryBatch, makeExpiry } from "./actor/Expiry.ts"
 import { InvoiceHooks } from "./actor/Hooks.ts"
 import { series } from "./actor/Metrics.ts"
 import { type ChangeContext, changeInvoice, type ChangePlan, type ChangeResult } from "./actor/Changes.ts"
+import { type PayoutExceptionChange, sightPayout } from "./actor/PayoutExceptions.ts"
 import {
   changeUnmatched,
   recordUnmatched,
@@ -58,6 +59,7 @@ export {
 } from "./actor/Hooks.ts"
 export { exceptionMetrics } from "./actor/Metrics.ts"
 export { type PayorRecord, PayorRecords, type ReadPayors } from "./actor/PayorRecords.ts"
+export { type PayoutExceptionChange } from "./actor/PayoutExceptions.ts"
 export { type UnmatchedPlan } from "./actor/UnmatchedPayments.ts"
 
 export class Invoices extends Context.Service<Invoices, {
@@ -143,6 +145,14 @@ export class Invoices extends Context.Service<Invoices, {
     payment: UnmatchedPayment,
     writes: ReadonlyArray<Write>
   ) => Effect.Effect<void, PublicError>
+  /**
+   * What a sight of a transfer that should not have left adds to a commit: its exception opens, becomes final or
+   * closes; null where it stands so already. `details` are of no use for one that is gone.
+   */
+  readonly sightPayout: (
+    sighting: PayoutSighting,
+    details: PayoutDetails | null
+  ) => Effect.Effect<PayoutExceptionChange | null>
 }>()("tillwire/modules/invoices/Invoices") {
   static readonly layer = Layer.effect(
     Invoices,
@@ -173,6 +183,7 @@ export class Invoices extends Context.Service<Invoices, {
           assignException(changes, merchantId, id, assignment, decision),
         changeUnmatched: (merchantId, id, cause, plan) => changeUnmatched(changes, merchantId, id, cause, plan),
         recordUnmatched: (payment, writes) => recordUnmatched(changes, payment, writes),
+        sightPayout: (sighting, details) => sightPayout(changes, sighting, details),
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,

@@ -45,6 +45,7 @@ export { type Excess, excessOf, isExcess, overpaidPayments, withOpenRefunds } fr
 export { catchUpSeconds, outageWaitSeconds } from "./machine/Expiry.ts"
 export { mergeMetadata } from "./machine/MerchantChanges.ts"
 export { dustThreshold } from "./machine/Payments.ts"
+export { afterSight, type PayoutDetails, type PayoutSighting } from "./machine/PayoutExceptions.ts"
 export { policyOf, toleranceOf } from "./machine/Policy.ts"
 export { divideRefund, isLate, isReceived } from "./machine/RefundShares.ts"
 export {

@@ -30,6 +30,7 @@ export {
   type NewInvoice,
   type PayorRecord,
   PayorRecords,
+  type PayoutExceptionChange,
   type UnmatchedChange,
   type UnmatchedHookResult,
   type UnmatchedPlan
@@ -72,6 +73,8 @@ export {
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
+  type PayoutDetails,
+  type PayoutSighting,
   requiresNote,
   type ScanProgress,
   stepUnmatched,

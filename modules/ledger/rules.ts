@@ -21,6 +21,15 @@ export {
   type Postings,
   type Source
 } from "./rules/Moves.ts"
+export {
+  bookPayout,
+  bookSentByException,
+  isAboutSentMoney,
+  payoutTransaction,
+  sentByException,
+  type SentMoney,
+  sentValue
+} from "./rules/Payouts.ts"
 export { beforeRefunds, bookRefund, bookUnmatchedRefund, refundsIn } from "./rules/RefundBookings.ts"
 export { refundEntriesIn, type RefundEntry, takenOfPayments } from "./rules/RefundsTaken.ts"
 export { settledAccount, settledEnd, settlementObject, settlementPrefix } from "./rules/Settlements.ts"

@@ -1,6 +1,7 @@
 /** The books: kept in the commits of invoices and exceptions, read for merchants, opened for what was there before. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type BalanceDelta, noCause, systemMerchant, type Write } from "../../runtime/Commit.ts"
+import { Books } from "../../runtime/Books.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -24,6 +25,7 @@ import {
   combine,
   createdEvents,
   deltasOf,
+  isAboutSentMoney,
   type NameTransaction,
   nothingBooked,
   openingFact,
@@ -34,6 +36,7 @@ import {
   takenOfPayments,
   transactionOfException
 } from "./rules.ts"
+import { bookSentMoney, payoutBooks, type SentServices } from "./service/Payouts.ts"
 import { ledgerMetrics } from "./service/Metrics.ts"
 import { makePreferences, type Preferences } from "./service/Preferences.ts"
 
@@ -73,6 +76,12 @@ interface LedgerServices {
   /** The asset of a token of the catalogue; null: it is not in it. */
   readonly assetOfToken: (network: Network, tokenId: number) => string | null
 }
+
+const sentServices = (services: LedgerServices): SentServices => ({
+  ...services,
+  nameTransaction,
+  book: (owner, nowMillis, booking) => additions(services, owner, nowMillis, booking)
+})
 
 /** An adjustment as it is asked for; its transaction is named by its id. */
 export type NewAdjustment = Omit<Adjustment, "transactionId">
@@ -120,6 +129,7 @@ export class Ledger extends Context.Service<Ledger, {
         onUnmatched: onUnmatchedChange(services),
         nameRefund: (refundId, version) => nameTransaction("refund", refundId, version)
       })
+      yield* (yield* Books).register(payoutBooks(sentServices(services)))
       yield* openBooks(repo)
       yield* ledgerMetrics(repo)
 
@@ -205,6 +215,9 @@ const onInvoiceChange = (services: LedgerServices) =>
 /** Money on a wallet that several merchants share is in the operator's books, those of no merchant. */
 const onUnmatchedChange = (services: LedgerServices) =>
   Effect.fnUntraced(function*(change: UnmatchedChange) {
+    if (isAboutSentMoney(change.after.exception)) {
+      return yield* bookSentMoney(sentServices(services), change)
+    }
     const { repo } = services
     const { after, before, facts, now, nowMillis } = change
     const { booking, earlier } = bookUnmatched(change, yield* transactionOf(repo, before), nameTransaction)

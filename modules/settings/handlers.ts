@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
-import { canMoveApprovals, canMoveDefault } from "./rules.ts"
+import { canMoveApprovals, canMoveDefault, forbiddenLimit } from "./rules.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -31,6 +31,13 @@ export const handlers = Operations.group(
             return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
               message: "auto_approve_limit: sign in with a wallet to change it. A key could approve for itself",
               param: "auto_approve_limit"
+            })
+          }
+          const limit = forbiddenLimit(principal, payload)
+          if (limit !== null) {
+            return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
+              message: `${limit}: sign in with a wallet to change it. A stolen key could raise it`,
+              param: limit
             })
           }
           const idempotency = yield* Idempotency

@@ -22,7 +22,9 @@ export const defaultSettings: InvoiceSettings = {
   partial_payment_policy: "lock_route",
   invoice_default_expires_in: 43_200_000,
   confirmation_policy: "standard",
-  auto_approve_limit: 500_000
+  auto_approve_limit: 500_000,
+  payout_limit_batch: null,
+  payout_limit_day: null
 }
 
 const defaultBranding: Omit<Branding, "name"> = {
@@ -81,6 +83,18 @@ export const canMoveDefault = ({ environment, kind }: Pick<Principal, "environme
  */
 export const canMoveApprovals = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
   kind === "wallet" || environment === "devnet"
+
+const payoutLimits = ["payout_limit_batch", "payout_limit_day"] as const
+
+/**
+ * The limit of payouts that a caller may not change, among those that it sends; null: none. Only a person may, whose
+ * money it is: whoever stole a key could else take the limit away before making a batch.
+ */
+export const forbiddenLimit = (
+  { kind }: Pick<Principal, "kind">,
+  change: MerchantSettingsChange
+): typeof payoutLimits[number] | null =>
+  kind === "wallet" ? null : payoutLimits.find((name) => change[name] !== undefined) ?? null
 
 /**
  * The choices after a change. `default_environment` is not among them: it is the merchant's own.

@@ -81,7 +81,6 @@ const unreachable: Readonly<Record<string, string>> = {
   INSUFFICIENT_FUNDS: "needs a real chain: the tests of the drivers' payouts tell it",
   WALLET_NOT_SPENDABLE: "needs a real chain: the tests of the drivers' payouts tell it",
   AMOUNT_BELOW_MINIMUM: "needs a real chain: the tests of the drivers' payouts tell it",
-  PAYOUT_LIMIT_EXCEEDED: "no setting limits payouts yet",
   BATCH_PAID: "needs an execution that the service has not read yet: the tests of the drivers' payouts tell it",
   QUOTE_EXPIRED: "no route of this release takes a quote that can have ended",
   DEVNET_NOT_ENABLED: "needs a deployment without devnet; the rule is the one of MAINNET_NOT_ENABLED",
@@ -138,6 +137,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   BATCH_NOT_CANCELABLE: "modules/batches/batches.test.ts",
   BATCH_LIMIT_REACHED: "modules/batches/batches.test.ts",
 
+  PAYOUT_LIMIT_EXCEEDED: "modules/batches/limits.test.ts",
   RATE_LIMIT_EXCEEDED: "runtime/http/RateLimiter.test.ts"
 }
 

@@ -1,7 +1,7 @@
 /** What the chain says of a part, line by line. Pure. */
 import type { PayoutExecution, PayoutFormat, PayoutSearch, PayoutTransfer } from "../../../runtime/Payouts.ts"
 import type { BatchPartStatus } from "../../../schemas/Batch.ts"
-import { baseUnits } from "../../../schemas/Money.ts"
+import { baseUnits, maximumCredit, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { BatchKind } from "../../../schemas/Batch.ts"
 import type { FinalLine, LineState, PartState, UnexpectedTransfer } from "./State.ts"
 
@@ -29,14 +29,63 @@ export interface Observation {
 
 const isSettled = ({ status }: LineState): boolean => status === "paid" || status === "mismatch"
 
-/** The transfer that pays a line: the one that did, else the first of the right amount, else the first. */
-const chosenFor = (line: LineState, sightings: ReadonlyArray<Sighting>): Sighting | undefined =>
-  sightings.find(({ execution, transfer }) =>
+/**
+ * The transfer that pays a line: the one that did; else one of the right amount that is final, as no other can take its
+ * place any more; else the one that was seen; else the first of the right amount, else the first.
+ */
+const chosenFor = (line: LineState, sightings: ReadonlyArray<Sighting>): Sighting | undefined => {
+  const own = sightings.find(({ execution, transfer }) =>
     execution.txHash === line.txHash && transfer.index === line.transferIndex
-  ) ??
-    (isSettled(line)
-      ? undefined
-      : sightings.find(({ transfer }) => transfer.amount === line.units) ?? sightings[0])
+  )
+  if (isSettled(line) || own?.execution.isFinal === true) return own
+  const right = sightings.filter(({ transfer }) => transfer.amount === line.units)
+  return right.find(({ execution }) => execution.isFinal) ?? own ?? right[0] ?? sightings[0]
+}
+
+/** What a transfer is worth, by the line that it is like or by another one of its token. */
+const worthOf = (
+  { amount, tokenAddress }: PayoutTransfer,
+  like: LineState | null,
+  lines: ReadonlyArray<LineState>
+): UsdMillis => {
+  const line = like?.tokenAddress === tokenAddress ? like : lines.find((each) => each.tokenAddress === tokenAddress)
+  const worth = line === undefined ? 0n : line.amount * amount / line.units
+  return usdMillis(worth < maximumCredit ? worth : maximumCredit)
+}
+
+/** The transfers that no line is paid by, and those that pay another amount than their line says. */
+const unexpectedOf = (
+  part: number,
+  lines: ReadonlyArray<LineState>,
+  chosen: ReadonlyArray<Sighting | undefined>,
+  { executions }: PayoutSearch
+): ReadonlyArray<UnexpectedTransfer> => {
+  const taken = new Set(chosen.flatMap((each) => each === undefined ? [] : [keyOf(each)]))
+  for (const line of lines) if (isSettled(line)) taken.add(`${line.txHash}:${line.transferIndex}`)
+  /** The line that a transaction paid somebody else for. */
+  const leftOutFor = (transfer: PayoutTransfer, { transfers }: PayoutExecution): LineState | null =>
+    lines.find(({ tokenAddress, units }, place) =>
+      tokenAddress === transfer.tokenAddress && units === transfer.amount &&
+      transfers.every((each) => each.line !== place)
+    ) ?? null
+  return executions.flatMap((execution) =>
+    execution.transfers.flatMap((transfer): ReadonlyArray<UnexpectedTransfer> => {
+      const fitting = transfer.line === null ? null : lines[transfer.line] ?? null
+      const isTaken = taken.has(keyOf({ execution, transfer }))
+      if (isTaken && (fitting === null || fitting.units === transfer.amount)) return []
+      const line = fitting ?? leftOutFor(transfer, execution)
+      return [{
+        type: !isTaken && fitting !== null && fitting.status !== "mismatch" ? "duplicate_payout" : "payout_mismatch",
+        part,
+        line,
+        txHash: execution.txHash,
+        amount: worthOf(transfer, line, lines),
+        isFinal: execution.isFinal,
+        transfer
+      }]
+    })
+  )
+}
 
 const pending = (line: LineState): LineState =>
   line.status === "pending" && line.txHash === null
@@ -96,21 +145,10 @@ const observePaid = (
     const status = sighting.transfer.amount === line.units ? "paid" as const : "mismatch" as const
     return { line, final: { line, status, transfer: sighting.transfer, txHash: sighting.execution.txHash } }
   })
-  const taken = new Set(chosen.flatMap((each) => each === undefined ? [] : [keyOf(each)]))
-  for (const line of lines) if (isSettled(line)) taken.add(`${line.txHash}:${line.transferIndex}`)
-  const unexpected = search.executions.flatMap((execution) =>
-    execution.transfers.filter((transfer) => !taken.has(keyOf({ execution, transfer }))).map((transfer) => ({
-      type: transfer.line === null ? "payout_mismatch" as const : "duplicate_payout" as const,
-      part: part.part,
-      line: transfer.line === null ? null : lines[transfer.line] ?? null,
-      txHash: execution.txHash,
-      transfer
-    }))
-  )
   return {
     lines: observed.map(({ line }) => line),
     finalLines: observed.flatMap(({ final }) => final === null ? [] : [final]),
-    unexpected
+    unexpected: unexpectedOf(part.part, lines, chosen, search)
   }
 }
 
@@ -149,12 +187,13 @@ export const observe = (
     : observePaid(part, lines, search, sightingsOf)
   const status = statusOfPart(part, observed.lines, observed.finalLines, search.isOver)
   const first = search.executions[0]
+  const hasOpenEnd = observed.unexpected.some(({ isFinal }) => !isFinal)
   return {
     ...observed,
     status,
     txHash: first?.txHash ?? (status === "paid" || status === "mismatch" ? part.txHash : null),
     fee: first?.fee ?? part.fee,
     // A collect is over with its lines: anybody may repeat it, and nothing comes of that.
-    isWatched: kind === "collect" ? status !== "paid" && status !== "lapsed" : !search.isOver
+    isWatched: kind === "collect" ? status !== "paid" && status !== "lapsed" : !search.isOver || hasOpenEnd
   }
 }

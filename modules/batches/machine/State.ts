@@ -21,6 +21,12 @@ export interface PartExport extends Omit<PayoutExport, "payload"> {
   readonly exportedAt: number
 }
 
+/** A transfer of a network, by its transaction and its place there. */
+export interface TransferName {
+  readonly txHash: string
+  readonly index: number
+}
+
 export interface PartState {
   /** 1 or more. */
   readonly part: number
@@ -35,6 +41,8 @@ export interface PartState {
   readonly txHash: string | null
   /** What the network took, in base units of its coin. */
   readonly fee: BaseUnits | null
+  /** Transfers that should not be there and are not final: each has an exception that closes where they go away. */
+  readonly unexpected: ReadonlyArray<TransferName>
   /** Whether it can still be executed, once more too, so that the chain must be looked at. */
   readonly isWatched: boolean
 }
@@ -108,13 +116,16 @@ export type BatchCommand =
   /** What the chain has of a part. */
   | { readonly _tag: "Observe"; readonly part: number; readonly search: PayoutSearch }
 
-/** A transfer that fits a line which another one pays already, or no line at all. */
+/** A transfer that fits a line which another one pays already, or that is not what was signed. */
 export interface UnexpectedTransfer {
   readonly type: "duplicate_payout" | "payout_mismatch"
   readonly part: number
-  /** The line that it fits; null: none. */
+  /** The line that it fits, or that its transaction left out for it; null: none. */
   readonly line: LineState | null
   readonly txHash: string
+  /** usd_millis that it is worth, as the lines are; 0: it is not known. */
+  readonly amount: UsdMillis
+  readonly isFinal: boolean
   readonly transfer: PayoutTransfer
 }
 
@@ -132,4 +143,6 @@ export interface BatchDecision {
   /** To be stored one by one, each with what it pays, before `next` is. */
   readonly finalLines: ReadonlyArray<FinalLine>
   readonly unexpected: ReadonlyArray<UnexpectedTransfer>
+  /** Transfers that were unexpected before, and left the chain or pay a line now. */
+  readonly withdrawn: ReadonlyArray<TransferName>
 }

@@ -55,6 +55,7 @@ export const newBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchS
     hint: null,
     txHash: null,
     fee: null,
+    unexpected: [],
     isWatched: false
   })),
   lines,

@@ -12,6 +12,7 @@ import type { Timers } from "../../../runtime/Timers.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
+import type { Invoices } from "../../invoices/plugin.ts"
 import type { Refunds } from "../../refunds/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { Repo } from "../repo.ts"
@@ -23,6 +24,7 @@ export interface BatchServices {
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
+  readonly invoices: Invoices["Service"]
   readonly prices: Prices["Service"]
   readonly refunds: Refunds["Service"]
   readonly repo: Repo

@@ -16,6 +16,7 @@ import { batchWrite, lineWrite } from "../repo.ts"
 import { approvedContent, auditActOf, driverPart, eventsOf, newBatch, newLines } from "../rules.ts"
 import { type BatchOwner, type BatchServices, payoutDriver } from "./BatchServices.ts"
 import { planCollect } from "./Collectable.ts"
+import { checkLimits } from "./Limits.ts"
 import { checkLines, type PayoutRequest, planPayouts, planRefunds } from "./Plans.ts"
 
 /** What is to be paid. */
@@ -81,6 +82,8 @@ export const createBatch = (services: BatchServices) =>
       }
       const plan = yield* planOf(services, owner, request, driver)
       yield* checkLines(plan.lines, driver)
+      const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
+      const counted = kind === "payouts" ? yield* checkLimits(services, owner, plan.spotValue, now) : []
       const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
       const unnumbered = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
       const sizes = unnumbered._tag === "Payout" ? driver.partSizes(unnumbered.lines) : plan.sizes ?? []
@@ -107,7 +110,7 @@ export const createBatch = (services: BatchServices) =>
         lines,
         searchedTo: kind === "collect" ? plan.searchedTo ?? null : null,
         createdBy: request.actor,
-        now: yield* clock.nowSeconds(owner.merchantId, owner.environment)
+        now
       })
       yield* commit.append({
         ...owner,
@@ -115,6 +118,7 @@ export const createBatch = (services: BatchServices) =>
         writes: [
           batchWrite(batch),
           ...lines.map((line) => lineWrite(batch, line)),
+          ...counted,
           ...plan.refunds.map((refund) => holdWrite(refund, { id, isOut: false })),
           ...yield* auditLog.writesOf(auditActOf(null, batch, "create", request.actor, cause.requestId))
         ],

@@ -1,31 +1,19 @@
 /** Looks at the chain for parts that wallets were given, and stores what became of them. */
 import { Effect } from "effect"
-import { noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
+import { noCause, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import { type BatchState, decide, type FinalLine, linesOf, type PartState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { driverPart, eventsOf } from "../rules.ts"
 import { changedLines, releasedRefunds } from "./Acts.ts"
 import { type BatchServices, payoutDriver } from "./BatchServices.ts"
+import { storeUnexpected, walletOf } from "./Unexpected.ts"
 
 /** Batches the timer looks at in one run. */
 const dueBatch = 100
 
 /** Seconds until a batch is looked at again whose network did not answer, or whose lines could not be stored. */
 const failurePauseSeconds = 15
-
-/** Which of the merchant's wallets sent it: the books take it out of that one. */
-const walletOf = Effect.fnUntraced(function*(
-  { chains }: BatchServices,
-  { environment, merchantId, network }: BatchState,
-  from: string
-) {
-  const found = yield* chains.walletReceiver(network, environment, familyRecord(familyOf(network)).accountKey(from))
-  return found !== null && (found.merchantId === merchantId || found.merchantId === systemMerchant)
-    ? found.fingerprint
-    : null
-})
 
 /** Stores what became of a line for good, in one commit with what it pays. */
 const storeFinalLine = Effect.fnUntraced(function*(
@@ -52,13 +40,13 @@ const storeFinalLine = Effect.fnUntraced(function*(
     return
   }
   const { environment, merchantId } = batch
-  const booking = batch.kind !== "payouts" || transfer === null ? null : yield* books.payout({
+  // What arrived in place of a line is booked by its exception: nobody has said yet that it was meant.
+  const booking = batch.kind !== "payouts" || transfer === null || status !== "paid" ? null : yield* books.payout({
     merchantId,
     environment,
     id: `${batch.id}/${line.line}`,
     network: batch.network,
     tokenAddress: line.tokenAddress,
-    // What arrived: the rest of a line that brought less never left, or the token kept it.
     units: transfer.amount,
     wallet: yield* walletOf(services, batch, transfer.from)
   })
@@ -87,19 +75,23 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
   })
 })
 
-const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, batch: BatchState, part: PartState) {
+const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, given: BatchState, part: PartState) {
   const { clock, repo } = services
-  const { environment, merchantId, network } = batch
-  if (part.export === null) return batch
+  const { environment, merchantId, network } = given
+  if (part.export === null) return given
   const driver = yield* payoutDriver(services, network, environment)
   const search = yield* driver.search({
-    part: driverPart(batch, part.part, linesOf(batch, part.part)),
+    part: driverPart(given, part.part, linesOf(given, part.part)),
     export: part.export,
     from: (part.searchedTo ?? part.export.builtAt - 1n) + 1n,
     hint: part.hint
   })
   const now = yield* clock.nowSeconds(merchantId, environment)
-  const decision = decide(batch, { _tag: "Observe", part: part.part, search }, now)
+  const first = decide(given, { _tag: "Observe", part: part.part, search }, now)
+  if (isPublicError(first)) return yield* first
+  // First of all: what cannot be stored of the lines holds up no alarm.
+  const batch = yield* storeUnexpected(services, given, first)
+  const decision = batch === given ? first : decide(batch, { _tag: "Observe", part: part.part, search }, now)
   if (isPublicError(decision)) return yield* decision
   for (const each of decision.finalLines) yield* storeFinalLine(services, batch, each)
   // Their rows are stored: what is left to store is read anew, so that no line is written over.
@@ -107,15 +99,6 @@ const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, batch: B
   if (current === null) return yield* publicError("BATCH_NOT_FOUND")
   const rest = decide(current, { _tag: "Observe", part: part.part, search }, now)
   if (isPublicError(rest)) return yield* rest
-  for (const each of rest.unexpected) {
-    yield* Effect.logError("a transfer of a batch was made twice, or is not what was signed: find out who sent it", {
-      exception: each.type,
-      batch: batch.id,
-      part: each.part,
-      line: each.line?.line ?? null,
-      txHash: each.txHash
-    })
-  }
   yield* store(services, current, rest.next)
   return rest.next
 })

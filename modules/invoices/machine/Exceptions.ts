@@ -11,7 +11,7 @@ import {
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
-import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
+import { type ExceptionType, isCounted, isPayoutException } from "../../../schemas/Payment.ts"
 import { excessOf } from "./Excess.ts"
 import {
   type Aggregate,
@@ -228,7 +228,7 @@ const typesWithNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlemen
 
 /** Whether a decision must come with a note. */
 export const requiresNote = (type: ExceptionType, action: ExceptionAction): boolean =>
-  action === "ignore" && typesWithNote.has(type)
+  isPayoutException(type) || (action === "ignore" && typesWithNote.has(type))
 
 /** An exception with its owner, and the invoice and the payment that it is about. */
 export interface ExceptionRecord extends ExceptionSubject {
@@ -275,6 +275,8 @@ export const allowedActions = (
 ): ReadonlyArray<ExceptionAction> => {
   const { status, type } = exception
   if (status === "resolved") return []
+  // What left cannot be taken back: a person says who bears it.
+  if (isPayoutException(type)) return ["accept", "ignore"]
   const isReverted = subject.payment?.status === "reverted"
   // What comes too late for an order goes back by the order's own refund.
   const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"

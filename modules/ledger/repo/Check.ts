@@ -8,6 +8,7 @@ import type { SqlClient } from "effect/sql"
 import { accounts, chainPrefix, settlementPrefix, unknownWallet } from "../rules.ts"
 import { bookedRefunds, readSources } from "./CheckSources.ts"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
+import { payoutExceptionTypes } from "../../../schemas/Payment.ts"
 import { maximumCredit } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 
@@ -72,7 +73,8 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
         SELECT merchant_id, environment, asset, -units, -usd_millis, debit, credit, type, source_object, source_id,
           credit FROM entries
       ) sides
-      WHERE source_object IN ('refund', 'adjustment') OR source_object = 'invoice_payment' AND type = 'refund'
+      WHERE source_object IN ('refund', 'adjustment', 'batch_line')
+        OR source_object = 'invoice_payment' AND type = 'refund' OR source_object = 'exception' AND type = 'payout'
       GROUP BY merchant_id, environment, type, source_object, source_id, account, asset
     ), booked_refunds AS (
       ${bookedRefunds(sql)}
@@ -115,6 +117,7 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
           ELSE ${accounts.suspense} END AS account
       FROM exceptions x
       WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
+        AND x.type <> ALL (${[...payoutExceptionTypes]}::text[])
         AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore')
           OR x.resolution ->> 'action' = 'refund' AND x.resolution ->> 'isReverted' IS NULL)
         AND EXISTS (SELECT FROM balance_transactions t WHERE t.merchant_id = x.merchant_id AND t.source_id = x.id OFFSET 0)

@@ -1,6 +1,6 @@
 /**
- * What refunds, adjustments and settlements should have brought to the accounts, by their own tables: parts of the
- * statement of the check. A module that is left out has no table; then its part is as it was booked.
+ * What refunds, adjustments, payouts and settlements should have brought to the accounts, by their own tables: parts of
+ * the statement of the check. A module that is left out has no table; then its part is as it was booked.
  *
  * Each part reads what that statement has by the names `bookings`, `booked_refunds` and `payments`, and answers rows of
  * (merchant_id, environment, account, asset, units, usd_millis).
@@ -76,6 +76,31 @@ const adjustments = (sql: SqlClient.SqlClient, ofMerchant: Fragment) =>
     FROM reconciliation_adjustments a, LATERAL (VALUES (a.account, 1), (${accounts.available}, -1)) s (account, sign)
     WHERE ${ofMerchant}`
 
+/**
+ * Payouts of the merchant's own: the units of their lines. What they were worth was decided when they were booked.
+ */
+const payouts = (sql: SqlClient.SqlClient) =>
+  sql`SELECT k.merchant_id, k.environment, s.account, b.network || ':' || coalesce(l.token_address, 'native'),
+      s.sign * -l.units, s.sign * k.usd_millis
+    FROM bookings k
+      JOIN batch_lines l ON l.merchant_id = k.merchant_id AND l.batch_id = split_part(k.source_id, '/', 1)
+        AND l.line = split_part(k.source_id, '/', 2)::integer
+      JOIN batches b ON b.merchant_id = l.merchant_id AND b.id = l.batch_id, LATERAL
+      (VALUES (k.account, 1), (${accounts.available}, -1)) s (account, sign)
+    WHERE k.source_object = 'batch_line' AND k.account LIKE ${chainAccounts} AND b.kind = 'payouts' AND l.status = 'paid'`
+
+/** Money that left although nothing owed it: missing in suspense until a decision says who bears it. */
+const sentMoney = (sql: SqlClient.SqlClient) =>
+  sql`SELECT k.merchant_id, k.environment, s.account,
+      (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native'),
+      s.sign * -(x.evidence ->> 'token_amount')::numeric * CASE WHEN x.evidence ->> 'token_amount_unit' = 'token'
+        THEN ('1e' || (x.evidence ->> 'token_decimals'))::numeric ELSE 1 END, s.sign * k.usd_millis
+    FROM bookings k JOIN exceptions x ON x.merchant_id = k.merchant_id AND x.id = k.source_id, LATERAL
+      (VALUES (${chainPrefix} || coalesce(x.evidence ->> 'wallet', ${unknownWallet}), 1),
+        (CASE x.resolution ->> 'action' WHEN 'accept' THEN ${accounts.available} WHEN 'ignore' THEN ${accounts.ignored}
+          ELSE ${accounts.suspense} END, -1)) s (account, sign)
+    WHERE k.source_object = 'exception' AND k.account LIKE ${chainAccounts} AND x.evidence ->> 'final' = 'yes'`
+
 /** The final payments of a day, asset and wallet, as each names its settlement. */
 const settlements = (sql: SqlClient.SqlClient) =>
   sql`SELECT p.merchant_id, p.environment, s.account, p.asset, s.sign * p.units, s.sign * p.usd_millis
@@ -97,11 +122,13 @@ export const readSources = Effect.fnUntraced(function*(
   sql: SqlClient.SqlClient,
   ofMerchant: (table: string) => Fragment
 ) {
-  const [tables] = yield* sql<{ refunds: boolean; adjustments: boolean }>`
-    SELECT to_regclass('refunds') IS NOT NULL AS refunds,
+  const [tables] = yield* sql<{ refunds: boolean; adjustments: boolean; batches: boolean }>`
+    SELECT to_regclass('refunds') IS NOT NULL AS refunds, to_regclass('batch_lines') IS NOT NULL AS batches,
       to_regclass('reconciliation_adjustments') IS NOT NULL AS adjustments`
   return sql`${tables!.refunds ? refunds(sql) : asBooked(sql, "refund")}
     UNION ALL ${tables!.adjustments ? adjustments(sql, ofMerchant("a")) : asBooked(sql, "adjustment")}
+    UNION ALL ${tables!.batches ? payouts(sql) : asBooked(sql, "batch_line")}
+    UNION ALL ${sentMoney(sql)}
     UNION ALL ${settlements(sql)}
     -- Money that was refunded before the books were kept has no refund of its own.
     UNION ALL SELECT merchant_id, environment, account, asset, units, usd_millis FROM bookings

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { signedUsdWire } from "../../../schemas/Money.ts"
+import { payoutExceptionTypes } from "../../../schemas/Payment.ts"
 import { settledAccount, settledEnd } from "../rules.ts"
 
 export interface BookTotals {
@@ -21,7 +22,8 @@ const suspenseTypes = [
   "missing_memo",
   "below_dust",
   "screened",
-  "unmatched_payment"
+  "unmatched_payment",
+  ...payoutExceptionTypes
 ]
 
 interface Row {

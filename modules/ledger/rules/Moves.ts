@@ -14,7 +14,7 @@ import { type ArrivalType, hasSameValue, isSamePosition, type Position } from ".
 
 /** The object that a balance transaction is about. */
 export interface Source {
-  readonly object: "invoice_payment" | "exception" | "refund" | "invoice" | "adjustment"
+  readonly object: "invoice_payment" | "exception" | "refund" | "invoice" | "adjustment" | "batch_line"
   readonly id: string
 }
 

@@ -146,6 +146,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
         WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${first}
           AND e.created_at < ${past} AND (${isIntoWallet} OR ${isOutOfWallet})
           AND b.source_object IN ('invoice_payment', 'exception')
+            AND b.type <> 'payout'
       ), k AS (
         ${moneyOf(sql, span)}
       ), counted AS (
@@ -199,6 +200,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           WHERE m.reverses_earlier IS NOT TRUE AND (m.at IS NULL OR m.units IS DISTINCT FROM coalesce(m.amount, c.amount))
             AND b.merchant_id = ${merchantId}
             AND (${isIntoWallet} OR ${isOutOfWallet}) AND b.source_object IN ('invoice_payment', 'exception')
+            AND b.type <> 'payout'
             AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
               SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
         ) o ON true CROSS JOIN LATERAL (

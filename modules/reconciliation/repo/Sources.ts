@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import { confirmedPayments } from "../rules/Events.ts"
-import type { Movement } from "../rules/Flows.ts"
+import { type Movement, payoutCounterAccount } from "../rules/Flows.ts"
 import type { MovementsSince } from "../rules/Openings.ts"
 import type { Span } from "../rules/Periods.ts"
 
@@ -45,7 +45,12 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
   const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
   const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
 
-  const counterAccount = sql`CASE WHEN ${isIntoWallet} THEN e.credit ELSE e.debit END`
+  // A payout is told from money that left its chain again by its transaction, which is read of these few alone.
+  const counterAccount = sql`CASE WHEN ${isIntoWallet} THEN e.credit
+    WHEN e.debit IN ('merchant_available', 'suspense') AND EXISTS (
+      SELECT FROM balance_transactions t
+      WHERE t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.type = 'payout'
+    ) THEN ${payoutCounterAccount} ELSE e.debit END`
   const account = sql`CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END`
   const units = sql`sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END)`
   const usdMillis = sql`sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END)`
@@ -109,7 +114,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
         WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${from}
           AND e.created_at < ${to} AND (${isIntoWallet} OR ${isOutOfWallet})
-          AND b.source_object IN ('invoice_payment', 'exception')
+          AND b.source_object IN ('invoice_payment', 'exception') AND b.type <> 'payout'
         GROUP BY 1, 2
       ) money WHERE units > 0 GROUP BY asset ORDER BY asset`.pipe(
       readInFull(sql),

@@ -47,6 +47,9 @@ export type FlowName = typeof flowNames[number]
 /** Flows that make the holdings less. */
 const outgoing: ReadonlySet<FlowName> = new Set(["refunded", "paid_out", "collected_out", "fees"])
 
+/** In place of the account at the other end of what was paid out: such entries have ends in common with reversals. */
+export const payoutCounterAccount = "payouts"
+
 /**
  * Which flow a movement is: by the account at its other end. Money that left its chain again takes away from what was
  * received. What a person booked has an account of its own.
@@ -59,6 +62,7 @@ const flowOf: Readonly<Record<string, FlowName>> = {
   refund_payable: "refunded",
   // A refund of an order is paid out in another token than was received.
   revaluation: "refunded",
+  [payoutCounterAccount]: "paid_out",
   network_fees: "fees"
 }
 

@@ -5,6 +5,8 @@ import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { until } from "../../support/Service.ts"
 import { DevnetService, okData } from "../simulator/DevnetService.ts"
 
@@ -60,6 +62,31 @@ export const newRefund = Effect.fnUntraced(function*(shop: Shop, usd = 5, networ
 export const refundsBatch = (by: Credential, ids: ReadonlyArray<string> | "all", network = "base", from = wallet) =>
   ask(by, "/api/v1/batches", { kind: "refunds", network, from, refund_ids: ids })
 
+export interface Payout {
+  readonly token_id: number
+  readonly token_amount: string
+  readonly destination: { readonly address: string; readonly memo: string | null }
+  readonly reference: string
+}
+
+/** A line of a batch of payouts. */
+export const payout = Effect.fnUntraced(function*(tokenAmount: string, symbol = "USDC", network: Network = "base") {
+  const { services } = yield* DevnetService
+  const token = Context.get(services, TokenCatalog).list("devnet").find((each) =>
+    each.network === network && each.symbol === symbol
+  )
+  const line: Payout = {
+    token_id: token!.id,
+    token_amount: tokenAmount,
+    destination: { address: receiver, memo: null },
+    reference: "supplier"
+  }
+  return line
+})
+
+export const payoutsBatch = (by: Credential, lines: ReadonlyArray<Payout>, network = "base", from = wallet) =>
+  send(by, "/api/v1/batches", { kind: "payouts", network, from, lines })
+
 export const approve = (shop: Shop, { id }: { readonly id: string }) =>
   ask(shop.person, `/api/v1/batches/${id}/approve`, {})
 
@@ -70,6 +97,14 @@ export const play = (shop: Shop, { id }: { readonly id: string }, outcome = "onc
   ask(shop.key, `/api/v1/devnet/batches/${id}/simulate`, { part, outcome })
 
 export const read = (shop: Shop, { id }: { readonly id: string }) => ask(shop.key, `/api/v1/batches/${id}?expand=lines`)
+
+/** Has the chain looked at for a batch now: what somebody says of a transaction is a reason to look, and no more. */
+export const look = Effect.fnUntraced(function*(shop: Shop, { id }: { readonly id: string }, part = 1) {
+  const { network } = yield* ask(shop.key, `/api/v1/batches/${id}`)
+  const digits = randomUUID().replaceAll("-", "").repeat(2)
+  yield* mine(network, 1)
+  yield* send(shop.key, `/api/v1/batches/${id}/sent`, { part, tx_hash: network === "ton" ? digits : `0x${digits}` })
+})
 
 export const mine = (network: "base" | "ton", blocks: number) =>
   Effect.flatMap(DevnetService, ({ services }) => Context.get(services, SimulatedChain).mine(network, blocks))

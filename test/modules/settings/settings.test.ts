@@ -52,6 +52,8 @@ const defaults = {
   invoice_default_expires_in: 43200000,
   confirmation_policy: "standard",
   auto_approve_limit: 500000,
+  payout_limit_batch: null,
+  payout_limit_day: null,
   default_environment: "devnet",
   branding: {
     name: "Demo Store",
@@ -119,7 +121,9 @@ const Look = Schema.Struct({
   default_locale: Schema.optionalKey(Schema.NullOr(look.default_locale)),
   allow_restart: Schema.optionalKey(Schema.NullOr(look.allow_restart))
 })
-const Change = Schema.Struct({ ...MerchantSettingsChange.fields, branding: Schema.optionalKey(Schema.NullOr(Look)) })
+/** No key changes how much may be paid out: a test of its own tells so. */
+const { payout_limit_batch: _batch, payout_limit_day: _day, ...keyFields } = MerchantSettingsChange.fields
+const Change = Schema.Struct({ ...keyFields, branding: Schema.optionalKey(Schema.NullOr(Look)) })
 const History = Schema.Array(Schema.Tuple([Schema.Literals(["devnet", "mainnet"]), Change]))
   .check(Schema.isMinLength(1), Schema.isMaxLength(5))
 
@@ -201,6 +205,18 @@ layer(served)("merchant settings", (it) => {
       refused(yield* mainnet(patch({ auto_approve_limit: null })), 403, "CREDENTIAL_NOT_ALLOWED", "auto_approve_limit")
       assert.strictEqual((yield* devnet(patch({ auto_approve_limit: 0 }))).json.auto_approve_limit, 0)
       assert.strictEqual((yield* mainnet()).json.auto_approve_limit, 500_000)
+    }))
+
+  it.effect("let no key change how much may be paid out, on devnet either", () =>
+    Effect.gen(function*() {
+      const { devnet, mainnet } = yield* newMerchant
+      for (const call of [devnet, mainnet]) {
+        for (const name of ["payout_limit_batch", "payout_limit_day"]) {
+          refused(yield* call(patch({ [name]: 5 })), 403, "CREDENTIAL_NOT_ALLOWED", name)
+          refused(yield* call(patch({ [name]: null })), 403, "CREDENTIAL_NOT_ALLOWED", name)
+        }
+        assert.deepStrictEqual((yield* call()).json, defaults)
+      }
     }))
 
   it.effect("belong to one merchant and one environment, and are shown across environments when named", () =>

@@ -1,0 +1,125 @@
+/** Transfers of a batch that should not be there: each is an exception, from the first look that sees it. */
+import { Effect } from "effect"
+import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
+import { uuidOf } from "../../../runtime/Uuid.ts"
+import { formatUnits } from "../../../schemas/Money.ts"
+import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import type { PayoutDetails, PayoutExceptionChange } from "../../invoices/plugin.ts"
+import {
+  type BatchDecision,
+  type BatchState,
+  onlyUnexpected,
+  type TransferName,
+  type UnexpectedTransfer
+} from "../machine.ts"
+import { batchWrite } from "../repo.ts"
+import type { BatchServices } from "./BatchServices.ts"
+
+/** Which of the merchant's wallets sent it: the books take it out of that one. */
+export const walletOf = Effect.fnUntraced(function*(
+  { chains }: BatchServices,
+  { environment, merchantId, network }: BatchState,
+  from: string
+) {
+  const found = yield* chains.walletReceiver(network, environment, familyRecord(familyOf(network)).accountKey(from))
+  return found !== null && (found.merchantId === merchantId || found.merchantId === systemMerchant)
+    ? found.fingerprint
+    : null
+})
+
+/** A transfer has one exception, whichever line it is about. */
+const exceptionIdOf = ({ environment, network }: BatchState, { index, txHash }: TransferName): string =>
+  `exc_${uuidOf(`payout:${network}:${environment}:${txHash}:${index}`)}`
+
+/** What the exception of a transfer says. */
+const detailsOf = (
+  { catalog }: BatchServices,
+  { environment, id, network }: BatchState,
+  { amount, line, part, transfer, txHash, type }: UnexpectedTransfer,
+  wallet: string | null
+): PayoutDetails => {
+  const { tokenAddress } = transfer
+  const token = catalog.find(network, environment, tokenAddress) ??
+    (line?.tokenAddress === tokenAddress
+      ? { id: line.tokenId, symbol: line.symbol, decimals: line.decimals }
+      : undefined)
+  return {
+    type,
+    amount,
+    evidence: {
+      network,
+      tx_hash: txHash,
+      transfer_index: transfer.index,
+      wallet,
+      sender: transfer.from,
+      address: transfer.destination,
+      token: tokenAddress,
+      token_id: token?.id ?? null,
+      token_decimals: token?.decimals ?? null,
+      token_symbol: token?.symbol ?? null,
+      token_amount: token === undefined ? transfer.amount.toString() : formatUnits(transfer.amount, token.decimals),
+      token_amount_unit: token === undefined ? "base_units" : "token",
+      batch_id: id,
+      part,
+      line: line?.line ?? null,
+      line_amount: line === null ? null : formatUnits(line.units, line.decimals),
+      refund_id: line?.refundId ?? null
+    }
+  }
+}
+
+const sight = Effect.fnUntraced(function*(
+  services: BatchServices,
+  batch: BatchState,
+  unexpected: UnexpectedTransfer
+) {
+  const { environment, merchantId } = batch
+  const { isFinal, line, part, transfer, txHash, type } = unexpected
+  const wallet = yield* walletOf(services, batch, transfer.from)
+  const id = exceptionIdOf(batch, { txHash, index: transfer.index })
+  const change = yield* services.invoices.sightPayout(
+    { id, merchantId, environment, sight: isFinal ? "final" : "seen" },
+    detailsOf(services, batch, unexpected, wallet)
+  )
+  if (change?.opens === true) {
+    yield* Effect.logError("a transfer of a batch was made twice, or is not what was signed: find out who sent it", {
+      exception: type,
+      exception_id: id,
+      batch: batch.id,
+      part,
+      line: line?.line ?? null,
+      txHash
+    })
+  }
+  return change
+})
+
+/**
+ * Opens and closes the exceptions of what a look saw, in one commit with what the batch keeps of them, so that the next
+ * look knows which of them to close. Answers the batch as it is then.
+ */
+export const storeUnexpected = Effect.fnUntraced(function*(
+  services: BatchServices,
+  batch: BatchState,
+  { next, unexpected, withdrawn }: BatchDecision
+) {
+  const { environment, merchantId } = batch
+  const seen = yield* Effect.forEach(unexpected, (each) => sight(services, batch, each))
+  const gone = yield* Effect.forEach(withdrawn, (each) =>
+    services.invoices.sightPayout(
+      { id: exceptionIdOf(batch, each), merchantId, environment, sight: "gone" },
+      null
+    ))
+  const changes = [...seen, ...gone].filter((change): change is PayoutExceptionChange => change !== null)
+  if (changes.length === 0) return batch
+  const stored = onlyUnexpected(batch, next)
+  yield* services.commit.append({
+    merchantId,
+    environment,
+    cause: noCause,
+    writes: [batchWrite(stored), ...changes.flatMap(({ writes }) => writes)],
+    balances: changes.flatMap(({ balances }) => balances),
+    events: changes.flatMap(({ events }) => events)
+  })
+  return stored
+})
