@@ -183,11 +183,13 @@ const until = async (what: string, isSo: () => boolean | Promise<boolean>, milli
 }
 
 /**
- * Notes what is said, and how many fetches, bodies and connections have no answer yet. What the page does with an
- * answer it has done by the next look at this number, which is a task of its own.
+ * Notes what is said, when a connection was tried and failed by the browser's clock, and how many fetches, bodies and
+ * connections have no answer yet. What the page does with an answer it has done by the next look at this number, which
+ * is a task of its own.
  */
 const listening = `
   window.said = []
+  window.attempts = []
   window.onTheWay = 0
   const fetchAsBefore = window.fetch
   window.fetch = (...asked) => {
@@ -203,6 +205,9 @@ const listening = `
     constructor(url) {
       super(url)
       window.onTheWay++
+      const attempt = { began: Date.now() }
+      window.attempts.push(attempt)
+      this.addEventListener("close", () => attempt.ended = Date.now())
       let isAnswered = false
       for (const answer of ["open", "close"]) this.addEventListener(answer, () => {
         if (!isAnswered) window.onTheWay--
@@ -419,7 +424,6 @@ describe("a broken line", () => {
       await freeze()
       counter.refusesSockets = true
       await open()
-      const waits: Array<number> = []
       const step = 200
       for (let attempt = 1; attempt <= 8; attempt++) {
         const fetched = attempt === 1 ? 0 : counter.fetches.length
@@ -428,15 +432,19 @@ describe("a broken line", () => {
           await pass(step)
           await answered()
         }
-        if (attempt > 1) waits.push(waited)
         // Three failures and more: the state comes by polling, about each three seconds.
         if (attempt >= 6) assert.isAtLeast(counter.fetches.length - fetched, Math.floor(waited / 3500))
         if (attempt <= 3) assert.isAtMost(counter.fetches.length - fetched, 1)
         await until("the failure is noticed", () => counter.fetches.length > fetched)
       }
       const most = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
+      // By the browser's clock: a failure may come while a step goes by, and then its pause is a part of this step.
+      const attempts = await page.evaluate("window.attempts") as ReadonlyArray<Record<"began" | "ended", number>>
+      const waits = attempts.slice(1).map(({ began }, at) => began - attempts[at]!.ended)
+      assert.lengthOf(waits, most.length)
       waits.forEach((wait, at) => {
         assert.isAtLeast(wait, most[at]! / 2)
+        // No connection is tried while a poll is under way.
         assert.isAtMost(wait, most[at]! + step)
       })
       assert.isTrue(await page.locator("#offline").isHidden())
