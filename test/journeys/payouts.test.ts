@@ -19,8 +19,11 @@ import { exchange, until } from "../support/Service.ts"
 import { callsOf } from "../support/PayoutTown.ts"
 import { assertStatus } from "./Shop.ts"
 
-/** Refunds that one signature pays; the last one goes to a contract that takes no coin. */
-const refundCount = 12
+/**
+ * Refunds that one signature is to pay; the last one goes to a contract that takes no coin. PAYOUT_REFUNDS names another
+ * number.
+ */
+const refundCount = Number(process.env["PAYOUT_REFUNDS"] ?? 12)
 
 /** Code that refuses every call. */
 const refusingCode = "0x60006000fd"
