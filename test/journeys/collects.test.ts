@@ -1,5 +1,5 @@
 /**
- * Goal: what was paid to a merchant's forwarders comes to the payee by one signature of anybody, and the books explain it.
+ * Goal: what was paid to a merchant's forwarders comes to the payee by one signature of anybody, and to nobody else.
  * Method: a real EVM node and the whole service; a wallet that is nobody's and knows only the exported payload.
  */
 import { NodeServices } from "@effect/platform-node"

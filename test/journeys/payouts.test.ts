@@ -20,8 +20,8 @@ import { callsOf } from "../support/PayoutTown.ts"
 import { assertStatus } from "./Shop.ts"
 
 /**
- * Refunds that one signature is to pay; the last one goes to a contract that takes no coin. PAYOUT_REFUNDS names another
- * number.
+ * Refunds that one signature is to pay; the last one goes to a contract that takes no coin. PAYOUT_REFUNDS names
+ * another number.
  */
 const refundCount = Number(process.env["PAYOUT_REFUNDS"] ?? 12)
 

@@ -86,12 +86,12 @@ export const batchErrors = {
   },
   COLLECTOR_MISSING: {
     cause: "Nobody has put the contract that collects on this network yet.",
-    fix: "Deploy it from any wallet: the guide on forwarders has the transaction.",
+    fix: "Deploy it from any wallet: the guide on collecting has the transaction.",
     example: { requirement: "It takes a private network without the contract." }
   },
   PAYER_MISSING: {
     cause: "Nobody has put the contract that pays batches on this network yet.",
-    fix: "Deploy it from any wallet: the guide on payouts has the transaction.",
+    fix: "Deploy it from any wallet: the guide on collecting has the transaction.",
     example: { requirement: "It takes a private network without the contract." }
   },
   INSUFFICIENT_FUNDS: {
