@@ -494,7 +494,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("the
 })
 
 /** Modules that cannot be without `refunds`. */
-const needRefunds = ["commerce", "storefront", "simulator", "exceptions", "exports", "retail"]
+const needRefunds = ["commerce", "storefront", "simulator", "exceptions", "batches", "exports", "retail"]
 
 /** A service from whose config the modules named are left out. */
 const startWithout = Effect.fnUntraced(function*(...gone: ReadonlyArray<string>) {

@@ -12,7 +12,7 @@ describe("an events query", () => {
   it("reads exact types, prefixes and everything, and refuses the rest in linear time", () => {
     assert.isUndefined(readTypes(undefined))
     assert.isUndefined(readTypes("invoice.paid,*"))
-    assert.deepStrictEqual(readTypes("*,exception.*,balance_transaction.*"), deliveredTypes)
+    assert.deepStrictEqual(readTypes("*,exception.*,balance_transaction.*,batch.*"), deliveredTypes)
     assert.deepStrictEqual(
       readTypes("exception.resolved,*"),
       deliveredTypes.filter((type) => type === "exception.resolved" || !isOptIn(type))
