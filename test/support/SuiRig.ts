@@ -47,6 +47,7 @@ export const suiRig = (
       addNode: suiNode(ledger, coins),
       pay: (...payments) => {
         const digest = ledger.transfer(payor, payments)
+        for (const { amount, coinType, to } of payments) coins.receive(to, coinType, amount)
         ledger.mine(1)
         return digest
       }

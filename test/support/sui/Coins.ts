@@ -83,6 +83,11 @@ export class Coins {
   /** A new coin, out of nothing. */
   give(owner: string, coinType: string, balance: bigint): CoinObject {
     this.ledger.mint(owner, coinType, balance)
+    return this.receive(owner, coinType, balance)
+  }
+
+  /** The coin in which an amount came that the ledger has counted already. */
+  receive(owner: string, coinType: string, balance: bigint): CoinObject {
     return this.#put({ id: this.#newId(), version: 1n, owner, coinType, balance })
   }
 
