@@ -7,7 +7,7 @@
  */
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
-import { nativeAddress } from "../../../schemas/Token.ts"
+import { nativeAddress, tokenAddress } from "../../../schemas/Token.ts"
 
 /** Where money that was received is; `chain:<wallet>` is what a wallet should show of it. */
 export const accounts = {
@@ -30,9 +30,25 @@ export const chainAccount = (wallet: string | null | undefined): string => chain
 
 export const isChainAccount = (account: string): boolean => account.startsWith(chainPrefix)
 
+/** Addresses that were spelled before: a checksum costs more than all else that naming an asset takes. */
+const spellings = new Map<string, string>()
+const maximumSpellings = 10_000
+
+/** The one spelling of a token's address, in which the journal has it; a catalogue may have another. */
+const spellingOf = (network: Network, address: string): string => {
+  const key = `${network}:${address}`
+  const spelled = spellings.get(key)
+  if (spelled !== undefined) return spelled
+  if (spellings.size >= maximumSpellings) spellings.clear()
+  const spelling = tokenAddress(network, address) ?? address
+  spellings.set(key, spelling)
+  return spelling
+}
+
 /**
- * What is counted: a token by its address on its network. A row older than version 2026-11-01 knows only the token's
- * id.
+ * What is counted: a token by its address on its network, in the one spelling of its family, so that what came by a
+ * catalogue's word and what left by the chain's is one asset. A row older than version 2026-11-01 knows only the
+ * token's id.
  *
  * @example
  * assetOf("base", { address: null }, 1) // => "base:native"
@@ -41,7 +57,10 @@ export const assetOf = (
   network: Network,
   token: { readonly address: string | null } | null,
   tokenId: number | null
-): string => `${network}:${token === null ? `token-${tokenId ?? "unknown"}` : token.address ?? nativeAddress}`
+): string => {
+  if (token === null) return `${network}:token-${tokenId ?? "unknown"}`
+  return `${network}:${token.address === null ? nativeAddress : spellingOf(network, token.address)}`
+}
 
 /** The network of an asset, and the address of its token; null: the network's coin. */
 export const readAsset = (asset: string): { readonly network: string; readonly address: string | null } => {

@@ -266,6 +266,18 @@ describe("the books of an invoice", () => {
   })
 })
 
+describe("an asset of the books", () => {
+  it("is the same whatever spelling of its token a catalogue has", () => {
+    const raw = "0:f418a04cf196ebc959366844a6cdf53a6fd6fff1eadafc892f05210bba31593e"
+    for (const address of [raw, "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"]) {
+      assert.strictEqual(assetOf("ton", { address }, 1), `ton:${raw}`)
+    }
+    const usdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+    assert.strictEqual(assetOf("base", { address: usdc.toLowerCase() }, 1), `base:${usdc}`)
+    assert.strictEqual(assetOf("base", { address: "of no network" }, 1), "base:of no network")
+  })
+})
+
 describe("the money of an exception without an invoice", () => {
   const evidence = {
     network: "base",
