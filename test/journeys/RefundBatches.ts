@@ -32,7 +32,7 @@ export interface RefundNetwork<R> {
   /** Pays what the payor was shown, so much of it. */
   readonly pay: (shown: any, units: bigint) => Effect.Effect<unknown, never, R>
   /** An address that nothing was ever sent to. */
-  readonly newReceiver: () => string
+  readonly newReceiver: Effect.Effect<string>
   /**
    * Signs what was exported as the family's own wallets do, and sends it. Answers the transaction as the API names it;
    * null where the network refuses it.
@@ -42,6 +42,8 @@ export interface RefundNetwork<R> {
   readonly heldBy: (address: string) => Effect.Effect<bigint, never, R>
   /** Whether the network executes an export a second time while it is valid. */
   readonly isExecutedTwice: boolean
+  /** Whether a part is seen before it is final, when a wallet's page has just told of it. */
+  readonly isSeenFirst: boolean
   /** Lets the chain come to a final block at which an export of this moment can no longer be executed. */
   readonly passValidity: Effect.Effect<void, never, R>
 }
@@ -163,10 +165,10 @@ type It<R> = Pick<Vitest.MethodsNonLive<R>, "effect">
 
 const paidOnce = <R>(network: RefundNetwork<R>) =>
   Effect.gen(function*() {
-    const { heldBy, isExecutedTwice, name, newReceiver, sign, unitsOf } = network
+    const { heldBy, isExecutedTwice, isSeenFirst, name, newReceiver, sign, unitsOf } = network
     const town = yield* network.town
     const invoice = yield* paidInvoice(network, 100)
-    const receivers = [newReceiver(), newReceiver()] as const
+    const receivers = [yield* newReceiver, yield* newReceiver] as const
     const amounts = [20, 30] as const
     const refunds = yield* Effect.forEach(
       receivers,
@@ -180,6 +182,14 @@ const paidOnce = <R>(network: RefundNetwork<R>) =>
     const txHash = yield* sign(given.payload)
     assert.isNotNull(txHash)
     yield* batch.tellSent(txHash!)
+    if (isSeenFirst) {
+      const seen = yield* until("the part is seen", batch.read, ({ parts }: any) => parts[0].status !== "out")
+      assert.deepStrictEqual([seen.parts[0].status, seen.lines.map(({ status }: any) => status)], [
+        "seen",
+        ["seen", "seen"]
+      ])
+      assert.strictEqual((yield* readRefund(network, refunds[0]!)).status, "processing")
+    }
     const paid = yield* until("the batch is paid", batch.read, ({ status }: any) => status === "paid")
     assert.deepStrictEqual(paid.lines.map(({ status }: any) => status), ["paid", "paid"])
     for (const [place, id] of refunds.entries()) {
@@ -209,7 +219,7 @@ const lapses = <R>(network: RefundNetwork<R>) =>
   Effect.gen(function*() {
     const { heldBy, newReceiver, passValidity, sign, unitsOf } = network
     const invoice = yield* paidInvoice(network, 50)
-    const receiver = newReceiver()
+    const receiver = yield* newReceiver
     const refund = yield* openRefund(network, invoice, 10, receiver)
     const batch = yield* openBatch(network, [refund])
     const given = yield* batch.giveOut

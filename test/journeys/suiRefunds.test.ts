@@ -28,7 +28,12 @@ class SuiTown extends Context.Service<SuiTown, RefundTown & { readonly rig: SuiR
           prices: { ...prices, sui: "3.5" },
           chains: [{
             use: "sui",
-            options: { environment: "devnet", rpc: [{ url: rig.node.url }], chainId: rig.ledger.chainId, pollMillis: 25 }
+            options: {
+              environment: "devnet",
+              rpc: [{ url: rig.node.url }],
+              chainId: rig.ledger.chainId,
+              pollMillis: 25
+            }
           }]
         },
         "sui",
@@ -47,9 +52,8 @@ const sui: RefundNetwork<SuiTown> = {
   symbol: "USDC",
   unitsOf: (usdMillis) => usdMillis * 1_000n,
   from,
-  pay: ({ temp_address: to }, amount) =>
-    Effect.map(SuiTown, ({ rig }) => rig.pay({ to, coinType: usdcCoin, amount })),
-  newReceiver: () => suiAddress(1_000 + receivers++),
+  pay: ({ temp_address: to }, amount) => Effect.map(SuiTown, ({ rig }) => rig.pay({ to, coinType: usdcCoin, amount })),
+  newReceiver: Effect.sync(() => suiAddress(1_000 + receivers++)),
   sign: (payload) =>
     Effect.flatMap(SuiTown, ({ rig }) =>
       Effect.promise(async () => {
@@ -62,6 +66,7 @@ const sui: RefundNetwork<SuiTown> = {
       })),
   heldBy: (address) => Effect.map(SuiTown, ({ rig }) => rig.ledger.balanceOf(address, usdcCoin)),
   isExecutedTwice: false,
+  isSeenFirst: false,
   // An export ends with the epoch that is next to the running one, at the latest.
   passValidity: Effect.map(SuiTown, ({ rig }) => {
     rig.ledger.changeEpoch()

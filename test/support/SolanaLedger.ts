@@ -228,6 +228,8 @@ export class SolanaLedger {
   execute(wire: Uint8Array): string {
     if (this.isExpired(wire)) throw new Error("Blockhash not found")
     const transaction: Transaction = getTransactionDecoder().decode(wire)
+    const signature = getSignatureFromTransaction(transaction)
+    if (this.transactions.some((each) => each.signature === signature)) throw new Error("AlreadyProcessed")
     const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
     const lookups = "addressTableLookups" in message ? message.addressTableLookups ?? [] : []
     const loaded = {
@@ -241,7 +243,6 @@ export class SolanaLedger {
     const after = balances()
     const isFailed = result instanceof FailedTransactionMetadata
     if ("instructions" in message === false) throw new Error("a transaction of a version that is not known")
-    const signature = getSignatureFromTransaction(transaction)
     this.advance()
     this.transactions.push({
       signature,

@@ -1,0 +1,78 @@
+/**
+ * Goal: refunds leave a merchant's own wallet on Cardano by one signature, once, and are paid when the chain says so.
+ * Method: the whole service; the wallet is Strica's library, and a ledger that checks every transaction executes what
+ * it signs.
+ */
+import { layer } from "@effect/vitest"
+import { ed25519 } from "@noble/curves/ed25519.js"
+import { bech32 } from "@scure/base"
+import { Context, Effect, Layer } from "effect"
+import { blockfrost, projectId } from "../support/cardano/Blockfrost.ts"
+import { accountOf } from "../support/cardano/Keys.ts"
+import { enterpriseAddress, Ledger } from "../support/cardano/Ledger.ts"
+import { readSigned, signPayout } from "../support/cardano/SignedPayout.ts"
+import { openRefundTown, refundBatches, type RefundNetwork, type RefundTown } from "./RefundBatches.ts"
+
+const account = await accountOf(new Uint8Array(16).fill(0x3d))
+/** Where the first invoice is paid to. */
+const from = account.address(0, "devnet")
+
+/** Blocks until an export of five minutes is over: a block of the rig takes 20 slots. */
+const longBlocks = 20
+
+class CardanoTown extends Context.Service<CardanoTown, RefundTown & { readonly ledger: Ledger }>()(
+  "test/CardanoRefundTown"
+) {
+  static readonly layer = Layer.effect(
+    CardanoTown,
+    Effect.gen(function*() {
+      const ledger = new Ledger(() => Math.floor(Date.now() / 1000))
+      const server = yield* blockfrost(ledger)
+      const town = yield* openRefundTown(
+        {
+          prices: { cardano: "0.5" },
+          chains: [{
+            use: "cardano",
+            options: { environment: "devnet", api: [{ url: server.url, projectId }], pollMillis: 50 }
+          }]
+        },
+        "cardano",
+        { kind: "xpub", value: bech32.encode("acct_xvk", bech32.toWords(account.publicBytes), 1_000) }
+      )
+      return { ...town, ledger }
+    })
+  )
+}
+
+const cardano: RefundNetwork<CardanoTown> = {
+  name: "cardano",
+  town: CardanoTown,
+  symbol: "ADA",
+  unitsOf: (usdMillis) => usdMillis * 2_000n,
+  from,
+  pay: ({ temp_address: address }, lovelace) =>
+    Effect.map(CardanoTown, ({ ledger }) => {
+      ledger.pay([{ address, lovelace }])
+      ledger.mine()
+    }),
+  newReceiver: Effect.sync(() => enterpriseAddress(ed25519.getPublicKey(ed25519.utils.randomSecretKey()))),
+  sign: (payload) =>
+    Effect.map(CardanoTown, ({ ledger }) => {
+      const transaction = readSigned(signPayout(payload, account.signer(0)), from)
+      const refusal = ledger.submit(transaction)
+      ledger.mine()
+      return refusal === null ? transaction.txHash : null
+    }),
+  heldBy: (address) =>
+    Effect.map(
+      CardanoTown,
+      ({ ledger }) => ledger.tip.unspent(address).reduce((sum, { lovelace }) => sum + lovelace, 0n)
+    ),
+  isExecutedTwice: false,
+  isSeenFirst: false,
+  passValidity: Effect.map(CardanoTown, ({ ledger }) => ledger.mine(longBlocks))
+}
+
+layer(CardanoTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("refunds on Cardano", (it) => {
+  refundBatches(it, cardano)
+})
