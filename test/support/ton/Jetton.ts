@@ -1,25 +1,10 @@
-/** A jetton of TEP-74 on the rig's chain: its contracts are compiled from `jettonWallet.fc` and `jettonMaster.fc`. */
-import { compileFunc } from "@ton-community/func-js"
+/**
+ * A jetton of TEP-74 on the rig's chain. `jettonCodes.json` is what `jettonWallet.fc` and `jettonMaster.fc` compile to,
+ * because the compiler takes longer than most tests (`test/modules/chains/ton/jettonCodes.test.ts`).
+ */
 import { type Address, beginCell, Cell, contractAddress, Dictionary, type StateInit } from "@ton/core"
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-
-const compiled = new Map<string, Promise<Cell>>()
-
-const compile = (name: string): Promise<Cell> => {
-  const before = compiled.get(name)
-  if (before !== undefined) return before
-  const code = compileFunc({
-    targets: [name],
-    sources: (path) => readFileSync(join(import.meta.dirname, path), "utf8")
-  }).then((result) => {
-    if (result.status === "error") throw new Error(result.message)
-    return Cell.fromBase64(result.codeBoc)
-  })
-  compiled.set(name, code)
-  return code
-}
+import codes from "./jettonCodes.json" with { type: "json" }
 
 const keyOf = (name: string): Buffer => createHash("sha256").update(name).digest()
 
@@ -40,10 +25,10 @@ export interface JettonState {
   readonly init: StateInit
 }
 
-export const jettonMaster = async (admin: Address, content: Cell): Promise<JettonState> => {
+export const jettonMaster = (admin: Address, content: Cell): JettonState => {
   const data = beginCell().storeCoins(0).storeAddress(admin).storeRef(content)
-    .storeRef(await compile("jettonWallet.fc")).endCell()
-  const init = { code: await compile("jettonMaster.fc"), data }
+    .storeRef(Cell.fromBase64(codes["jettonWallet.fc"])).endCell()
+  const init = { code: Cell.fromBase64(codes["jettonMaster.fc"]), data }
   return { address: contractAddress(0, init), init }
 }
 
