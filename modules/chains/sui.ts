@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, type IndexedWallet } from "../../runtime/Chains.ts"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import type { EndpointAddress } from "../../runtime/nodes/NodeHttp.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
@@ -13,6 +14,7 @@ import { usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { suiPaymentUri } from "../../schemas/PaymentUri.ts"
 import { makeCorroborate } from "./sui/Corroboration.ts"
+import { impossibleEpoch } from "./sui/Epochs.ts"
 import { follow } from "./sui/Follow.ts"
 import { makeHistory } from "./sui/History.ts"
 import { isDigest } from "./sui/Identifiers.ts"
@@ -102,13 +104,16 @@ const contradictionOf = (options: SuiOptions): string | null => {
     : null
 }
 
-const proveNetwork = (chainId: string) => (node: SuiNode) =>
-  Effect.map(
-    node.serviceInfo,
-    (info) =>
-      info.chainId === chainId ? null : `is on the network ${info.chainId}, but ${network} is ${chainId} here: ` +
-        "correct the url or the environment, or set `chainId` for a private network"
-  )
+const proveNetwork = (environment: Environment, chainId: string) => (node: SuiNode) =>
+  Effect.gen(function*() {
+    const info = yield* node.serviceInfo
+    if (info.chainId !== chainId) {
+      return `is on the network ${info.chainId}, but ${network} is ${chainId} here: correct the url or the ` +
+        "environment, or set `chainId` for a private network"
+    }
+    const reason = impossibleEpoch(environment, info.epoch ?? 0n, yield* nowSeconds)
+    return reason === null ? null : `cannot be right: ${reason}. Correct this machine's clock, or the url`
+  })
 
 const walletOf = Effect.fnUntraced(function*({ startIndex = 0, wallet }: SuiOptions) {
   if (wallet === undefined) return null
@@ -135,7 +140,7 @@ export const makeDriver = Effect.fnUntraced(
       addresses: options.rpc as ReadonlyArray<EndpointAddress>,
       limits: { ...absence, ...headLimits({ network, environment, frozenSeconds: options.frozenSeconds }) },
       client: suiNode,
-      prove: proveNetwork(chainId)
+      prove: proveNetwork(environment, chainId)
     }).pipe(Effect.mapError(({ reason }) => new SuiOptionsError({ reason })))
     yield* Effect.mapError(endpoints.verify, ({ reason }) => new SuiOptionsError({ reason }))
     const chain = makeSuiChain(endpoints, chainId)

@@ -10,6 +10,7 @@ import type { PayoutDriver, PayoutExport, PayoutPart } from "../../../runtime/Pa
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits } from "../../../schemas/Money.ts"
 import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
+import { impossibleEpoch, impossibleTimes } from "./Epochs.ts"
 import { nativeCoinType } from "./Identifiers.ts"
 import type { SuiNode } from "./Nodes.ts"
 import type { Epoch, ExecutionFailure, GasUsed } from "./PayoutMessages.ts"
@@ -39,13 +40,6 @@ const firstBudget = (lines: number): bigint => 20_000_000n + 1_500_000n * BigInt
 
 /** Whatever a node says: 1 SUI is several times what 200 lines cost. */
 const maximumBudget = 1_000_000_000n
-
-/**
- * Epoch seconds before the first epoch of mainnet, of which none took less than a day. A node that tells a later epoch
- * would have a part be valid for years.
- */
-const mainnetStart = 1_681_252_800
-const mainnetEpochSeconds = 86_400
 
 /** Ten times what a unit of gas has cost. The protocol's own limit is ten times more. */
 const maximumGasPrice = 10_000n
@@ -194,9 +188,9 @@ const readTrustedEpoch = Effect.fnUntraced(function*(node: SuiNode, environment:
   if (referenceGasPrice > maximumGasPrice) {
     return yield* node.fail("GetEpoch", `it says that gas costs ${referenceGasPrice} MIST`, "contradiction")
   }
-  const latest = Math.floor(((yield* nowSeconds) - mainnetStart) / mainnetEpochSeconds)
-  if (environment === "devnet" || epoch <= BigInt(latest)) return found
-  return yield* node.fail("GetEpoch", `it says that this is epoch ${epoch}, which cannot be`, "contradiction")
+  const now = yield* nowSeconds
+  const reason = impossibleEpoch(environment, epoch, now) ?? impossibleTimes(environment, found, now)
+  return reason === null ? found : yield* node.fail("GetEpoch", reason, "contradiction")
 })
 
 /** Builds a part by what one endpoint says. */
