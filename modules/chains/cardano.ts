@@ -14,11 +14,12 @@ import { type Endpoints, make as makeEndpoints } from "../../runtime/nodes/Endpo
 import { headLimits } from "../../runtime/nodes/Heads.ts"
 import { unreadableFromZero } from "../../runtime/nodes/UnreadableTransactions.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type Api, makeApi, readHeader, readNetworkMagic, readWhole } from "./cardano/Api.ts"
+import { type Api, makeApi, readHeader, readNetwork, readWhole } from "./cardano/Api.ts"
 import { findSourcesAt, transfersOfBlock } from "./cardano/BlockTransfers.ts"
 import { makeCorroborate } from "./cardano/Corroboration.ts"
 import { follow } from "./cardano/Follow.ts"
 import { makePayouts } from "./cardano/Payouts.ts"
+import { mainnetMagic, wrongSlots } from "./cardano/Slots.ts"
 import { readAccount, readWallet, walletOf } from "./cardano/Wallet.ts"
 
 export const CardanoOptions = Schema.Struct({
@@ -75,7 +76,7 @@ export class CardanoOptionsError extends Schema.TaggedError<CardanoOptionsError>
 }
 
 /** Network magics of the genesis files (book.world.dev.cardano.org/environments). */
-const networkMagics: Readonly<Record<Environment, number>> = { mainnet: 764_824_073, devnet: 1 }
+const networkMagics: Readonly<Record<Environment, number>> = { mainnet: mainnetMagic, devnet: 1 }
 
 /** Dollars from which on two endpoints must agree where the options do not say: as for the other networks. */
 const defaultAgreementUsd = 1_000
@@ -148,9 +149,9 @@ const connect = (options: CardanoOptions, absence: Pick<PoolLimits, "absenceMill
     limits: { ...absence, ...headLimits({ network: "cardano", environment, frozenSeconds }) },
     client: makeApi,
     prove: (api: Api) =>
-      Effect.map(readNetworkMagic(api), (found) =>
+      Effect.map(readNetwork(api), ({ magic: found, slotZero }) =>
         found === magic
-          ? null
+          ? wrongSlots(magic, slotZero)
           : `is on the network with the magic number ${found}, but ${environment} is ${magic} here: correct the url ` +
             "or the environment, or set `networkMagic` for another devnet network")
   })

@@ -7,6 +7,7 @@ import type { Connection } from "../../../runtime/nodes/Endpoints.ts"
 import { largeCall } from "../../../runtime/nodes/NodeHttp.ts"
 import { type RestClient, restClient } from "../../../runtime/nodes/Rest.ts"
 import { type ChainPoint, DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
+import { slotZeroOf } from "./Slots.ts"
 import {
   assetPlaces,
   readTransaction,
@@ -22,7 +23,12 @@ const Hash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Quantity = Schema.String.check(Schema.isPattern(/^\d{1,20}$/))
 
-const Genesis = Schema.Struct({ network_magic: Count })
+const Genesis = Schema.Struct({ network_magic: Count, system_start: Schema.optionalKey(Schema.NullOr(Count)) })
+
+const Eras = Schema.Array(Schema.Struct({
+  start: Schema.Struct({ time: Count, slot: Count }),
+  parameters: Schema.Struct({ slot_length: Schema.Finite })
+}))
 
 const BlockAnswer = Schema.Struct({
   time: Count,
@@ -94,9 +100,27 @@ const headerOf = (raw: typeof BlockAnswer.Type): BlockHeader => ({
 const contradiction = (api: Api, reason: string) =>
   new DriverError({ network: api.network, reason: `${api.name} contradicts itself: ${reason}`, kind: "contradiction" })
 
-/** What tells a network from every other: 764824073 is mainnet, 1 preprod, 2 preview. */
-export const readNetworkMagic = (api: Api): Effect.Effect<number, DriverError> =>
-  Effect.map(api.get("/genesis", Genesis), ({ network_magic }) => network_magic)
+/** What a server says of its network. */
+export interface NetworkFacts {
+  /** What tells a network from every other: 764824073 is mainnet, 1 preprod, 2 preview. */
+  readonly magic: number
+  /** See {@link slotZeroOf}; null: the server does not say. */
+  readonly slotZero: number | null
+}
+
+/** Not every server tells of eras, and one that does not is as good as others for all else. */
+const readEras = (api: Api) =>
+  Effect.catch(
+    api.find("/network/eras", Eras),
+    ({ reason }) =>
+      Effect.as(Effect.logDebug("a server does not tell of eras, so its slots are not compared", { reason }), null)
+  )
+
+export const readNetwork = Effect.fnUntraced(function*(api: Api): Effect.fn.Return<NetworkFacts, DriverError> {
+  const { network_magic: magic, system_start: start } = yield* api.get("/genesis", Genesis)
+  const eras = start == null ? null : yield* readEras(api)
+  return { magic, slotZero: start == null || eras === null ? null : slotZeroOf(start, eras) }
+})
 
 /** A block by its height, its hash or as the newest; null where the server has none. */
 export const readHeader = (api: Api, name: bigint | string): Effect.Effect<BlockHeader | null, DriverError> =>

@@ -22,18 +22,13 @@ import {
   usualParameters
 } from "./PayoutTransaction.ts"
 import { search } from "./PayoutSearch.ts"
+import { mainnetMagic, slotAt } from "./Slots.ts"
 
 const network = "cardano"
 const maximumLines = 200
 
 /** Longer than people need to sign, and short enough that what was never signed can be paid another way next day. */
 const maximumValiditySeconds = 7_200
-
-/**
- * Epoch seconds of slot 0 of mainnet if slots had always taken a second (Shelley genesis: slot 4,492,800 at
- * 1,596,059,091). A server that tells other slots would have a part be valid for years.
- */
-const mainnetSlotZero = 1_591_566_291
 
 const coin = descriptorOf(network).coin
 const adaOf = (lovelace: bigint): string => `${formatUnits(lovelace, coin.decimals)} ${coin.symbol}`
@@ -124,7 +119,7 @@ const exportOf = Effect.fnUntraced(function*(
 /** The newest block; one whose slot cannot be right is no answer. */
 const readTrustedTip = Effect.fnUntraced(function*(api: Api, environment: Environment) {
   const tip = yield* readTip(api)
-  if (environment === "devnet" || BigInt(tip.time - mainnetSlotZero) === tip.slot) return tip
+  if (environment === "devnet" || slotAt(mainnetMagic, tip.time) === tip.slot) return tip
   const reason = `${api.name} tells slot ${tip.slot} at the time ${tip.time}, which cannot be`
   return yield* new DriverError({ network, reason, kind: "contradiction" })
 })

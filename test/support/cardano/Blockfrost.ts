@@ -176,11 +176,22 @@ const pageOf = (query: URLSearchParams, all: ReadonlyArray<unknown>): Blockfrost
   return right(all.slice((page - 1) * count, page * count))
 }
 
+/** The first two eras of a public network, as `/network/eras` tells them. */
+export const erasOf = (shelley: { readonly time: number; readonly slot: number; readonly epoch: number }) => [
+  {
+    start: { time: 0, slot: 0, epoch: 0 },
+    end: shelley,
+    parameters: { epoch_length: 21_600, slot_length: 20, safe_zone: 4_320 }
+  },
+  { start: shelley, end: shelley, parameters: { epoch_length: 432_000, slot_length: 1, safe_zone: 129_600 } }
+]
+
 const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall): BlockfrostAnswer => {
   if (headers["project_id"] !== projectId) {
     return refusal(403, "Forbidden", "Invalid project token.")
   }
   const [, root, name = "", part, form] = path.split("/")
+  if (path === "/network/eras") return right(erasOf({ time: 1_728_000, slot: 86_400, epoch: 4 }))
   if (path === "/genesis") {
     return right({
       active_slots_coefficient: 0.05,
