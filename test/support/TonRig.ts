@@ -64,8 +64,8 @@ const walletCodes = new Set([
 ])
 
 /**
- * The virtual machine. It is loaded with this file, which counts to no test's time, and for all chains at once: it keeps
- * nothing of one that another would see.
+ * The virtual machine. It is loaded with this file, which counts to no test's time, and for all chains at once: it
+ * keeps nothing of one that another would see.
  */
 const executor = await Executor.create()
 
