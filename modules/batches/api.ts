@@ -184,7 +184,6 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
       "BATCH_LIMIT_REACHED",
       "PAYOUT_LIMIT_EXCEEDED",
       "AMOUNT_BELOW_MINIMUM",
-      "PAYOUT_LIMIT_EXCEEDED",
       "WALLET_ADDRESS_INVALID",
       "REFUND_NOT_FOUND",
       "REFUND_IN_BATCH",

@@ -35,26 +35,30 @@ export { batchObject, lineObject } from "./machine/Wire.ts"
 export const maximumOpenBatches = 20
 
 /**
- * Seconds between two looks at the chain: soon after a part was given out, and less often the longer nothing comes.
- * A list for people is looked for as long as it can be paid, which is for ever.
+ * Seconds between two checks of the chain: few right after a part was exported, and more the longer nothing comes. An
+ * unguarded list (`csv`) can be paid at any time, so its checks never end.
  */
-const minimumLookSeconds = 5
-const maximumLookSeconds = 3_600
+const minimumCheckSeconds = 5
+const maximumCheckSeconds = 3_600
 
-/** By how much of the time since its export the next look at a part waits. */
-const lookShare = 20
+/** The next check of a part waits for one part in so many of the time since its export. */
+const checkDivisor = 20
 
-const lookSeconds = (exportedAt: number, now: number): number =>
-  Math.min(Math.max(Math.floor((now - exportedAt) / lookShare), minimumLookSeconds), maximumLookSeconds)
+const checkSeconds = (exportedAt: number, now: number): number =>
+  Math.min(Math.max(Math.floor((now - exportedAt) / checkDivisor), minimumCheckSeconds), maximumCheckSeconds)
 
-const nextLook = (parts: ReadonlyArray<PartState>, now: number): number | null => {
-  const looks = parts.flatMap((part) =>
+/**
+ * When the chain is checked next for any part of the batch. A line that is seen becomes final within minutes, so its
+ * part is checked often. A part whose other lines may never come is not: it can stay `seen` for months.
+ */
+const nextCheck = ({ lines, parts }: Pick<BatchState, "lines" | "parts">, now: number): number | null => {
+  const waiting = new Set(lines.flatMap(({ part, status }) => status === "seen" ? [part] : []))
+  const checks = parts.flatMap((part) =>
     part.isWatched && part.export !== null
-      // What is seen becomes final within minutes.
-      ? [now + (part.status === "seen" ? minimumLookSeconds : lookSeconds(part.export.exportedAt, now))]
+      ? [now + (waiting.has(part.part) ? minimumCheckSeconds : checkSeconds(part.export.exportedAt, now))]
       : []
   )
-  return looks.length === 0 ? null : Math.min(...looks)
+  return checks.length === 0 ? null : Math.min(...checks)
 }
 
 export const linesOf = (batch: BatchState, part: number): ReadonlyArray<LineState> =>
@@ -112,7 +116,7 @@ const onlyNext = (next: BatchState): BatchDecision => ({ next, finalLines: [], u
 /** With the status that it comes to: a batch that is over gives free what it has not paid. */
 const change = (batch: BatchState, more: Partial<BatchState>, now: number): BatchState => {
   const changed = { ...batch, ...more, version: batch.version + 1, updatedAt: now }
-  const next = { ...changed, dueAt: nextLook(changed.parts, now) }
+  const next = { ...changed, dueAt: nextCheck(changed, now) }
   return isOpen(next) ? next : {
     ...next,
     closedAt: batch.closedAt ?? now,
@@ -207,6 +211,16 @@ export const onlyUnexpected = (batch: BatchState, next: BatchState): BatchState 
 })
 
 /**
+ * The batch with the transaction that somebody reported for a part, which is then checked at once. A part that is no
+ * longer watched stays as it is: nothing would check it, so the batch would be due for ever.
+ */
+const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number): BatchState =>
+  !part.isWatched || part.hint === txHash ? batch : {
+    ...change(batch, { parts: withPart(batch, { ...part, hint: txHash }) }, now),
+    dueAt: now
+  }
+
+/**
  * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. Errors:
  * `INVALID_TRANSITION`, `APPROVAL_REQUIRED`, `APPROVER_MUST_DIFFER`, `EXPORT_LIVE`, `BATCH_NOT_CANCELABLE`,
  * `VALIDATION_ERROR` for a part that it does not have.
@@ -233,12 +247,7 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
         return publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
       }
       return command._tag === "Hint"
-        ? onlyNext(
-          part.hint === command.txHash ? batch : {
-            ...change(batch, { parts: withPart(batch, { ...part, hint: command.txHash }) }, now),
-            dueAt: now
-          }
-        )
+        ? onlyNext(hintAt(batch, part, command.txHash, now))
         : observePart(batch, part, command, now)
     }
   }

@@ -228,8 +228,14 @@ export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const merchantDue = yield* makeMerchantDue("batches")
 
-  const linesOf = (batchIds: ReadonlyArray<string>) =>
-    sql`SELECT * FROM batch_lines WHERE ${sql.in("batch_id", batchIds)} ORDER BY batch_id, line`.pipe(
+  /** With the merchants too, because the only index that finds the lines of a batch begins with them. */
+  const linesOf = (batches: ReadonlyArray<typeof Row.Type>) =>
+    sql`SELECT * FROM batch_lines WHERE ${
+      sql.and([
+        sql.in("merchant_id", [...new Set(batches.map(({ merchant_id: merchantId }) => merchantId))]),
+        sql.in("batch_id", batches.map(({ id }) => id))
+      ])
+    } ORDER BY batch_id, line`.pipe(
       Effect.flatMap(decodeLines),
       Effect.orDie,
       Effect.map((rows) => Map.groupBy(rows, (row) => row.batch_id))
@@ -238,7 +244,7 @@ export const makeRepo = Effect.gen(function*() {
   const read = Effect.fnUntraced(function*(rows: Effect.Effect<unknown, unknown>) {
     const batches = yield* Effect.orDie(Effect.flatMap(rows, decodeRows))
     if (batches.length === 0) return []
-    const lines = yield* linesOf(batches.map(({ id }) => id))
+    const lines = yield* linesOf(batches)
     return batches.map((row) => fromRow(row, (lines.get(row.id) ?? []).map(lineFromRow)))
   })
 

@@ -281,3 +281,39 @@ describe("a part", () => {
     assert.deepStrictEqual([decision.next.parts[0]!.status, statusOf(decision.next)], ["mismatch", "partly_paid"])
   })
 })
+
+describe("the next check of the chain", () => {
+  const hash = `0x${"ab".repeat(32)}`
+  const give = (format: PayoutFormat, validUntil: number | null): BatchState =>
+    after(after(batchOf(2), { _tag: "Approve", approval: approval("ada") }), {
+      _tag: "Export",
+      part: 1,
+      export: exportOf(format, validUntil, 1n)
+    })
+  const execution = (batch: BatchState, isFinal: boolean, lines: number): PayoutExecution => {
+    const [each] = execute(batch, { height: 1n, time: 10, executions: [] }, 1).executions
+    return { ...each!, isFinal, transfers: each!.transfers.slice(0, lines) }
+  }
+
+  it("is at once where somebody names a transaction, and none once nothing can follow", () => {
+    const out = give("eip5792", 300)
+    assert.strictEqual(after(out, { _tag: "Hint", part: 1, txHash: hash }, 100).dueAt, 100)
+    const search = { executions: [execution(out, true, 2)], searchedTo: 2n, isOver: true }
+    const paid = after(out, { _tag: "Observe", part: 1, search }, 400)
+    assert.isNull(paid.dueAt)
+    // Due with no part to check, it would be read again without a pause.
+    assert.strictEqual(after(paid, { _tag: "Hint", part: 1, txHash: hash }, 500), paid)
+  })
+
+  it("of a list whose other lines may never be paid gets rarer, although a line is paid", () => {
+    const month = 2_592_000
+    const out = give("csv", null)
+    const search = { executions: [execution(out, false, 1)], searchedTo: 1n, isOver: false }
+    const seen = after(out, { _tag: "Observe", part: 1, search }, month)
+    assert.strictEqual(seen.dueAt! - month, 5)
+    const final = { executions: [execution(out, true, 1)], searchedTo: 2n, isOver: false }
+    const paid = after(out, { _tag: "Observe", part: 1, search: final }, month)
+    assert.strictEqual(paid.parts[0]!.status, "seen")
+    assert.strictEqual(paid.dueAt! - month, 3_600)
+  })
+})
