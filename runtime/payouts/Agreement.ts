@@ -51,15 +51,15 @@ export const answersOf = <A>(
   return Result.fail(new DriverError({ network, reason, kind: "unanswered" }))
 }
 
-/** One execution as several endpoints may show it: where it is, and what it moves. */
+/** What endpoints must show alike of one execution: where it is, and each transfer with its sender, who is booked. */
 const contentOf = ({ block, transfers, txHash }: PayoutExecution): string =>
   JSON.stringify([
     txHash,
     `${block.height}`,
     block.hash,
     transfers.map((
-      { amount, destination, index, line, tokenAddress }
-    ) => [index, line, destination, tokenAddress, `${amount}`])
+      { amount, destination, from, index, line, tokenAddress }
+    ) => [index, line, from, destination, tokenAddress, `${amount}`])
   ])
 
 const byHeight = (one: PayoutExecution, other: PayoutExecution): number =>

@@ -10,6 +10,7 @@
 import { Effect, Result } from "effect"
 import { type BlockPoint, DriverError } from "../Chains.ts"
 import type { Endpoints, NodeEndpoint } from "../nodes/Endpoints.ts"
+import { majorityOf } from "./Agreement.ts"
 
 /** A transaction as an endpoint shows it. */
 export interface ShownTransaction<A> {
@@ -37,9 +38,6 @@ export interface TransactionAgreement<A> {
   /** It is not there, and never will be; or it is there for good, and can be executed no second time. */
   readonly isOver: boolean
 }
-
-/** Answers that count as agreement: more than half of the endpoints that are configured. */
-export const majorityOf = (configured: number): number => Math.floor(configured / 2) + 1
 
 const descending = (one: bigint, other: bigint): number => one === other ? 0 : one > other ? -1 : 1
 

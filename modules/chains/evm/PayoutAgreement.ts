@@ -1,4 +1,5 @@
 /** What the endpoints of a network come to that searched for a part each by itself. Pure. */
+import { majorityOf } from "../../../runtime/payouts/Agreement.ts"
 import type { PayoutExecution, PayoutSearch } from "../../../runtime/Payouts.ts"
 
 /** What one endpoint shows. */
@@ -85,7 +86,7 @@ export const agreementOf = (
   configured: number,
   from: bigint
 ): PayoutSearch | string => {
-  const needed = Math.floor(configured / 2) + 1
+  const needed = majorityOf(configured)
   if (views.length < needed) {
     return `${views.length} of ${configured} endpoints could be searched for a payout, and ${needed} are needed: ` +
       "wait, or repair or replace those that fail"

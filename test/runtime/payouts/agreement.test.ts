@@ -60,6 +60,9 @@ describe("what endpoints agree about a payout", () => {
     )
     const differing = [says(50n, [execution("a", 30n, true, 5n)]), says(50n, [execution("a", 30n, true, 6n)])]
     assert.deepStrictEqual(found(differing), "contradiction")
+    const [transfer] = execution("a", 30n).transfers
+    const otherSender = { ...execution("a", 30n), transfers: [{ ...transfer!, from: "mallory" }] }
+    assert.deepStrictEqual(found([says(50n, [execution("a", 30n)]), says(50n, [otherSender])]), "contradiction")
   })
 
   it("goes back behind nothing that was searched before", () => {

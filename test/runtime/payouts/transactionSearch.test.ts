@@ -3,7 +3,8 @@
  * Method: every combination of what up to four endpoints say goes through the rule.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { agree, type EndpointReport, majorityOf } from "../../../runtime/payouts/TransactionSearch.ts"
+import { majorityOf } from "../../../runtime/payouts/Agreement.ts"
+import { agree, type EndpointReport } from "../../../runtime/payouts/TransactionSearch.ts"
 
 type Report = EndpointReport<null>
 
