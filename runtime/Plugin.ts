@@ -13,6 +13,8 @@ import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
 import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
+import type { LocalCalls } from "./LocalCalls.ts"
+import type { Members } from "./Members.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Operations } from "./Operations.ts"
 import type { PersonalData } from "./PersonalData.ts"
@@ -44,6 +46,8 @@ export type Kernel =
   | EventBus
   | Health
   | Leases
+  | LocalCalls
+  | Members
   | MerchantClock
   | PersonalData
   | Prices

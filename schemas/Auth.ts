@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { MerchantId } from "./Ids.ts"
 import { Environment } from "./Network.ts"
+import { KeyPermission, Role } from "./Roles.ts"
 
 /**
  * `merchant` keys see the whole account; `commerce` keys only commerce records of their environment
@@ -25,7 +26,13 @@ export const Principal = Schema.Struct({
   /** What limits count and a revocation ends: `key_<uuid>`, or one wallet of one merchant. */
   credential: Schema.String,
   /** The version of the API it is answered in where the request names none: a key's pinned one. */
-  apiVersion: Schema.String
+  apiVersion: Schema.String,
+  /** A person's own; of a key, its maker's, which it never exceeds. */
+  role: Role,
+  /** Of a key; a person has all. */
+  permissions: Schema.Array(KeyPermission),
+  /** Who it counts as where people are counted: the person, or the maker of a key; null: made by nobody in particular. */
+  person: Schema.NullOr(Schema.String)
 })
 export type Principal = typeof Principal.Type
 

@@ -58,6 +58,10 @@ const table = {
     403,
     "This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…)"
   ],
+  PERMISSION_DENIED: [
+    403,
+    "Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles"
+  ],
   CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],
   ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
   DEVNET_ONLY: [403, "This call works on devnet only"],

@@ -538,6 +538,8 @@ CREATE TABLE api_keys (
   ip_allowlist json NOT NULL DEFAULT '[]'::json,
   replaced_by text,
   created_by text,
+  made_by text,
+  permissions json NOT NULL DEFAULT '["read", "write", "refund"]'::json,
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text]))),

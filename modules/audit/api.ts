@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, listParameterCodes, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { AuditEntryId, EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
@@ -77,6 +78,7 @@ export class AuditGroup extends HttpApiGroup.make("audit").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "audit:read", write: "audit:read" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

@@ -5,6 +5,7 @@ import { AuditLog } from "../../runtime/AuditLog.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Commit, type IdempotentCall } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
+import { Members } from "../../runtime/Members.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -86,6 +87,7 @@ export class Keys extends Context.Service<Keys, {
         actors: yield* Actors,
         auditLog: yield* AuditLog,
         commit: yield* Commit,
+        members: yield* Members,
         repo: yield* Repo.make,
         environments: (yield* Settings).environments,
         peppers: (yield* Secrets).keys("pepper"),

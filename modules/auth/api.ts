@@ -2,9 +2,11 @@
 import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { KeyPermission } from "../../schemas/Roles.ts"
 import { readTime } from "../../schemas/Time.ts"
 import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
@@ -33,6 +35,11 @@ const AllowedAddresses = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLe
     examples: [["203.0.113.0/24", "2001:db8::1"]]
   })
 
+/** What a key may be used for. */
+const Permissions = Schema.Array(KeyPermission).check(Schema.isMinLength(1), Schema.isMaxLength(3)).annotate({
+  description: "`read`: all reads. `write`: all changes but those that send money. `refund`: refunds and batches"
+})
+
 /** A moment in a body: epoch seconds, or ISO 8601 with a zone. */
 const Moment = Schema.Union([
   EpochSeconds,
@@ -48,6 +55,7 @@ export const NewApiKey = Schema.Struct({
   name: Name,
   scope: KeyScope.annotate({ description: "`merchant`: the whole account. `commerce`: commerce records only" }),
   environment: absent(Environment).annotate({ description: "Absent: the caller's own" }),
+  permissions: absent(Permissions).annotate({ description: "Absent: all that its maker has" }),
   expires_at: absent(Moment).annotate({
     description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never"
   }),
@@ -97,6 +105,7 @@ const keyFields = {
   status: Schema.Literals(["active", "rotating", "expired", "revoked"]).annotate({
     description: "`rotating`: it was replaced and may be used until `expires_at`"
   }),
+  permissions: Schema.Array(KeyPermission).annotate({ description: "What it may be used for" }),
   expires_at: Schema.NullOr(EpochSeconds),
   ip_allowlist: Schema.Array(Schema.String),
   api_version: Schema.String,
@@ -122,6 +131,7 @@ const exampleKey = {
   scope: "merchant",
   environment: "devnet",
   status: "active",
+  permissions: ["read", "write", "refund"],
   expires_at: null,
   ip_allowlist: ["203.0.113.0/24"],
   api_version: "2026-01-15",
@@ -252,6 +262,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "keys:read", write: "keys:write" })
   .middleware(WrappedErrors)
   .prefix("/api/v1/api-keys")
   .annotateMerge(OpenApi.annotations({

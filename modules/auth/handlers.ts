@@ -7,6 +7,7 @@ import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { KeyPermission } from "../../schemas/Roles.ts"
 import { Keys } from "./actor.ts"
 import type { RotatedKey } from "./actor/KeyChanges.ts"
 import type { KeyWithSecret } from "./actor/KeyCreation.ts"
@@ -23,6 +24,7 @@ const keyFieldsOf = (key: KeyState, now: number) => ({
   scope: key.scope,
   environment: key.environment,
   status: statusAt(key, now),
+  permissions: key.permissions,
   expires_at: key.expiresAt,
   ip_allowlist: key.ipAllowlist,
   api_version: key.apiVersion,
@@ -55,6 +57,21 @@ const revokedObject = ({ children, state }: RevokedKey, now: number) => ({
 
 /** The key that calls; null: a wallet does. */
 const creatorOf = ({ credential, kind }: Principal): string | null => kind === "key" ? credential : null
+
+/** The permissions of a new key: those asked for, or all that its maker has. Nobody gives what they do not have. */
+const permittedTo = (
+  { permissions: own }: Principal,
+  requested: ReadonlyArray<KeyPermission> | null = null
+): Effect.Effect<ReadonlyArray<KeyPermission>, PublicError> => {
+  const excess = requested?.filter((permission) => !own.includes(permission)) ?? []
+  return excess.length === 0 ? Effect.succeed([...new Set(requested ?? own)]) : Effect.fail(
+    publicError("PERMISSION_DENIED", {
+      message: `permissions: the key that makes this one has ${own.join(", ")}, so it cannot give ${excess.join(", ")}`,
+      param: "permissions",
+      details: { permissions: own }
+    })
+  )
+}
 
 /** What a change asks for; what was not sent is not in it. */
 const changeOf = (change: typeof ApiKeyChange.Type): KeyChange => ({
@@ -91,7 +108,9 @@ export const handlers = Operations.group(
             environment: principal.environment,
             expiresAt: payload.expires_at ?? null,
             ipAllowlist: payload.ip_allowlist ?? [],
-            createdBy: creatorOf(principal)
+            createdBy: creatorOf(principal),
+            madeBy: principal.person,
+            permissions: yield* permittedTo(principal, payload.permissions)
           }
           return yield* answerIdempotently<KeyWithSecret, PublicError>(
             (call) => keys.create(request, call, principal.credential),

@@ -38,7 +38,10 @@ export const migrations: Migrations = {
       ip_allowlist json NOT NULL DEFAULT '[]',
       replaced_by text,
       -- The key or wallet that made it; null where nobody but the operator did.
-      created_by text
+      created_by text,
+      -- The person whose acts its acts are; null where nobody in particular made it.
+      made_by text,
+      permissions json NOT NULL DEFAULT '["read", "write", "refund"]'
     )`
     // A key is looked up before its merchant is known; 256 random bits make two equal hashes impossible in practice.
     yield* sql`CREATE INDEX api_keys_by_hash ON api_keys (hash)`

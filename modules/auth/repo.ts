@@ -5,6 +5,7 @@ import type { Write } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { KeyPermission } from "../../schemas/Roles.ts"
 import type { KeyState, MerchantState } from "./rules.ts"
 
 export const merchantWrite = (merchant: MerchantState): Write => ({
@@ -38,6 +39,8 @@ export const keyWrite = (key: KeyState): Write => ({
     api_version: key.apiVersion,
     replaced_by: key.replacedBy,
     created_by: key.createdBy,
+    made_by: key.madeBy,
+    permissions: key.permissions,
     created_at: key.createdAt
   }
 })
@@ -66,6 +69,8 @@ interface KeyRow {
   readonly api_version: string
   readonly replaced_by: string | null
   readonly created_by: string | null
+  readonly made_by: string | null
+  readonly permissions: ReadonlyArray<KeyPermission>
   readonly created_at: bigint
   readonly version: bigint
   readonly used_at: bigint | null
@@ -96,6 +101,8 @@ const keyOf = (row: KeyRow): KeyState => ({
   apiVersion: row.api_version,
   replacedBy: row.replaced_by,
   createdBy: row.created_by,
+  madeBy: row.made_by,
+  permissions: row.permissions,
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
   createdAt: Number(row.created_at),
   version: Number(row.version)

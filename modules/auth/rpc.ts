@@ -5,6 +5,7 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { KeyPermission } from "../../schemas/Roles.ts"
 import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
@@ -30,6 +31,7 @@ const keyFields = {
   scope: KeyScope,
   environment: Environment,
   status: Schema.Literals(["active", "rotating", "expired", "revoked"]),
+  permissions: Schema.Array(KeyPermission),
   expires_at: Schema.NullOr(EpochSeconds),
   ip_allowlist: Schema.Array(Schema.String),
   api_version: Schema.String,

@@ -4,6 +4,7 @@ import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.t
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { allPermissions, type KeyPermission } from "../../schemas/Roles.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -110,6 +111,9 @@ export interface KeyState {
    * than this field.
    */
   readonly createdBy: string | null
+  /** The person whose acts its acts are; null: nobody in particular, as of a key that the operator made. */
+  readonly madeBy: string | null
+  readonly permissions: ReadonlyArray<KeyPermission>
   /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
   readonly lastUsedAt: number | null
   readonly createdAt: number
@@ -127,6 +131,10 @@ export interface KeyRequest {
   readonly ipAllowlist?: ReadonlyArray<string>
   /** The key whose caller creates it; absent or null: a wallet or the operator does. */
   readonly createdBy?: string | null
+  /** The person who makes it; absent or null: nobody in particular. */
+  readonly madeBy?: string | null
+  /** Absent: all. */
+  readonly permissions?: ReadonlyArray<KeyPermission>
 }
 
 /** What is drawn and computed for a new key before there is a row of it. */
@@ -154,6 +162,8 @@ export const newKey = (
   apiVersion,
   replacedBy: null,
   createdBy: request.createdBy ?? null,
+  madeBy: request.madeBy ?? null,
+  permissions: request.permissions ?? allPermissions,
   lastUsedAt: null,
   createdAt,
   version: 1
@@ -271,6 +281,8 @@ export const successorRequest = (key: KeyState, createdBy: string | null): KeyRe
   ipAllowlist: key.ipAllowlist,
   merchantId: key.merchantId,
   scope: key.scope,
+  permissions: key.permissions,
+  madeBy: key.madeBy,
   createdBy
 })
 

@@ -11,6 +11,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightOf, RightsOf } from "../../runtime/Rights.ts"
 import { PayoutFormat, PlayedExecution } from "../../runtime/Payouts.ts"
 import {
   Batch,
@@ -233,7 +234,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     params: { id: PathId },
     success: OneBatch,
     error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION", ...found)
-  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+  }).middleware(Idempotent).annotate(RightOf, "batches:approve").annotateMerge(OpenApi.annotations({
     summary: "Approve a batch",
     description:
       "It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare "
@@ -298,6 +299,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
 )
   .prefix("/api/v1/batches")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "batches:read", write: "batches:create" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({
@@ -327,6 +329,7 @@ export class BatchSimulationGroup extends HttpApiGroup.make("batchSimulation").a
 )
   .prefix("/api/v1/devnet/batches")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "batches:read", write: "batches:create" })
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Batch simulation",

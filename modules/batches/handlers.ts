@@ -89,7 +89,8 @@ export const rpcHandlers = Rpc.handlers(
     type Owned = { readonly merchant_id: number; readonly environment: Environment }
     const ownerOf = ({ environment, merchant_id: merchantId }: Owned) => ({ merchantId, environment })
     /** An internal service, which never approves. */
-    const programOf = (name: string) => ({ kind: "key" as const, credential: `service:${name}` })
+    const programOf = (name: string) =>
+      ({ kind: "key", credential: `service:${name}`, person: null, role: "owner" }) as const
     const wire = (batch: BatchState) => batchObject(batch) as typeof Batch.Type
 
     return BatchesRpc.of({

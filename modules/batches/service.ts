@@ -4,6 +4,7 @@ import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Books } from "../../runtime/Books.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { Commit, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
+import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import type { PlayedExecution } from "../../runtime/Payouts.ts"
 import { Prices } from "../../runtime/Prices.ts"
@@ -93,6 +94,7 @@ const make = Effect.gen(function*() {
     clock: yield* MerchantClock,
     commit: yield* Commit,
     invoices: yield* Invoices,
+    members: yield* Members,
     prices: yield* Prices,
     refunds: yield* Refunds,
     repo: yield* makeRepo,

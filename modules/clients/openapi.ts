@@ -2854,6 +2854,8 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "rotating" | "expired" | "revoked";
+            /** @description What it may be used for */
+            permissions: ("read" | "write" | "refund")[];
             expires_at: number | null;
             ip_allowlist: string[];
             api_version: string;
@@ -2903,6 +2905,11 @@ export interface components {
          *             "scope": "merchant",
          *             "environment": "devnet",
          *             "status": "active",
+         *             "permissions": [
+         *               "read",
+         *               "write",
+         *               "refund"
+         *             ],
          *             "expires_at": null,
          *             "ip_allowlist": [
          *               "203.0.113.0/24"
@@ -4988,6 +4995,11 @@ export interface components {
          *         "scope": "merchant",
          *         "environment": "devnet",
          *         "status": "active",
+         *         "permissions": [
+         *           "read",
+         *           "write",
+         *           "refund"
+         *         ],
          *         "expires_at": null,
          *         "ip_allowlist": [
          *           "203.0.113.0/24"
@@ -5024,6 +5036,8 @@ export interface components {
                  * @enum {string}
                  */
                 status: "active" | "rotating" | "expired" | "revoked";
+                /** @description What it may be used for */
+                permissions: ("read" | "write" | "refund")[];
                 expires_at: number | null;
                 ip_allowlist: string[];
                 api_version: string;
@@ -7866,6 +7880,8 @@ export interface components {
             scope: "merchant" | "commerce";
             /** @description Absent: the caller's own */
             environment?: ("devnet" | "mainnet") | null;
+            /** @description Absent: all that its maker has */
+            permissions?: ("read" | "write" | "refund")[] | null;
             /** @description When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never */
             expires_at?: number | string | null;
             ip_allowlist?: string[] | null;
@@ -8222,6 +8238,11 @@ export interface components {
          *         "scope": "merchant",
          *         "environment": "devnet",
          *         "status": "active",
+         *         "permissions": [
+         *           "read",
+         *           "write",
+         *           "refund"
+         *         ],
          *         "expires_at": null,
          *         "ip_allowlist": [
          *           "203.0.113.0/24"
@@ -10262,6 +10283,11 @@ export interface components {
          *         "scope": "merchant",
          *         "environment": "devnet",
          *         "status": "revoked",
+         *         "permissions": [
+         *           "read",
+         *           "write",
+         *           "refund"
+         *         ],
          *         "expires_at": null,
          *         "ip_allowlist": [
          *           "203.0.113.0/24"
@@ -10281,6 +10307,11 @@ export interface components {
          *             "scope": "merchant",
          *             "environment": "devnet",
          *             "status": "active",
+         *             "permissions": [
+         *               "read",
+         *               "write",
+         *               "refund"
+         *             ],
          *             "expires_at": null,
          *             "ip_allowlist": [
          *               "203.0.113.0/24"
@@ -10316,6 +10347,8 @@ export interface components {
                  * @enum {string}
                  */
                 status: "active" | "rotating" | "expired" | "revoked";
+                /** @description What it may be used for */
+                permissions: ("read" | "write" | "refund")[];
                 expires_at: number | null;
                 ip_allowlist: string[];
                 api_version: string;
@@ -10343,6 +10376,11 @@ export interface components {
          *         "scope": "merchant",
          *         "environment": "devnet",
          *         "status": "active",
+         *         "permissions": [
+         *           "read",
+         *           "write",
+         *           "refund"
+         *         ],
          *         "expires_at": null,
          *         "ip_allowlist": [
          *           "203.0.113.0/24"
@@ -10381,6 +10419,8 @@ export interface components {
                  * @enum {string}
                  */
                 status: "active" | "rotating" | "expired" | "revoked";
+                /** @description What it may be used for */
+                permissions: ("read" | "write" | "refund")[];
                 expires_at: number | null;
                 ip_allowlist: string[];
                 api_version: string;
@@ -11387,6 +11427,8 @@ export interface components {
          *
          *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
          *
+         *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+         *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          */
         Flat403: {
@@ -11612,6 +11654,8 @@ export interface components {
         };
         /**
          * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+         *
+         *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
          *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          *
@@ -11930,6 +11974,11 @@ export interface operations {
                      *             "scope": "merchant",
                      *             "environment": "devnet",
                      *             "status": "active",
+                     *             "permissions": [
+                     *               "read",
+                     *               "write",
+                     *               "refund"
+                     *             ],
                      *             "expires_at": null,
                      *             "ip_allowlist": [
                      *               "203.0.113.0/24"
@@ -11983,6 +12032,8 @@ export interface operations {
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -12073,6 +12124,11 @@ export interface operations {
                      *         "scope": "merchant",
                      *         "environment": "devnet",
                      *         "status": "active",
+                     *         "permissions": [
+                     *           "read",
+                     *           "write",
+                     *           "refund"
+                     *         ],
                      *         "expires_at": null,
                      *         "ip_allowlist": [
                      *           "203.0.113.0/24"
@@ -12095,6 +12151,8 @@ export interface operations {
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -12209,6 +12267,11 @@ export interface operations {
                      *         "scope": "merchant",
                      *         "environment": "devnet",
                      *         "status": "revoked",
+                     *         "permissions": [
+                     *           "read",
+                     *           "write",
+                     *           "refund"
+                     *         ],
                      *         "expires_at": null,
                      *         "ip_allowlist": [
                      *           "203.0.113.0/24"
@@ -12228,6 +12291,11 @@ export interface operations {
                      *             "scope": "merchant",
                      *             "environment": "devnet",
                      *             "status": "active",
+                     *             "permissions": [
+                     *               "read",
+                     *               "write",
+                     *               "refund"
+                     *             ],
                      *             "expires_at": null,
                      *             "ip_allowlist": [
                      *               "203.0.113.0/24"
@@ -12318,6 +12386,11 @@ export interface operations {
                      *         "scope": "merchant",
                      *         "environment": "devnet",
                      *         "status": "active",
+                     *         "permissions": [
+                     *           "read",
+                     *           "write",
+                     *           "refund"
+                     *         ],
                      *         "expires_at": null,
                      *         "ip_allowlist": [
                      *           "203.0.113.0/24"
@@ -12427,6 +12500,11 @@ export interface operations {
                      *         "scope": "merchant",
                      *         "environment": "devnet",
                      *         "status": "active",
+                     *         "permissions": [
+                     *           "read",
+                     *           "write",
+                     *           "refund"
+                     *         ],
                      *         "expires_at": null,
                      *         "ip_allowlist": [
                      *           "203.0.113.0/24"
@@ -13024,6 +13102,8 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -13178,6 +13258,8 @@ export interface operations {
             };
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -13349,6 +13431,8 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -13466,6 +13550,8 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -13660,6 +13746,8 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -13806,6 +13894,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -13993,6 +14083,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -14142,6 +14234,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -15089,6 +15183,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -15230,6 +15326,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -15345,6 +15443,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -15543,6 +15643,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -15708,6 +15810,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -15871,6 +15975,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16051,6 +16157,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -16217,6 +16325,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -16349,6 +16459,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16497,6 +16609,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16647,6 +16761,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16805,6 +16921,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -16920,6 +17038,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -17072,6 +17192,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -17251,6 +17373,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -17447,6 +17571,8 @@ export interface operations {
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -17622,6 +17748,8 @@ export interface operations {
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -17790,6 +17918,8 @@ export interface operations {
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -18846,6 +18976,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -19007,6 +19139,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -19179,6 +19313,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -19327,6 +19463,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -19464,6 +19602,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -19586,6 +19726,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -20068,6 +20210,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -20331,6 +20475,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -20487,6 +20633,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -20740,6 +20888,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -20880,6 +21030,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -21039,6 +21191,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -21223,6 +21377,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -21422,6 +21578,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -21580,6 +21738,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -21766,6 +21926,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -21949,6 +22111,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -22131,6 +22295,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -22336,6 +22502,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -22468,6 +22636,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -22640,6 +22810,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -22892,6 +23064,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -23073,6 +23247,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -23304,6 +23480,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -23484,6 +23662,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -23688,6 +23868,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -23868,6 +24050,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24122,6 +24306,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -24295,6 +24481,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24470,6 +24658,8 @@ export interface operations {
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24726,6 +24916,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -24916,6 +25108,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -25062,6 +25256,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -25340,6 +25536,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -25530,6 +25728,8 @@ export interface operations {
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -25691,6 +25891,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -27723,6 +27925,8 @@ export interface operations {
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -28068,6 +28272,8 @@ export interface operations {
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -28212,6 +28418,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -28586,6 +28794,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -29637,6 +29847,8 @@ export interface operations {
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -29943,6 +30155,8 @@ export interface operations {
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -30144,6 +30358,8 @@ export interface operations {
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -30333,6 +30549,8 @@ export interface operations {
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -30449,6 +30667,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *

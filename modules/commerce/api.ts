@@ -10,6 +10,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
 import { withAliases } from "../../schemas/Alias.ts"
 import { EpochSeconds, InvoiceId, pathId } from "../../schemas/Ids.ts"
@@ -270,6 +271,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "invoices:write" })
   .middleware(WrappedErrors)
   .prefix("/api/commerce/merchant")
   .annotate(ParameterCodes, listParameterCodes)

@@ -10,6 +10,7 @@ import {
   PersonalPath,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 
@@ -122,6 +123,7 @@ export class CustomersGroup extends HttpApiGroup.make("customers").add(
 )
   .prefix("/api/v1/customers")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "customers:write", write: "customers:write" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotate(PersonalPath, true)

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, MerchantAuth, ParameterCodes, UnknownParameters, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { Event } from "../../schemas/Event.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageLimits } from "./rules.ts"
@@ -81,6 +82,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
     }))
   )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "payments:read" })
   .middleware(WrappedErrors)
   .prefix("/api/v1/events")
   .annotateMerge(OpenApi.annotations({ title: "Events", description: "Every state change, told the same way." }))

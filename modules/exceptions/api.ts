@@ -10,6 +10,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { exampleException, Exception, ExceptionAction, maximumNote } from "../../schemas/Exception.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -132,6 +133,7 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
 )
   .prefix("/api/v1/exceptions")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "exceptions:resolve" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

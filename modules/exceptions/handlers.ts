@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { requireRight } from "../../runtime/Rights.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -99,6 +100,7 @@ export const handlers = Operations.group(
         Effect.fnUntraced(function*({ params, payload }) {
           const { exception } = yield* find(params.id)
           const principal = yield* requireMerchantScope
+          if (payload.action === "refund") yield* requireRight("refunds:create")
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
           const text = ({ record, refunds }: DecidedException) =>
@@ -115,8 +117,7 @@ export const handlers = Operations.group(
               actor: principal.credential,
               invoiceId: payload.invoice_id?.toLowerCase() ?? null
             },
-            // Until members have roles, whoever signs in with a wallet of the merchant is its owner.
-            isOwner: principal.kind === "wallet",
+            isOwner: principal.kind === "wallet" && principal.role === "owner",
             cause: { requestId, idempotencyKey: idempotency.key },
             reply: (made) => idempotency.reply(200, text(made))
           }).pipe(dieOnReplay)
@@ -158,7 +159,12 @@ export const rpcHandlers = Rpc.handlers(
       }),
       "exceptions.resolve": ({ action, actor, exception_id, invoice_id, merchant_id, note = "", refund }) =>
         decide(merchant_id ?? systemMerchant, exception_id, {
-          refund: refundOf(action, refund, { kind: "key", credential: `service:${actor}` }),
+          refund: refundOf(action, refund, {
+            kind: "key",
+            credential: `service:${actor}`,
+            person: null,
+            role: "owner"
+          }),
           resolution: { action, note, actor: `service:${actor}`, invoiceId: invoice_id ?? null },
           isOwner: false,
           cause: noCause,

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { authenticationErrors, errors, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { Environment } from "../../schemas/Network.ts"
 
 /** What can be exported. */
@@ -77,6 +78,7 @@ export class ExportsGroup extends HttpApiGroup.make("exports").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "exports:read", write: "exports:read" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(

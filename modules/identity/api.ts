@@ -9,6 +9,7 @@ import {
   MerchantAuth,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds, MerchantId, PathId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
@@ -316,6 +317,7 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "account:write", write: "account:write" })
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Sign-in wallets",

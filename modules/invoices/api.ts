@@ -12,6 +12,7 @@ import {
   ParameterCodes,
   UnknownParameters
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds, InvoiceId, PathId, pathId, PaymentId } from "../../schemas/Ids.ts"
 import { exampleInvoice, Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
@@ -443,6 +444,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "invoices:write" })
   .middleware(FlatErrors)
   .annotate(ParameterCodes, { ...listParameterCodes, payments_limit: "INVALID_LIMIT" })
   .annotateMerge(OpenApi.annotations({

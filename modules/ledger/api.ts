@@ -11,6 +11,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import {
   BalanceTransaction,
   BalanceTransactionType,
@@ -239,6 +240,7 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
 )
   .prefix("/api/v1")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "balances:read", write: "balances:read" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({
@@ -282,6 +284,7 @@ export class SettlementPreferenceGroup extends HttpApiGroup.make("settlementPref
 )
   .prefix("/api/v1")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "settings:write" })
   .middleware(FlatErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({

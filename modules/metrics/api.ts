@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { authenticationErrors, errors, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -169,6 +170,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "payments:read" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds, PathId, QuoteId, TokenId } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -187,6 +188,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "invoices:write" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({

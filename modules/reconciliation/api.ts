@@ -9,6 +9,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { causes } from "./rules/Differences.ts"
@@ -292,6 +293,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
 )
   .prefix("/api/v1/reconciliation")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "balances:read", write: "books:write" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT", limit: "INVALID_LIMIT" })
   .annotateMerge(OpenApi.annotations({

@@ -11,6 +11,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightOf, RightsOf } from "../../runtime/Rights.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageLimits } from "../../schemas/Page.ts"
@@ -176,7 +177,7 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     "Approve a refund",
     "It may be paid out, in this amount and to this destination: another destination needs another approval. Only a " +
       "signed-in wallet approves."
-  ),
+  ).annotate(RightOf, "refunds:approve"),
   act(
     "cancel",
     "/:id/cancel",
@@ -202,6 +203,7 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
 )
   .prefix("/api/v1/refunds")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "refunds:create" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

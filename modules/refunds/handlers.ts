@@ -34,7 +34,12 @@ const reportOf = (report: typeof PayoutReport.Type): Report => {
 }
 
 /** An internal service, which never approves. */
-const programOf = (actor: string): RefundCaller => ({ kind: "key", credential: `service:${actor}` })
+const programOf = (actor: string): RefundCaller => ({
+  kind: "key",
+  credential: `service:${actor}`,
+  person: null,
+  role: "owner"
+})
 
 /** A call of the internal port has no key by which it could be repeated. */
 const unrepeated = { cause: noCause, reply: () => undefined }

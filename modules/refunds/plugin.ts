@@ -17,11 +17,12 @@ import { registerClaims } from "./service/PayorClaims.ts"
 export {
   approvalBy,
   approvalsRequired,
+  type Approver,
+  approversOf,
   type Destination,
   hasTerms,
   isOpen,
   linkedRefundObject,
-  membersOf,
   net,
   type RefundBatch,
   type RefundCommand,

@@ -3,6 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../runtime/Commit.ts"
+import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -191,6 +192,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     clock: yield* MerchantClock,
     hooks: yield* InvoiceHooks,
     invoices: yield* Invoices,
+    members: yield* Members,
     payors: yield* PayorDetails,
     prices: yield* Prices,
     repo: yield* makeRepo,

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
 import { Environment } from "../../schemas/Network.ts"
 
@@ -56,6 +57,7 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "settings:write" })
   .middleware(FlatErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({

@@ -2,9 +2,10 @@
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { requireRight } from "../../runtime/Rights.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
-import { canMoveApprovals, canMoveDefault, forbiddenLimit } from "./rules.ts"
+import { canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -34,6 +35,7 @@ export const handlers = Operations.group(
             })
           }
           const limit = forbiddenLimit(principal, payload)
+          if (moneyRulesIn(payload).length > 0) yield* requireRight("rules:write")
           if (limit !== null) {
             return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
               message: `${limit}: sign in with a wallet to change it. A stolen key could raise it`,

@@ -96,6 +96,10 @@ export const forbiddenLimit = (
 ): typeof payoutLimits[number] | null =>
   kind === "wallet" ? null : payoutLimits.find((name) => change[name] !== undefined) ?? null
 
+/** The settings of a change that say who may let money go out, and how much: they take the right `rules:write`. */
+export const moneyRulesIn = (change: MerchantSettingsChange): ReadonlyArray<string> =>
+  (["auto_approve_limit", ...payoutLimits] as const).filter((name) => change[name] !== undefined)
+
 /**
  * The choices after a change. `default_environment` is not among them: it is the merchant's own.
  *

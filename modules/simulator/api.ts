@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
 import { withAliases } from "../../schemas/Alias.ts"
@@ -207,6 +208,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "invoices:write" })
   .middleware(WrappedErrors)
   .annotateMerge(
     OpenApi.annotations({ title: "Simulator", description: "Play money: try the whole flow without a wallet." })

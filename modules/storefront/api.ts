@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { withAliases } from "../../schemas/Alias.ts"
 import { EpochSeconds, InvoiceId, MerchantId, pathId, Uuid } from "../../schemas/Ids.ts"
 import { InvoiceStatus, Metadata, WireAmount } from "../../schemas/Invoice.ts"
@@ -653,6 +654,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "invoices:write" })
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Checkout and carts",

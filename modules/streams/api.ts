@@ -9,6 +9,7 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -79,6 +80,7 @@ export class StreamsGroup extends HttpApiGroup.make("streams").add(
   )
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "payments:read" })
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({ title: "Streams", description: "Events over websockets, as they happen." }))
 {}

@@ -15,6 +15,7 @@ import {
   UnknownParameters,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { AcceptancePolicy, FoundToken, TokenRecord, TokenType } from "../../schemas/Token.ts"
@@ -231,6 +232,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
   )
   .prefix("/api/v1/merchant/tokens")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "settings:write" })
   .middleware(FlatErrors)
   .annotateMerge(
     OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." })

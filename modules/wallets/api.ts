@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { RightOf, RightsOf } from "../../runtime/Rights.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
 import {
   ConfirmedForwarder,
@@ -111,7 +112,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     query: { environment: Schema.optionalKey(Environment) },
     success: Schema.Struct({ wallets: Schema.Array(ForwarderRecovery) }),
     error: errors("flat", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", "CREDENTIAL_NOT_ALLOWED", ...commonErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(RightOf, "wallets:write").annotateMerge(OpenApi.annotations({
     summary: "Read the recovery documents of your forwarders",
     description:
       "All that is needed to collect what lies on their addresses without this service, of the wallet that receives now " +
@@ -162,6 +163,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
 )
   .prefix("/api/v1/merchant/wallets")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "payments:read", write: "wallets:write" })
   .middleware(FlatErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

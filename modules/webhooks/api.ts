@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
 import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { MomentFrom, MomentTo, TimeFrom } from "../../schemas/Time.ts"
@@ -397,6 +398,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
   }))
 )
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "webhooks:read", write: "webhooks:write" })
   .middleware(WrappedErrors)
   .prefix("/api/v1/webhooks")
   .annotateMerge(OpenApi.annotations({

@@ -8,6 +8,8 @@ import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { Credentials, type Grant, RateLimiter } from "../Http.ts"
+import { localCallerOf } from "../LocalCalls.ts"
+import { objectionToRight } from "../Rights.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
@@ -230,6 +232,8 @@ export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials 
       })
 
     const authenticate = (request: Request): Authenticated => {
+      const localCaller = localCallerOf(request)
+      if (localCaller !== undefined) return Effect.succeed(localCaller)
       const presented = credentialOf(request.headers)
       const found = presented._tag === "Key"
         ? byKey(request, presented)
@@ -239,10 +243,19 @@ export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials 
       return Effect.catch(found, (error) => rateLimiter.refuse(request, error))
     }
 
+    /** Judged where the call acts, because play money may be moved by more people than real money. */
+    const withRight = ({ operation: { right } }: Call, caller: Grant): Authenticated => {
+      const objection = right === null ? undefined : objectionToRight(caller, right)
+      return objection === undefined ? Effect.succeed(caller) : Effect.fail(objection)
+    }
+
+    const admitted = (call: Call, grant: Grant): Authenticated =>
+      Effect.flatMapEager(inNamedEnvironment(call, grant), (caller) => withRight(call, caller))
+
     return (call, act) =>
       Effect.flatMap(authenticate(call.request), (grant) => {
         call.facts.apiVersion = versionOf(call.request.headers, grant.apiVersion)
-        return rateLimiter.credential(grant, Effect.flatMap(Effect.suspend(() => inNamedEnvironment(call, grant)), act))
+        return rateLimiter.credential(grant, Effect.flatMap(Effect.suspend(() => admitted(call, grant)), act))
       })
   }
 )

@@ -17,9 +17,11 @@ import {
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
+import { RightOf, RightsOf } from "../Rights.ts"
 import { type Act, type CalledEndpoint, jsonPayloadOf } from "./Act.ts"
 import { familyOf } from "./ErrorResponses.ts"
 import { type NamedInput, readInput } from "./NamedInput.ts"
+import type { Right } from "../../schemas/Roles.ts"
 
 /** A middleware of a plugin's own: `act`, or a refusal in its place. */
 export type PluginCheck = (act: Act, called: CalledEndpoint) => Act
@@ -30,6 +32,8 @@ export interface Operation {
   readonly errorForm: ErrorForm
   /** Who may call: somebody of a merchant, or anybody within a limit for addresses; undefined: it is not asked here. */
   readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
+  /** What a caller of a merchant must have; null: nothing beside its credential. */
+  readonly right: Right | null
   readonly idempotency: "none" | "accepted" | "required"
   readonly actsByOneCommit: boolean
   /** Whether its path names a person. */
@@ -65,6 +69,13 @@ const ownMiddlewares: ReadonlySet<string> = new Set(
 export const addressLimitOf = ({ endpoint, group }: CalledEndpoint): AddressLimit =>
   Context.getOrUndefined(endpoint.annotations, AddressLimitOf) ??
     Context.get(group.annotations, AddressLimitOf)
+
+/** The right that the endpoint names, else its group. */
+export const rightOf = ({ endpoint, group }: CalledEndpoint): Right | null => {
+  const own = Context.get(endpoint.annotations, RightOf)
+  const rights = Context.get(group.annotations, RightsOf)
+  return own ?? (endpoint.method === "GET" ? rights?.read : rights?.write) ?? null
+}
 
 /**
  * The one function that implements a middleware. Throws where its security schemes have several: only one would be run.
@@ -109,6 +120,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       : names.has(Anonymous.key)
       ? { addressLimit: addressLimitOf(called) }
       : undefined,
+    right: rightOf(called),
     idempotency,
     actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
     hasPersonalPath: Context.get(group.annotations, PersonalPath),

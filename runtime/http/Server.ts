@@ -6,6 +6,7 @@ import type { SqlClient } from "effect/sql"
 import type { Commit } from "../Commit.ts"
 import { type Credentials, ErrorPages, RateLimiter, type ReplyRenderers, type Revocations } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
+import * as LocalCallsLayer from "../LocalCalls.ts"
 import type { Operations } from "../Operations.ts"
 import type { Secrets } from "../Secrets.ts"
 import type { Settings } from "../Settings.ts"
@@ -25,7 +26,7 @@ import * as TimeLimit from "./TimeLimit.ts"
  * (request ids, versions, 404, 405, 413, 415, 500). `NodeServer.ts` answers requests with the router.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  Credentials | ErrorPages | Operations | ReplyRenderers | Revocations | RateLimiter,
+  Credentials | ErrorPages | LocalCallsLayer.LocalCalls | Operations | ReplyRenderers | Revocations | RateLimiter,
   never,
   HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
@@ -45,6 +46,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   )
   return Layer.mergeAll(
     RevocationsLayer.layer,
+    LocalCallsLayer.layer,
     Layer.provideMerge(Calls.layer, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages>
   ).pipe(Layer.provideMerge(Layer.mergeAll(RateLimiterLayer.layer, ErrorPagesLayer.layer, ReplyRenderersLayer.layer)))

@@ -34,6 +34,7 @@ import { rawServer } from "./rawServer.ts"
 import { median, type ReportLine } from "./Report.ts"
 import { newestVersion } from "../../schemas/Version.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import { operatorKey } from "../fixtures/authorities.ts"
 
 const connections = 32
 /** Requests of a window of the warm-up, which ends when two windows differ by less than the share. */
@@ -132,7 +133,8 @@ const key = Layer.effectDiscard(
           scope: "merchant",
           kind: "key",
           credential: "key_1",
-          apiVersion: newestVersion
+          apiVersion: newestVersion,
+          ...operatorKey
         } as never
       )
     ))

@@ -17,6 +17,7 @@ import {
 } from "../../../runtime/Commit.ts"
 import { isAddressRange } from "../../../runtime/http/Addresses.ts"
 import type { DerivedKey } from "../../../runtime/Secrets.ts"
+import type { Members } from "../../../runtime/Members.ts"
 import type { Settings } from "../../../runtime/Settings.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
@@ -29,6 +30,7 @@ export interface KeyContext {
   readonly actors: Actors["Service"]
   readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
+  readonly members: Members["Service"]
   readonly repo: Effect.Success<typeof Repo.make>
   readonly environments: Settings["Service"]["environments"]
   /** The newest first: new keys are made under it, and keys made under the others stay good. */

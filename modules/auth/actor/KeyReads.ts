@@ -7,7 +7,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { hasTag, isUsable, isWellFormedKey } from "../rules.ts"
+import { hasTag, isUsable, isWellFormedKey, type KeyState } from "../rules.ts"
 import { type KeyContext, requireKey } from "./KeyContext.ts"
 import { hashUnder, tagUnder } from "./KeyCreation.ts"
 
@@ -26,11 +26,20 @@ const makeAddressCheck = (ranges: ReadonlyArray<string>) => {
   return (address: string | null): boolean => address !== null && isIn(address)
 }
 
-export const verifyKey = Effect.fnUntraced(function*({ peppers, recordUse, repo }: KeyContext, text: string) {
+/** Whose acts a key's are. One that nobody in particular made, as the operator's, has all rights of its permissions. */
+const makerOf = ({ members }: KeyContext, { madeBy, merchantId }: KeyState) =>
+  madeBy === null
+    ? Effect.succeed({ person: null, role: "owner" } as const)
+    : members.find(merchantId, madeBy)
+
+export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: string) {
+  const { peppers, recordUse, repo } = context
   if (!isWellFormedKey(text)) return null
   const key = yield* repo.keyByHash(peppers.map((pepper) => hashUnder(pepper, text)))
   const now = yield* nowSeconds
   if (key === undefined || !isUsable(key, now)) return null
+  const maker = yield* makerOf(context, key)
+  if (maker === null) return null
   recordUse(key, now)
   const grant: Grant = {
     merchantId: key.merchantId as MerchantId,
@@ -39,6 +48,9 @@ export const verifyKey = Effect.fnUntraced(function*({ peppers, recordUse, repo 
     kind: "key",
     credential: key.id,
     apiVersion: key.apiVersion,
+    role: maker.role,
+    permissions: key.permissions,
+    person: maker.person,
     ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
     ...(key.ipAllowlist.length === 0 ? {} : { admits: makeAddressCheck(key.ipAllowlist) })
   }

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { environmentErrors, errors, MerchantAuth, WrappedErrors } from "../../../runtime/Http.ts"
+import { RightsOf } from "../../../runtime/Rights.ts"
 import { TokenId } from "../../../schemas/Ids.ts"
 import { WireAmount } from "../../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../../schemas/Money.ts"
@@ -115,6 +116,7 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
 )
   .prefix("/api/v1/collectable")
   .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "batches:read", write: "batches:read" })
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Collectable",

@@ -3,14 +3,13 @@ import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
-import { approvalBy, holdWrite } from "../../refunds/plugin.ts"
-import type { Principal } from "../../../schemas/Auth.ts"
+import { approvalBy, type Approver, holdWrite } from "../../refunds/plugin.ts"
 import { type BatchCommand, type BatchState, decide, isOpen } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 
-export type BatchActor = Pick<Principal, "credential" | "kind">
+export type BatchActor = Approver
 
 /** Lines whose row is another one than before, as rows; the version of each rises with it. */
 export const changedLines = (before: BatchState, after: BatchState): ReadonlyArray<Write> =>
@@ -69,7 +68,7 @@ export const approveBatch = (services: BatchServices) => {
   const approve = change(services, "approve")
   return Effect.fn("Batches.approve")(
     function*(owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) {
-      if (approvalBy(actor, 0) === null) {
+      if (approvalBy("payout", actor, owner.environment, 0) === null) {
         return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
           message: "Only a person approves a batch: sign in with a wallet of the merchant, and use that token"
         })
@@ -77,7 +76,7 @@ export const approveBatch = (services: BatchServices) => {
       return yield* approve(
         owner,
         id,
-        (now) => ({ _tag: "Approve", approval: approvalBy(actor, now)! }),
+        (now) => ({ _tag: "Approve", approval: approvalBy("payout", actor, owner.environment, now)! }),
         actor,
         call
       )

@@ -10,7 +10,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { approvalsRequired, holdWrite, membersOf } from "../../refunds/plugin.ts"
+import { approvalsRequired, approversOf, holdWrite } from "../../refunds/plugin.ts"
 import { type BatchState, maximumOpenBatches } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { approvedContent, auditActOf, driverPart, eventsOf, newBatch, newLines } from "../rules.ts"
@@ -73,7 +73,7 @@ const readFrom = Effect.fnUntraced(function*(
 export const createBatch = (services: BatchServices) =>
   Effect.fn("Batches.create")(
     function*(owner: BatchOwner, request: BatchRequest, { cause, reply }: IdempotentCall<BatchState>) {
-      const { auditLog, clock, commit, repo, settings } = services
+      const { auditLog, clock, commit, members, repo, settings } = services
       const { contents: { kind }, network } = request
       const driver = yield* payoutDriver(services, network, owner.environment)
       const from = yield* readFrom(kind, network, owner, request.from)
@@ -106,7 +106,11 @@ export const createBatch = (services: BatchServices) =>
         // What is collected can go to its payee only.
         approvalsRequired: kind === "collect"
           ? 0
-          : approvalsRequired("payout", value, { autoApproveLimit: usdMillis(BigInt(limit)) }, membersOf),
+          : approvalsRequired(
+            value,
+            { autoApproveLimit: usdMillis(BigInt(limit)) },
+            approversOf("payout", yield* members.list(owner.merchantId), owner.environment)
+          ),
         lines,
         searchedTo: kind === "collect" ? plan.searchedTo ?? null : null,
         createdBy: request.actor,

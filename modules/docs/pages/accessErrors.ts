@@ -1,6 +1,6 @@
 /** Errors of who is calling and from where: statuses 401, 403 and 421, and the limit of calls. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
-import { type ErrorNote, get, invoice, keep, send, session, simulate } from "./ErrorNote.ts"
+import { type ErrorNote, get, invoice, keep, newKey, send, session, simulate } from "./ErrorNote.ts"
 
 export const accessErrors = {
   UNAUTHORIZED: {
@@ -64,6 +64,19 @@ export const accessErrors = {
       "Checkout, carts and orders take a commerce key (`ck_…`); keys, settings and simulated payments a merchant key "
       + "(`mk_…`).",
     example: [get("/api/commerce/merchant/carts?customer_id=cust_1", "merchant")]
+  },
+  PERMISSION_DENIED: {
+    cause: "The role of whoever calls, or the permissions of the API key, do not include what the call does.",
+    fix: "`details.right` is what it takes and `details.roles` who has it: ask one of them, or use a key with the "
+      + "permission. A key never does more than the role of whoever made it.",
+    example: [
+      keep(
+        "READER",
+        "data.key",
+        send("POST", "/api/v1/api-keys", { name: "Read only", scope: "merchant", permissions: ["read"] })
+      ),
+      send("POST", "/api/v1/invoices", { amount_usd: 5 }, "nobody", { "x-api-key": "$READER", ...newKey })
+    ]
   },
   CREDENTIAL_NOT_ALLOWED: {
     cause:

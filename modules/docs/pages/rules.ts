@@ -41,6 +41,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   SIGNATURE_INVALID: "authentication#signing-in-with-a-wallet",
   REFRESH_REUSED: "authentication#refresh-tokens",
   SCOPE_MISMATCH: "authentication#scopes",
+  PERMISSION_DENIED: "roles#roles",
   CREDENTIAL_NOT_ALLOWED: "payor-sessions#the-session",
   ENVIRONMENT_FORBIDDEN: "environments#where-a-call-acts",
   DEVNET_ONLY: "simulator#who-may-call-it",

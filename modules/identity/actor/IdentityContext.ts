@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { Actors } from "../../../runtime/Actors.ts"
 import { Commit, type Conflict, decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
+import { Members } from "../../../runtime/Members.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { SignIns } from "../../../runtime/SignIns.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
@@ -13,6 +14,7 @@ import { type Account, accountName } from "../rules.ts"
 export interface IdentityContext {
   readonly actors: Actors["Service"]
   readonly commit: Commit["Service"]
+  readonly members: Members["Service"]
   readonly merchants: Merchants["Service"]
   readonly signIns: SignIns["Service"]
   readonly settings: Settings["Service"]
@@ -26,6 +28,7 @@ export const makeContext = Effect.gen(function*() {
   const context: IdentityContext = {
     actors: yield* Actors,
     commit: yield* Commit,
+    members: yield* Members,
     merchants: yield* Merchants,
     signIns: yield* SignIns,
     settings,

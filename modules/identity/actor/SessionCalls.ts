@@ -10,6 +10,7 @@ import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
+import { allPermissions } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import * as Repo from "../repo.ts"
@@ -175,7 +176,7 @@ export const endByAccessToken = (context: SessionContext, accessToken: string) =
   )
 
 export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionContext, accessToken: string) {
-  const { accessTokens, merchants, repo } = context
+  const { accessTokens, members, merchants, repo } = context
   const claims = yield* accessTokens.check(accessToken)
   const session = yield* repo.session(claims.sessionId)
   if (session?.status !== "active" || session.merchantId !== claims.merchantId) {
@@ -183,7 +184,8 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
   }
   // Read from the database: authentication keeps the answer for as long as a change of the merchant may take to hold.
   const merchant = yield* merchants.read(session.merchantId)
-  if (merchant === undefined) return yield* publicError("TOKEN_INVALID")
+  const member = yield* members.ofWallet(session.merchantId, session.walletId)
+  if (merchant === undefined || member === null) return yield* publicError("TOKEN_INVALID")
   const grant: Grant = {
     merchantId: merchant.id as MerchantId,
     environment: merchant.defaultEnvironment,
@@ -192,7 +194,10 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
     credential: session.walletId,
     session: session.id,
     apiVersion: newestVersion,
-    endsAtMillis: claims.expiresAt * 1000
+    endsAtMillis: claims.expiresAt * 1000,
+    role: member.role,
+    permissions: allPermissions,
+    person: member.person
   }
   return grant
 })

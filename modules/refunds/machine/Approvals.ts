@@ -1,13 +1,18 @@
 /** Who may say that money goes out, and how many people must. Pure. */
+import type { Member } from "../../../runtime/Members.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import type { UsdMillis } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { type Right, roleHas } from "../../../schemas/Roles.ts"
 import type { Approval } from "./State.ts"
 
-/** Somebody of a merchant. People count, not credentials. */
-export interface Member {
-  readonly person: string
-  readonly mayApprove: boolean
-}
+/** What is approved. */
+export type ApprovedAction = "payout" | "refund"
+
+const rightToApprove = { payout: "batches:approve", refund: "refunds:approve" } as const satisfies Record<
+  ApprovedAction,
+  Right
+>
 
 /** What an act is worth: when the money came, and now; null: nobody knows. */
 export interface ActValue {
@@ -15,31 +20,44 @@ export interface ActValue {
   readonly spot: UsdMillis | null
 }
 
+/** The people who may approve. */
+export const approversOf = (
+  action: ApprovedAction,
+  members: ReadonlyArray<Member>,
+  environment: Environment
+): ReadonlySet<string> =>
+  new Set(members.filter(({ role }) => roleHas(role, rightToApprove[action], environment)).map(({ person }) => person))
+
 /**
  * People that an act needs: two where two may approve, else one. One is enough up to the merchant's limit, by the
  * larger of the two values; without a price now nobody knows whether it is below the limit.
  */
 export const approvalsRequired = (
-  _action: "payout" | "refund",
   { book, spot }: ActValue,
   { autoApproveLimit }: { readonly autoApproveLimit: UsdMillis },
-  members: ReadonlyArray<Member>
+  approvers: ReadonlySet<string>
 ): number => {
-  const approvers = new Set(members.filter(({ mayApprove }) => mayApprove).map(({ person }) => person))
   if (approvers.size < 2) return 1
   const value = spot === null ? null : spot > book ? spot : book
   return value !== null && value <= autoApproveLimit ? 1 : 2
 }
 
-/** All wallets that sign in for a merchant are one person, and its owner, until there are members with roles. */
-const owner: Member = { person: "owner", mayApprove: true }
+/** Who wants to approve: a person with a role, or a program. */
+export type Approver = Pick<Principal, "credential" | "kind" | "person" | "role">
 
-/** The people of a merchant, as far as the service knows them. */
-export const membersOf: ReadonlyArray<Member> = [owner]
-
-/** The approval that a caller gives; null: a key and an internal service are programs, which never approve. */
-export const approvalBy = ({ credential, kind }: Pick<Principal, "credential" | "kind">, at: number): Approval | null =>
-  kind === "wallet" ? { person: owner.person, actor: credential, at } : null
+/**
+ * The approval that a caller gives; null: keys and internal services are programs, which never approve, and some roles
+ * do not.
+ */
+export const approvalBy = (
+  action: ApprovedAction,
+  { credential, kind, person, role }: Approver,
+  environment: Environment,
+  at: number
+): Approval | null =>
+  kind === "wallet" && person !== null && roleHas(role, rightToApprove[action], environment)
+    ? { person, actor: credential, at }
+    : null
 
 /** The approvals with one more; a person counts once. */
 export const withApproval = (approvals: ReadonlyArray<Approval>, added: Approval): ReadonlyArray<Approval> =>

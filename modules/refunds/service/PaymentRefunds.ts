@@ -2,9 +2,8 @@
 import { Effect, MutableRef } from "effect"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../../runtime/Commit.ts"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
-import type { Principal } from "../../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { usdMillis } from "../../../schemas/Money.ts"
+import { usdMillis, usdValueDown } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { ExceptionType } from "../../../schemas/Payment.ts"
 import type { FeeBearer, RefundReason } from "../../../schemas/Refund.ts"
@@ -13,12 +12,13 @@ import {
   amountOfException,
   approvalBy,
   approvalsRequired,
+  type Approver,
+  approversOf,
   type CoveredException,
   coveredExceptions,
   decide,
   type Destination,
   type ExceptionMoney,
-  membersOf,
   newPaymentRefund,
   type PaymentRefund,
   portionsOf,
@@ -36,7 +36,7 @@ import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 
 /** Who asks: for the audit log, and whether they may approve. */
-export type RefundCaller = Pick<Principal, "credential" | "kind">
+export type RefundCaller = Approver
 
 /** A refund that a merchant asks for. */
 export interface PaymentRefundCall {
@@ -105,17 +105,33 @@ export const checkCall = (
       Effect.map((destination) => ({ ...call, destination }))
     )
 
-export const approveCommand = (services: RefundServices, refund: RefundState, caller: RefundCaller, now: number) =>
-  Effect.map(
-    services.settings.forInvoices(refund.merchantId, refund.environment),
-    ({ auto_approve_limit: limit }): RefundCommand => {
-      const approval = approvalBy(caller, now)
-      // Nobody asks for the price now while one person is enough whatever it is.
-      const value = { book: refund.amount, spot: null }
-      const required = approvalsRequired("refund", value, { autoApproveLimit: usdMillis(BigInt(limit)) }, membersOf)
-      return { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
-    }
+/** What the token of a refund is worth now; null where nobody knows a price of today. */
+const spotValueOf = ({ catalog, prices }: RefundServices, { token: named, tokenAmount }: RefundState) => {
+  const token = named?.id === undefined || named.id === null ? undefined : catalog.get(named.id)
+  return token === undefined || tokenAmount === null ? Effect.succeed(null) : prices.spot(token).pipe(
+    Effect.map(({ rate }) => usdValueDown(tokenAmount, rate, token.decimals)),
+    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
   )
+}
+
+export const approveCommand = Effect.fnUntraced(function*(
+  services: RefundServices,
+  refund: RefundState,
+  caller: RefundCaller,
+  now: number
+) {
+  const { environment, merchantId } = refund
+  const { auto_approve_limit: limit } = yield* services.settings.forInvoices(merchantId, environment)
+  const approvers = approversOf("refund", yield* services.members.list(merchantId), environment)
+  // One approver is enough whatever the price is.
+  const spot = approvers.size < 2 ? null : yield* spotValueOf(services, refund)
+  const required = approvalsRequired({ book: refund.amount, spot }, {
+    autoApproveLimit: usdMillis(BigInt(limit))
+  }, approvers)
+  const approval = approvalBy("refund", caller, environment, now)
+  const command: RefundCommand = { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
+  return command
+})
 
 /** A refund that waits for the payor to say where it goes gets a link to say it by. */
 export const withClaimLink = Effect.fnUntraced(function*(refund: RefundState) {

@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
+import type { Members } from "../../../runtime/Members.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
@@ -23,6 +24,7 @@ export interface RefundServices extends RefundOptions {
   readonly clock: MerchantClock["Service"]
   readonly hooks: InvoiceHooks["Service"]
   readonly invoices: Invoices["Service"]
+  readonly members: Members["Service"]
   readonly payors: PayorDetails["Service"]
   readonly prices: Prices["Service"]
   readonly repo: Repo

@@ -16,6 +16,7 @@ import { credentials } from "../../../runtime/http/Authentication.ts"
 import { demoKeysFile } from "../../../runtime/Settings.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { kernel, settingsLayer, type TestTables } from "../../support/Api.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 const auth: TestTables = { name: "auth", migrations, tables }
 
@@ -102,7 +103,8 @@ describe("keys", () => {
         scope: "merchant",
         kind: "key",
         credential: made.state.id,
-        apiVersion: made.state.apiVersion
+        apiVersion: made.state.apiVersion,
+        ...operatorKey
       } as never)
       const revoked = yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id })
       assert.strictEqual(revoked.state.status, "revoked")

@@ -19,6 +19,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import * as Operations from "../../../runtime/Operations.ts"
+import { solePerson } from "../../fixtures/authorities.ts"
 
 /** Tells who is calling, in place of every other module's routes. */
 class ProbeGroup extends HttpApiGroup.make("probe").add(
@@ -52,7 +53,8 @@ const owners = Layer.effectDiscard(Effect.gen(function*() {
       scope: "merchant",
       kind: "wallet",
       credential: token,
-      apiVersion: newestVersion
+      apiVersion: newestVersion,
+      ...solePerson
     } as Principal)
   })
 }))
@@ -123,6 +125,7 @@ layer(served())("API keys", (it) => {
         scope: "merchant",
         environment: "devnet",
         status: "active",
+        permissions: ["read", "write", "refund"],
         expires_at: null,
         ip_allowlist: [],
         api_version: newestVersion,
@@ -177,6 +180,33 @@ layer(served())("API keys", (it) => {
       assert.deepStrictEqual((yield* call({ wallet }, "GET")).json.data.data, [])
       const iso = yield* call({ wallet }, "POST", "", { ...wanted, expires_at: "2100-01-01T00:00:00Z" })
       assert.strictEqual(iso.json.data.expires_at, 4_102_444_800)
+    }))
+
+  it.effect("do what their permissions say, and make no key that may do more", () =>
+    Effect.gen(function*() {
+      const { wallet } = yield* aKey()
+      const make = (credential: Credential, permissions?: ReadonlyArray<string>) =>
+        call(credential, "POST", "", { ...wanted, ...(permissions === undefined ? {} : { permissions }) })
+      const writer = (yield* make({ wallet }, ["read", "write"])).json.data
+      const child = (yield* make(writer)).json.data
+      assert.deepStrictEqual(child.permissions, ["read", "write"], "all that its maker has")
+      const refused = yield* make(writer, ["read", "refund"])
+      assert.deepStrictEqual(
+        [codeOf(refused), refused.json.error.param, refused.json.error.details.permissions],
+        ["403 PERMISSION_DENIED", "permissions", ["read", "write"]]
+      )
+      const reader = (yield* make({ wallet }, ["read"])).json.data
+      assert.strictEqual((yield* call(reader, "GET")).status, 200)
+      const denied = yield* make(reader)
+      assert.deepStrictEqual([codeOf(denied), denied.json.error.details.right], [
+        "403 PERMISSION_DENIED",
+        "keys:write"
+      ])
+      const rotated = yield* call({ wallet }, "POST", `/${reader.id}/rotate`, {})
+      assert.deepStrictEqual(rotated.json.data.permissions, ["read"], "a rotation changes nothing else")
+      for (const permissions of [[], ["admin"], "read"]) {
+        assert.strictEqual(codeOf(yield* make({ wallet }, permissions as never)), "400 VALIDATION_ERROR")
+      }
     }))
 
   it.effect("are managed by a wallet in both environments, by a merchant key in its own, by a commerce key never", () =>

@@ -104,11 +104,19 @@ describe("API keys", () => {
       apiVersion: "2026-01-01",
       replacedBy: null,
       createdBy: null,
+      madeBy: null,
+      permissions: ["read", "write", "refund"],
       lastUsedAt: null,
       createdAt: 100,
       version: 1
     })
-    assert.deepStrictEqual(successorRequest(key, "key_0"), { ...request, ipAllowlist: [], createdBy: "key_0" })
+    assert.deepStrictEqual(successorRequest(key, "key_0"), {
+      ...request,
+      ipAllowlist: [],
+      createdBy: "key_0",
+      madeBy: null,
+      permissions: key.permissions
+    })
     const child = { ...key, id: "key_2", createdBy: "key_1" }
     const kept = revokeWithChildren(key, [child], "keep")
     assert.deepStrictEqual(kept, { state: revoke(key), children: [child] })

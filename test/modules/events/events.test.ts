@@ -12,6 +12,7 @@ import { compareEventPositions, eventIdOf, readEventId } from "../../../schemas/
 import type { Environment } from "../../../schemas/Network.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 /** `<scope>-<merchant>-<environment>` is a key; a fourth part is the version it is pinned to. */
 const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
@@ -19,7 +20,15 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
     const [scope, merchant, environment, ...pin] = key.split("-")
     const apiVersion = pin.length === 0 ? newestVersion : pin.join("-")
     return Effect.succeed(
-      { merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion } as never
+      {
+        merchantId: Number(merchant),
+        environment,
+        scope,
+        kind: "key",
+        credential: `key_${key}`,
+        apiVersion,
+        ...operatorKey
+      } as never
     )
   })))
 

@@ -58,6 +58,7 @@ import type { Token } from "../../../schemas/Token.ts"
 import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 import type { migratedLayer } from "../../support/Database.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 export const ether = token(2, etherListing)
 export const mainnetUsdc = token(3, usdcListing, { environment: "mainnet" })
@@ -194,7 +195,8 @@ const verify = (key: string) => {
       environment,
       kind: "key",
       credential: key,
-      apiVersion: "2026-11-01"
+      apiVersion: "2026-11-01",
+      ...operatorKey
     } as never
   )
 }
@@ -210,7 +212,8 @@ const verifyWallet = Effect.map(Merchants, (merchants) =>
       environment,
       kind: "wallet",
       credential: token,
-      apiVersion: "2026-11-01"
+      apiVersion: "2026-11-01",
+      ...solePerson
     } as never
   }))
 

@@ -16,6 +16,7 @@ import { noCause } from "../../../runtime/Commit.ts"
 import { makeRandom } from "../../fixtures/histories.ts"
 import { type DevnetMerchant, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
 import { assertBalanced, balanceOf, call, ledger, newInvoice, send, simulate, transactionsOf } from "./Books.ts"
+import { solePerson } from "../../fixtures/authorities.ts"
 
 const destination = { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }
 
@@ -41,7 +42,7 @@ const approve = (refundId: string) =>
   Effect.flatMap(
     DevnetService,
     ({ services }) =>
-      Context.get(services, Refunds).act(refundId, "approve", { kind: "wallet", credential: "wallet" }, {
+      Context.get(services, Refunds).act(refundId, "approve", { kind: "wallet", credential: "wallet", ...solePerson }, {
         cause: noCause,
         reply: () => undefined
       }).pipe(Effect.ignore)

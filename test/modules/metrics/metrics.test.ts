@@ -16,6 +16,7 @@ import { Credentials } from "../../../runtime/Http.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import { histories, makeRandom, startSeconds } from "../../fixtures/histories.ts"
 import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 /** `<scope>-<merchant>-<environment>` is a key. */
 const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
@@ -27,7 +28,8 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
       scope,
       kind: "key",
       credential: `key_${key}`,
-      apiVersion: "2026-01-15"
+      apiVersion: "2026-01-15",
+      ...operatorKey
     } as never)
   })))
 

@@ -32,6 +32,7 @@ import {
   usualPrices,
   walletOf
 } from "../invoices/InvoiceService.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 /** Base units of a test dollar. */
 const dollar = 1_000_000n
@@ -265,7 +266,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
       const found = yield* Effect.forEach(
         Array.from({ length: 10 }),
         () =>
-          refunds.act(data.id, "cancel", { kind: "key", credential: "test" }, {
+          refunds.act(data.id, "cancel", { kind: "key", credential: "test", ...operatorKey }, {
             cause: noCause,
             reply: () => undefined
           }),

@@ -10,12 +10,12 @@ import {
   type Approval,
   approvalBy,
   approvalsRequired,
+  approversOf,
   type ChainTransfer,
   decide,
   failReverted,
   type Fees,
   isActive,
-  type Member,
   newPaymentRefund,
   type PaymentRefund,
   portionLeft,
@@ -30,7 +30,9 @@ import {
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import { formatUnits, usdMillis } from "../../../schemas/Money.ts"
+import type { Member } from "../../../runtime/Members.ts"
 import { networks } from "../../../schemas/Network.ts"
+import type { Role } from "../../../schemas/Roles.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 
 const now = 1_766_320_000
@@ -371,14 +373,18 @@ describe("proofs", () => {
 
 describe("approvals", () => {
   const members = (...names: ReadonlyArray<string>): ReadonlyArray<Member> =>
-    names.map((name) => ({ person: name, mayApprove: true }))
+    names.map((person) => ({ person, role: "admin" }))
   const limit = { autoApproveLimit: usdMillis(500_000n) }
   const needed = (book: bigint, spot: bigint | null, people: ReadonlyArray<Member>) =>
-    approvalsRequired("refund", { book: usdMillis(book), spot: spot === null ? null : usdMillis(spot) }, limit, people)
+    approvalsRequired(
+      { book: usdMillis(book), spot: spot === null ? null : usdMillis(spot) },
+      limit,
+      approversOf("refund", people, "mainnet")
+    )
 
   it("are by two people where two may approve, and by one up to the limit", () => {
     assert.strictEqual(needed(9_000_000n, 9_000_000n, members("ada")), 1)
-    assert.strictEqual(needed(9_000_000n, 9_000_000n, [...members("ada"), { person: "bob", mayApprove: false }]), 1)
+    assert.strictEqual(needed(9_000_000n, 9_000_000n, [...members("ada"), { person: "bob", role: "support" }]), 1)
     assert.strictEqual(needed(9_000_000n, 9_000_000n, members("ada", "ada")), 1, "people count, not credentials")
     assert.strictEqual(needed(500_000n, 500_000n, members("ada", "bob")), 1)
     assert.strictEqual(needed(500_001n, 1n, members("ada", "bob")), 2)
@@ -386,9 +392,12 @@ describe("approvals", () => {
     assert.strictEqual(needed(1n, null, members("ada", "bob")), 2, "without a price nobody knows")
   })
 
-  it("are given by wallets, and never by keys", () => {
-    assert.strictEqual(approvalBy({ kind: "key", credential: "key_1" }, now), null)
-    assert.strictEqual(approvalBy({ kind: "wallet", credential: "siw_1" }, now)?.actor, "siw_1")
+  it("are given by people whose role may, and never by keys", () => {
+    const by = (kind: "key" | "wallet", role: Role) =>
+      approvalBy("refund", { kind, credential: "id", person: "ada", role }, "mainnet", now)
+    assert.strictEqual(by("key", "owner"), null)
+    assert.strictEqual(by("wallet", "support"), null)
+    assert.deepStrictEqual(by("wallet", "admin"), { person: "ada", actor: "id", at: now })
   })
 
   it("are of one destination: another one needs all of them again", () => {

@@ -21,6 +21,7 @@ import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { ItemFault } from "../../../schemas/Order.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 /** What the retailer of the tests does, as a test last said. */
 export const catalogue = {
@@ -104,7 +105,8 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
         environment,
         kind: "key",
         credential: key,
-        apiVersion: "2026-11-01"
+        apiVersion: "2026-11-01",
+        ...operatorKey
       } as never
     )
   })
@@ -115,7 +117,8 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
       environment: "devnet",
       kind: "wallet",
       credential: token,
-      apiVersion: "2026-11-01"
+      apiVersion: "2026-11-01",
+      ...solePerson
     } as never)
   )
 }))

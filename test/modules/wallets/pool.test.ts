@@ -19,6 +19,7 @@ import { plugin } from "../../../modules/wallets/plugin.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 /**
  * Milliseconds of processor time in one turn of the event loop, at most. Checking 5,000 addresses takes 70 to 200 in
@@ -36,7 +37,8 @@ const verify = (key: string) =>
     scope: "merchant",
     kind: "key",
     credential: `key_${key}`,
-    apiVersion: "2026-01-15"
+    apiVersion: "2026-01-15",
+    ...operatorKey
   } as Principal)
 
 const readings: Array<string> = []

@@ -16,6 +16,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import { eventIdOf } from "../../../schemas/Ids.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 /** `<merchant>`, with `c` for a commerce key, `m` for one of mainnet. */
 const verify = (key: string) => {
@@ -27,7 +28,8 @@ const verify = (key: string) => {
       scope: commerce === "c" ? "commerce" : "merchant",
       kind: "key",
       credential: `key_${key}`,
-      apiVersion: newestVersion
+      apiVersion: newestVersion,
+      ...operatorKey
     } as Principal
   )
 }
@@ -39,7 +41,9 @@ const owners = Layer.effectDiscard(Effect.gen(function*() {
     Effect.flatMap(
       verify(token),
       (found) =>
-        found === null ? Effect.fail(publicError("TOKEN_INVALID")) : Effect.succeed({ ...found, kind: "wallet" })
+        found === null
+          ? Effect.fail(publicError("TOKEN_INVALID"))
+          : Effect.succeed({ ...found, ...solePerson, kind: "wallet" })
     )
   )
 }))

@@ -13,6 +13,7 @@ import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 import { deliverer, settingsOf } from "../../runtime/webhooks/Delivery.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 /** `<merchant>`, or `<merchant>c` for its commerce key. */
 const verify = (key: string) => {
@@ -26,7 +27,8 @@ const verify = (key: string) => {
         scope: commerce === "c" ? "commerce" : "merchant",
         kind: "key",
         credential: "key_1",
-        apiVersion: newestVersion
+        apiVersion: newestVersion,
+        ...operatorKey
       } as Principal
   )
 }
@@ -39,7 +41,7 @@ const routes = Layer.mergeAll(
       Credentials,
       (credentials) =>
         credentials.registerBearer((token) =>
-          Effect.map(verify(token), (principal) => ({ ...principal!, kind: "wallet" as const }))
+          Effect.map(verify(token), (principal) => ({ ...principal!, ...solePerson, kind: "wallet" as const }))
         )
     )
   )

@@ -14,6 +14,7 @@ import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { settingsLayer } from "../../support/Api.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 const limit = 5
 
@@ -35,7 +36,8 @@ const makeDesk = Effect.gen(function*() {
             scope: "merchant",
             kind: "key",
             credential: key,
-            apiVersion: newestVersion
+            apiVersion: newestVersion,
+            ...operatorKey
           } as never
           : null
       }),

@@ -21,6 +21,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 import { things } from "./ThingsPlugin.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 class Gate extends HttpApiMiddleware.Service<Gate>()("test/Gate") {}
 
@@ -62,7 +63,8 @@ const key = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
         scope: "merchant",
         kind: "key",
         credential: "key_1",
-        apiVersion: newestVersion
+        apiVersion: newestVersion,
+        ...operatorKey
       } as never
     )
   )))

@@ -24,6 +24,7 @@ import { type ErrorCode, errorCodes, publicError } from "../../../schemas/Errors
 import { newestVersion } from "../../../schemas/Version.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import * as Operations from "../../../runtime/Operations.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 const Payload = Schema.Struct({ id: Schema.String, amount: Schema.optionalKey(Schema.Int) })
 const Thing = Schema.Struct({ id: Schema.String })
@@ -150,7 +151,15 @@ export const principals: Readonly<Record<string, Principal>> = Object.fromEntrie
     ["pinned-a", 1, "devnet", "merchant", "2026-01-15"]
   ] as const).map(([name, merchantId, environment, scope, apiVersion = newestVersion]) => [
     name,
-    { merchantId, environment, scope, kind: "key", credential: `key_${name}`, apiVersion } as unknown as Principal
+    {
+      merchantId,
+      environment,
+      scope,
+      kind: "key",
+      credential: `key_${name}`,
+      apiVersion,
+      ...operatorKey
+    } as unknown as Principal
   ])
 )
 
@@ -164,7 +173,8 @@ const wallets: Readonly<Record<string, Principal>> = Object.fromEntries(
       scope: "merchant",
       kind: "wallet",
       credential: name,
-      apiVersion: "2026-01-15"
+      apiVersion: "2026-01-15",
+      ...solePerson
     } as unknown as Principal
   ])
 )

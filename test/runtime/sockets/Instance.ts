@@ -27,6 +27,7 @@ import { settingsLayer } from "../../support/Api.ts"
 import type { TestDatabase } from "../../support/Database.ts"
 import { connectTo } from "../../support/Sockets.ts"
 import { log, start } from "../webhooks/Delivery.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
 /** Keys of merchant 1 that are good: shared by all instances, as a table is. `<scope> <name>`. */
 export const makeKeys = (...names: ReadonlyArray<string>) => new Set(names)
@@ -92,7 +93,8 @@ export const instance = (
             scope: key.startsWith("commerce") ? "commerce" : "merchant",
             kind: "key",
             credential: `key_${key}`,
-            apiVersion: newestVersion
+            apiVersion: newestVersion,
+            ...operatorKey
           }
           : null
       )

@@ -1,0 +1,52 @@
+/**
+ * The people of merchants, for what asks who a caller is and how many may approve. The module that knows them registers
+ * here; without one, all wallets that sign in for a merchant are one person, its owner.
+ */
+import { Context, Effect, Layer, type Scope } from "effect"
+import * as Registry from "./Registry.ts"
+import type { Role } from "../schemas/Roles.ts"
+
+/** Somebody of a merchant. People count, not credentials. */
+export interface Member {
+  readonly person: string
+  readonly role: Role
+}
+
+export interface MemberDirectory {
+  /** Who signs in by a wallet, `siw_<uuid>`; null: nobody of the merchant any more. */
+  readonly ofWallet: (merchantId: number, walletId: string) => Effect.Effect<Member | null>
+  /** A member by person; null: nobody of the merchant any more. */
+  readonly find: (merchantId: number, person: string) => Effect.Effect<Member | null>
+  /** All who are members now. */
+  readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<Member>>
+}
+
+export class Members extends Context.Service<
+  Members,
+  MemberDirectory & {
+    /** Answers from now on, for as long as the scope lives. One per deployment. */
+    readonly register: (directory: MemberDirectory) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("tillwire/runtime/Members") {}
+
+/** Whom all wallets of a merchant stand for where nobody knows its people. */
+export const soleOwner: Member = { person: "owner", role: "owner" }
+
+const ownerOnly: MemberDirectory = {
+  ofWallet: () => Effect.succeed(soleOwner),
+  find: () => Effect.succeed(soleOwner),
+  list: () => Effect.succeed([soleOwner])
+}
+
+export const layer: Layer.Layer<Members> = Layer.sync(Members, () => {
+  const { current, register } = Registry.single<MemberDirectory>(
+    "two modules know the people of merchants: name one of them in the config file"
+  )
+  const directory = () => current() ?? ownerOnly
+  return Members.of({
+    register,
+    ofWallet: (merchantId, walletId) => Effect.suspend(() => directory().ofWallet(merchantId, walletId)),
+    find: (merchantId, person) => Effect.suspend(() => directory().find(merchantId, person)),
+    list: (merchantId) => Effect.suspend(() => directory().list(merchantId))
+  })
+})

@@ -1,0 +1,35 @@
+/** Which right a call takes, as its definition says, and whether its caller has it. */
+import { Context, Effect } from "effect"
+import type { Principal } from "../schemas/Auth.ts"
+import { type PublicError, publicError } from "../schemas/Errors.ts"
+import { mayDo, permissionFor, type Right, rolesWith } from "../schemas/Roles.ts"
+import { CurrentPrincipal } from "./Http.ts"
+
+/**
+ * The rights that calls of a group behind `MerchantAuth` need (schemas/Roles.ts): those by GET, and all others.
+ * Every such group has them: `test/journeys/rights.test.ts`.
+ */
+export const RightsOf = Context.Reference<{ readonly read: Right; readonly write: Right } | null>(
+  "tillwire/runtime/Http/RightsOf",
+  { defaultValue: () => null }
+)
+
+/** The right that calls of an endpoint need, where it is not that of its group. */
+export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Http/RightOf", { defaultValue: () => null })
+
+/** Why a caller may not do what takes `right`, if so: `PERMISSION_DENIED`. */
+export const objectionToRight = (caller: Principal, right: Right): PublicError | undefined =>
+  mayDo(caller, right, caller.environment) ? undefined : publicError("PERMISSION_DENIED", {
+    message: caller.kind === "key"
+      ? `This API key may not do this: it takes the permission ${permissionFor(right)}, and a maker whose role has `
+        + `the right ${right}`
+      : `Your role, ${caller.role}, may not do this. Ask somebody who is ${rolesWith(right).join(" or ")}`,
+    details: { right, role: caller.role, roles: rolesWith(right) }
+  })
+
+/** Fails with `PERMISSION_DENIED` unless the caller has a right, beside the one of its route. */
+export const requireRight = (right: Right) =>
+  Effect.flatMap(CurrentPrincipal, (principal) => {
+    const objection = objectionToRight(principal, right)
+    return objection === undefined ? Effect.succeed(principal) : Effect.fail(objection)
+  })

@@ -1,0 +1,97 @@
+/** Who of a merchant may do what: roles of people, permissions of API keys, and the rights of both. Pure. */
+import { Schema } from "effect"
+import type { Environment } from "./Network.ts"
+
+/** What somebody is at a merchant (modules/docs/reference/roles.md). */
+export const Role = Schema.Literals(["owner", "admin", "developer", "support", "accountant", "viewer"])
+export type Role = typeof Role.Type
+
+/** What an API key may be used for (modules/docs/reference/roles.md#api-keys). */
+export const KeyPermission = Schema.Literals(["read", "write", "refund"])
+export type KeyPermission = typeof KeyPermission.Type
+
+/** What a key may do that was made before there were permissions, or whose maker names none. */
+export const allPermissions: ReadonlyArray<KeyPermission> = KeyPermission.literals
+
+const everybody: ReadonlyArray<Role> = Role.literals
+
+/** The rights that roles have. A route names the one that its calls need. */
+const rolesByRight = {
+  /** Invoices, payments, customers, events, exceptions, refunds, metrics, and what is accepted and where it goes. */
+  "payments:read": everybody,
+  "invoices:write": ["owner", "admin", "developer", "support"],
+  "exceptions:resolve": ["owner", "admin", "support"],
+  "refunds:create": ["owner", "admin", "support"],
+  "refunds:approve": ["owner", "admin"],
+  "batches:read": ["owner", "admin", "accountant"],
+  "batches:create": ["owner", "admin", "accountant"],
+  "batches:approve": ["owner", "admin"],
+  "balances:read": ["owner", "admin", "accountant", "viewer"],
+  "exports:read": ["owner", "admin", "accountant"],
+  /** Adjustments, and closing a period. */
+  "books:write": ["owner", "accountant"],
+  "webhooks:read": ["owner", "admin", "developer"],
+  "webhooks:write": ["owner", "admin", "developer"],
+  "keys:read": ["owner", "admin", "developer"],
+  "keys:write": ["owner", "admin", "developer"],
+  /** Accepted tokens, and how the payment page looks. */
+  "settings:write": ["owner", "admin", "developer"],
+  /** What of a person is kept: export and erasure. */
+  "customers:write": ["owner", "admin"],
+  /** Where money is received. */
+  "wallets:write": ["owner"],
+  /** Limits and approvals of money that goes out. */
+  "rules:write": ["owner"],
+  "team:read": ["owner", "admin"],
+  "team:write": ["owner"],
+  /** The whole audit log; everybody else reads what they did. */
+  "audit:read": ["owner", "admin", "accountant"],
+  /** One's own sessions, passkeys and wallets. */
+  "account:write": everybody
+} as const satisfies Readonly<Record<string, ReadonlyArray<Role>>>
+
+export type Right = keyof typeof rolesByRight
+export const rights = Object.keys(rolesByRight) as ReadonlyArray<Right>
+
+/** Rights that are not of one environment: play money frees nobody of them. */
+const merchantWide: ReadonlySet<Right> = new Set<Right>([
+  "account:write",
+  "audit:read",
+  "rules:write",
+  "team:read",
+  "team:write"
+])
+
+const isAboutKeys = (right: Right): boolean => right === "keys:read" || right === "keys:write"
+
+/**
+ * Whether a role has a right. With play money everybody may try everything but what a merchant has only once; keys are
+ * for those who may hold them, and a viewer only looks.
+ */
+export const roleHas = (role: Role, right: Right, environment: Environment): boolean => {
+  const roles: ReadonlyArray<Role> = rolesByRight[right]
+  if (roles.includes(role)) return true
+  if (environment !== "devnet" || merchantWide.has(right)) return false
+  if (role === "viewer") return false
+  return role === "developer" || !isAboutKeys(right)
+}
+
+/** The roles that have a right where real money is. */
+export const rolesWith = (right: Right): ReadonlyArray<Role> => rolesByRight[right]
+
+/** Rights that take a key's permission `refund`: money that goes out. */
+const refundRights: ReadonlySet<Right> = new Set<Right>(["batches:create", "refunds:create"])
+
+/** The permission of a key that a right takes. */
+export const permissionFor = (right: Right): KeyPermission =>
+  refundRights.has(right) ? "refund" : right.endsWith(":read") ? "read" : "write"
+
+/** What somebody may do: a person by the role alone; a key by its permissions, and never more than its maker's role. */
+export interface Authority {
+  readonly role: Role
+  readonly permissions: ReadonlyArray<KeyPermission>
+}
+
+/** Whether a caller may do what takes a right. */
+export const mayDo = ({ permissions, role }: Authority, right: Right, environment: Environment): boolean =>
+  roleHas(role, right, environment) && permissions.includes(permissionFor(right))
