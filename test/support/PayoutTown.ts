@@ -132,9 +132,16 @@ export const payoutTown = (environment: Environment = "devnet", more: ReadonlyAr
     const build = (
       part: BatchPart,
       format: PayoutFormat = "eip5792",
-      { at = driver, seconds = 86_400 }: { readonly at?: PayoutDriver; readonly seconds?: number } = {}
+      { at = driver, seconds = 86_400, spentInputs = [] }: {
+        readonly at?: PayoutDriver
+        readonly seconds?: number
+        readonly spentInputs?: ReadonlyArray<string>
+      } = {}
     ) =>
-      Effect.flatMap(chainTime, (now) => at.build({ part, format, validUntil: now + seconds, spentInputs: new Set() }))
+      Effect.flatMap(
+        chainTime,
+        (now) => at.build({ part, format, validUntil: now + seconds, spentInputs: new Set(spentInputs) })
+      )
 
     /** Sends calls by a wallet's own `eth_sendTransaction`, one after the other; answers the receipts. */
     const send = (calls: ReadonlyArray<WalletCall>, from: Hex = wallet): Effect.Effect<ReadonlyArray<Receipt>> =>

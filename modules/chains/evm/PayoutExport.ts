@@ -4,6 +4,7 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 import { Clock, Effect } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import { reorgDepth } from "../../../runtime/chains/Confirmations.ts"
+import { paymentName, refusalOfAmbiguity } from "../../../runtime/payouts/Ambiguity.ts"
 import type { PayoutExport, PayoutFormat, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
@@ -131,13 +132,15 @@ interface BuildRequest {
   readonly part: PayoutPart
   readonly format: PayoutFormat
   readonly validUntil: number
+  /** {@link PayoutExport.inputs} of parts that may still be executed. */
+  readonly spentInputs: ReadonlySet<string>
 }
 
 /** Builds a part at one endpoint, so that all of its facts are of one node. */
 const buildAt = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   context: SearchContext,
-  { format, part, validUntil }: BuildRequest,
+  { format, part, validUntil }: Omit<BuildRequest, "spentInputs">,
   newest: bigint
 ): Effect.fn.Return<PayoutExport | PublicError, DriverError> {
   const { chainId, environment, network } = context
@@ -162,9 +165,10 @@ const buildAt = Effect.fnUntraced(function*(
     payload: isGuarded ? payloadOf(format, { part, calls, chainId, createdAt }) : payoutCsv(part),
     validUntil: isGuarded ? validUntil : null,
     trace,
-    // A transfer looks like any other of the same amount, so that of a list none is taken that was there before.
+    // A transfer of a list looks like any other of the same amount, so those of earlier blocks must not be found.
     builtAt: !isGuarded ? newest : lowest < 0n ? 0n : lowest,
-    inputs: [],
+    // A line of a list is found by these alone, so no other list may have it meanwhile: one payment would be two lines'.
+    inputs: isGuarded ? [] : part.lines.map((line) => paymentName(part.from, line)),
     isSimulated: true,
     notices: [...noticesOf(format, calls.length), ...forecast.notices]
   }
@@ -176,8 +180,10 @@ export const buildPayout = Effect.fnUntraced(function*(
   request: BuildRequest
 ): Effect.fn.Return<PayoutExport, PublicError | DriverError> {
   const { network, rpc } = context
-  const { format } = request
+  const { format, part, spentInputs } = request
   if (!isCallFormat(format) && format !== "csv") return yield* new DriverError({ network, reason: `no ${format} here` })
+  const ambiguity = isCallFormat(format) ? null : refusalOfAmbiguity(part, () => true, spentInputs, true)
+  if (ambiguity !== null) return yield* ambiguity
   const newest = yield* readNewestHeight(rpc)
   const built = yield* rpc.withFailover((endpoint) => buildAt(endpoint, context, request, newest))
   return "payload" in built ? built : yield* built

@@ -4,7 +4,7 @@ import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../../schemas/Money.ts"
 import { word } from "./AbiWords.ts"
 import { transferTopic } from "./Blocks.ts"
-import { collector, topics } from "./Contracts.ts"
+import { collector, payer, topics } from "./Contracts.ts"
 import type { PaidLine } from "./PayoutCalls.ts"
 
 /** A log of a receipt. */
@@ -168,7 +168,20 @@ export const transfersOfChanged = (
   )
 }
 
-/** Of a part that was given out as a list: the transfers that say just what one of its lines says. */
+/** Whether a log says that the Payer has paid a part of a wallet. */
+const isPaidLog = ({ address, topics: [kind, from] }: Log, wallet: string): boolean =>
+  isSame(address, payer.address) && kind?.toLowerCase() === topics.paid && from?.toLowerCase() === `0x${word(wallet)}`
+
+/**
+ * Transfers that may pay a line of a list. What the Payer pays in the same transaction belongs to the part that it
+ * names, though it leaves the same wallet: the Payer logs `Paid` behind its transfers, so they end there.
+ */
+export const transfersBesidePayer = (wallet: string, logs: ReadonlyArray<Log>): ReadonlyArray<LoggedTransfer> => {
+  const paidAt = logs.findLastIndex((log) => isPaidLog(log, wallet))
+  return loggedTransfers(logs).filter(({ index }) => index > paidAt)
+}
+
+/** Of a part that was given out as a list: the transfers with the token, receiver and amount of one of its lines. */
 export const transfersOfList = (
   { from, lines }: PayoutPart,
   transfers: ReadonlyArray<LoggedTransfer>

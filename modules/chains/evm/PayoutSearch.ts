@@ -23,6 +23,7 @@ import { agreementOf, deniedPlaces, type EndpointView } from "./PayoutAgreement.
 import {
   directPaymentIndex,
   loggedTransfers,
+  transfersBesidePayer,
   transfersOfChanged,
   transfersOfCollect,
   transfersOfList,
@@ -287,7 +288,7 @@ const searchList = Effect.fnUntraced(function*(
       each.txHash === hint ? request.export.builtAt : from,
       Effect.fnUntraced(function*({ logs }) {
         const ofCoin = each.txHash === hint ? yield* readPayment(each.txHash) : []
-        return unlessNone(transfersOfList(part, [...ofCoin, ...loggedTransfers(logs)]))
+        return unlessNone(transfersOfList(part, [...ofCoin, ...transfersBesidePayer(part.from, logs)]))
       })
     ), { concurrency: receiptsAtOnce })
   return inOrder(found)

@@ -25,10 +25,10 @@ export const payoutDriver = (context: SearchContext): PayoutDriver => ({
   maximumValiditySeconds,
   minimumAmount: () => baseUnits(1n),
   partSizes,
-  build: ({ format, part, validUntil }) =>
+  build: ({ format, part, spentInputs, validUntil }) =>
     part._tag === "Collect"
       ? buildCollect(context, { part, format })
-      : buildPayout(context, { part, format, validUntil }),
+      : buildPayout(context, { part, format, validUntil, spentInputs }),
   estimateCollect: (part) => estimateCollect(context, part),
   play: null,
   search: searchPayout(context)

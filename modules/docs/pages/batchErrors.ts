@@ -51,7 +51,7 @@ export const batchErrors = {
   LINES_AMBIGUOUS: {
     cause:
       "Lines of a list, and those with a receiver's memo on TON, are recognized by token, receiver and amount, and two that can be paid now have the same.",
-    fix: "Export another format, put one of the lines into another batch, or wait until the other part is over.",
+    fix: "Export another format, make one line of both, or wait until the other part is over.",
     example: { requirement: "It takes two lines of the same amount to one receiver, exported as `csv`." }
   },
   BATCH_NOT_CANCELABLE: {

@@ -180,6 +180,32 @@ layer(Town.layer, options)("a list", (it) => {
       assert.deepStrictEqual((yield* search(part, exported)).executions, [])
     }))
 
+  it.effect("is not built with a payment that another list may still make: one transfer would pay both", () =>
+    Effect.gen(function*() {
+      const { build, newLine, newPart } = yield* Town
+      const line = newLine()
+      const { inputs } = yield* build(newPart([line, newLine()]), "csv")
+      const { code, details } = yield* Effect.flip(
+        build(newPart([newLine(), line]), "csv", { spentInputs: inputs })
+      ) as Effect.Effect<any>
+      assert.deepStrictEqual([code, details], ["LINES_AMBIGUOUS", { line: 2 }])
+      // The Payer names the part that it pays, so it may pay the same.
+      assert.deepStrictEqual((yield* build(newPart([line]), "eip5792", { spentInputs: inputs })).inputs, [])
+    }))
+
+  it.effect("takes nothing that the Payer paid for another part", () =>
+    Effect.gen(function*() {
+      const { build, newLine, newPart, search, sign } = yield* Town
+      const line = newLine()
+      const part = newPart([line])
+      const exported = yield* build(part, "csv")
+      const other = newPart([line])
+      const otherExport = yield* build(other)
+      yield* sign(otherExport)
+      assert.lengthOf((yield* search(other, otherExport)).executions, 1)
+      assert.deepStrictEqual((yield* search(part, exported)).executions, [])
+    }))
+
   it.effect("shows a line in the coin only in the transaction that somebody names", () =>
     Effect.gen(function*() {
       const { build, coinLine, head, newPart, search, send, stranger } = yield* Town
