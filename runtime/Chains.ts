@@ -583,8 +583,8 @@ export interface BalanceQuestion {
   readonly address: string
   /** Null: the native coin. */
   readonly token: string | null
-  /** Base units that the journal has of it and that lie on no chain: play money, which only simulated chains count. */
-  readonly played: bigint
+  /** Base units that the journal has and no chain shows: play money. Only balances of simulated networks include it. */
+  readonly offChainUnits: bigint
 }
 
 /**

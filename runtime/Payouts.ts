@@ -161,16 +161,7 @@ export interface CollectCost {
   readonly gasPrice: BaseUnits
 }
 
-/**
- * What a wallet of play money does with a part: pays it as it was given out; pays it twice at once; pays the first line
- * to somebody else; pays it when its time is over; pays it although a receiver is frozen.
- */
-export const PlayedExecution = Schema.Literals(["once", "twice", "changed_destination", "late", "frozen_recipient"])
-export type PlayedExecution = typeof PlayedExecution.Type
-
-/**
- * What the runtime asks of a network whose wallets can pay a batch. Neither function signs or sends anything.
- */
+/** What the runtime asks of a network whose wallets can pay a batch. No function of it signs or sends anything. */
 export interface PayoutDriver {
   /** Formats that it builds, the one that most wallets take first. */
   readonly formats: ReadonlyArray<PayoutFormat>
@@ -208,20 +199,4 @@ export interface PayoutDriver {
    * there, and what they cannot agree about is a failure, because money that is believed to be unsent is sent again.
    */
   readonly search: (request: PayoutSearchRequest) => Effect.Effect<PayoutSearch, DriverError>
-  /**
-   * Plays the wallet of a chain without real money: answers the transaction, or null where the chain refuses it, as it
-   * does an export that is over and a second execution. Null instead of a function where money is real.
-   */
-  readonly play:
-    | ((
-      part: BatchPart,
-      exported: Pick<PayoutExport, "validUntil">,
-      how: PlayedExecution
-    ) => Effect.Effect<string | null>)
-    | null
-  /**
-   * Play money that came to an address less what left it, up to a height and since the process started: below zero
-   * where what left had come before, or lies on no chain. Absent where money is real.
-   */
-  readonly playedBalance?: (address: string, tokenAddress: string | null, height: bigint) => Effect.Effect<bigint>
 }

@@ -25,6 +25,7 @@ import type { Screening } from "./Screening.ts"
 import type { Secrets } from "./Secrets.ts"
 import type { Settings } from "./Settings.ts"
 import type { SignIns } from "./SignIns.ts"
+import type { SimulatedWallets } from "./SimulatedWallets.ts"
 import type { Sockets } from "./Sockets.ts"
 import type { Health } from "./Telemetry.ts"
 import type { Timers } from "./Timers.ts"
@@ -58,6 +59,7 @@ export type Kernel =
   | Secrets
   | Settings
   | SignIns
+  | SimulatedWallets
   | Sockets
   | RateLimiter
   | Timers

@@ -11,8 +11,9 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
+import { PayoutFormat } from "../../runtime/Payouts.ts"
 import { RightOf, RightsOf } from "../../runtime/Rights.ts"
-import { PayoutFormat, PlayedExecution } from "../../runtime/Payouts.ts"
+import { SimulatedOutcome } from "../../runtime/SimulatedWallets.ts"
 import {
   Batch,
   BatchKind,
@@ -151,7 +152,7 @@ const ExportedPart = Schema.Struct({
   }]
 })
 
-const PlayedPart = Schema.Struct({
+const SimulatedPart = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
     object: Schema.tag("batch_simulation"),
@@ -160,7 +161,7 @@ const PlayedPart = Schema.Struct({
     tx_hash: Schema.NullOr(Schema.String).annotate({ description: "Null: the network refused it, and nothing moved" })
   })
 }).annotate({
-  identifier: "PlayedPart",
+  identifier: "SimulatedPart",
   examples: [{
     success: true,
     data: { object: "batch_simulation", batch_id: exampleBatch.id, part: 1, tx_hash: `0x${"ab".repeat(32)}` }
@@ -314,13 +315,13 @@ export class BatchSimulationGroup extends HttpApiGroup.make("batchSimulation").a
     params: { id: PathId },
     payload: Schema.Struct({
       part: Part,
-      outcome: PlayedExecution.annotate({
+      outcome: SimulatedOutcome.annotate({
         description: "`once`: the wallet pays it as it was given out; `twice`: once more right after; "
           + "`changed_destination`: the first line goes to somebody else; `late`: after its time; `frozen_recipient`: a "
           + "receiver is frozen. What the network would refuse moves nothing"
       })
     }).annotate({ identifier: "BatchSimulation", examples: [{ part: 1, outcome: "once" }] }),
-    success: PlayedPart,
+    success: SimulatedPart,
     error: errors("wrapped", "DEVNET_ONLY", "VALIDATION_ERROR", "INVALID_TRANSITION", "UNSUPPORTED_NETWORK", ...found)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Sign a part with play money",

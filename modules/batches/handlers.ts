@@ -78,8 +78,8 @@ export const exportObject = ({ batch, part, payload }: GivenPart) => ({
   notices: part.export!.notices
 })
 
-/** A call of the internal port has no key by which it could be repeated. */
-const unrepeated = { cause: noCause, reply: () => undefined }
+/** Calls of the internal port have no idempotency key, so there is no reply to keep for a repeated call. */
+const withoutReply = { cause: noCause, reply: () => undefined }
 
 /** The calls of `BatchesRpc`. */
 export const rpcHandlers = Rpc.handlers(
@@ -97,7 +97,7 @@ export const rpcHandlers = Rpc.handlers(
       "batches.create": Effect.fnUntraced(function*({ actor, batch, ...owned }) {
         const request = requestOf(batch, programOf(actor).credential)
         if (isPublicError(request)) return yield* request
-        return wire(yield* batches.create(ownerOf(owned), request, unrepeated))
+        return wire(yield* batches.create(ownerOf(owned), request, withoutReply))
       }),
       "batches.get": Effect.fnUntraced(function*({ batch_id, ...owned }) {
         const found = yield* batches.find(owned.merchant_id, batch_id)
@@ -124,14 +124,14 @@ export const rpcHandlers = Rpc.handlers(
         }
       }),
       "batches.cancel": ({ actor, batch_id, ...owned }) =>
-        Effect.map(batches.cancel(ownerOf(owned), batch_id, programOf(actor), unrepeated), wire),
+        Effect.map(batches.cancel(ownerOf(owned), batch_id, programOf(actor), withoutReply), wire),
       "batches.export": ({ actor, batch_id, format, part, ...owned }) =>
         Effect.map(
-          batches.export(ownerOf(owned), batch_id, { part, format, actor: programOf(actor).credential }, unrepeated),
+          batches.export(ownerOf(owned), batch_id, { part, format, actor: programOf(actor).credential }, withoutReply),
           exportObject
         ),
       "batches.sent": ({ batch_id, part, tx_hash, ...owned }) =>
-        Effect.map(batches.hint(ownerOf(owned), batch_id, { part, txHash: tx_hash }, unrepeated), wire)
+        Effect.map(batches.hint(ownerOf(owned), batch_id, { part, txHash: tx_hash }, withoutReply), wire)
     })
   })
 )
@@ -146,7 +146,7 @@ export const simulationHandlers = Operations.group(
       Effect.fnUntraced(function*({ params, payload }) {
         const { environment, merchantId } = yield* requireMerchantScope
         if (environment !== "devnet") return yield* publicError("DEVNET_ONLY")
-        const txHash = yield* batches.play({ merchantId, environment }, params.id, payload)
+        const txHash = yield* batches.simulate({ merchantId, environment }, params.id, payload)
         return jsonText(
           wrapped({ object: "batch_simulation", batch_id: params.id, part: payload.part, tx_hash: txHash })
         )

@@ -6,9 +6,9 @@ import { Chains } from "../../runtime/Chains.ts"
 import { Commit, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import type { PlayedExecution } from "../../runtime/Payouts.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Screening } from "../../runtime/Screening.ts"
+import { type SimulatedOutcome, SimulatedWallets } from "../../runtime/SimulatedWallets.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -23,13 +23,13 @@ import { type Collectable, type CollectableRequest, readCollectable } from "./se
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
 import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
 import { batchTimer } from "./service/Observations.ts"
-import { playPart } from "./service/Play.ts"
+import { simulatePart } from "./service/Simulation.ts"
 
 export class Batches extends Context.Service<Batches, {
   /**
-   * Makes a batch, and keeps its refunds from everybody else. Errors: `UNSUPPORTED_NETWORK`, `BATCH_EMPTY`,
-   * `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `PAYOUT_LIMIT_EXCEEDED`, `AMOUNT_BELOW_MINIMUM`, `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`,
-   * `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`,
+   * Creates a batch and holds its refunds, so that nobody else can change or pay them. Errors: `UNSUPPORTED_NETWORK`,
+   * `BATCH_EMPTY`, `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `PAYOUT_LIMIT_EXCEEDED`, `AMOUNT_BELOW_MINIMUM`,
+   * `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`, `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`,
    * `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
    */
   readonly create: (
@@ -73,13 +73,14 @@ export class Batches extends Context.Service<Batches, {
     call: IdempotentCall<BatchState>
   ) => Effect.Effect<BatchState, PublicError>
   /**
-   * Devnet: the wallet of play money signs the last export of a part. Answers its transaction, or null where the
-   * network refuses it. Errors: `BATCH_NOT_FOUND`, `INVALID_TRANSITION`, `UNSUPPORTED_NETWORK` where money is real.
+   * Executes the last export of a part by a wallet of a simulated network. Answers the hash of the transaction, or null
+   * where the network refuses it. Errors: `BATCH_NOT_FOUND`, `INVALID_TRANSITION`, `UNSUPPORTED_NETWORK` where the
+   * network is not simulated.
    */
-  readonly play: (
+  readonly simulate: (
     owner: BatchOwner,
     id: string,
-    play: { readonly part: number; readonly outcome: PlayedExecution }
+    simulation: { readonly part: number; readonly outcome: SimulatedOutcome }
   ) => Effect.Effect<string | null, PublicError>
 }>()("tillwire/modules/batches/Batches") {
   static readonly layer = Layer.effect(Batches, Effect.suspend(() => make))
@@ -100,6 +101,7 @@ const make = Effect.gen(function*() {
     repo: yield* makeRepo,
     screening: yield* Screening,
     settings: yield* MerchantSettings,
+    simulatedWallets: yield* SimulatedWallets,
     timers: yield* Timers
   }
   yield* services.timers.register(batchTimer(services))
@@ -117,6 +119,6 @@ const make = Effect.gen(function*() {
     cancel: (...args) => dieOnReplay(cancel(...args)),
     export: (...args) => dieOnReplay(giveOut(...args)),
     hint: (...args) => dieOnReplay(hint(...args)),
-    play: playPart(services)
+    simulate: simulatePart(services)
   })
 })

@@ -19,6 +19,7 @@ import { playMoneyHash, playMoneySender, unlistedPlayToken } from "../../schemas
 import { type ChainDriver, Chains, type ObservedTransfer } from "../../runtime/Chains.ts"
 import { tokenAddress } from "../../schemas/Token.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { SimulatedWallets } from "../../runtime/SimulatedWallets.ts"
 import { type Account, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 import { accountHistory, followAccounts } from "./simulated/AccountFollowing.ts"
 import { blockHistory, followBlocks } from "./simulated/BlockFollowing.ts"
@@ -125,7 +126,7 @@ const simulate = Effect.fnUntraced(function*(network: Network) {
 
   return {
     chain,
-    payouts: yield* makePayouts(network, chain, nameTransaction),
+    ...yield* makePayouts(network, chain, nameTransaction),
     transaction,
     mine: (count: number) => chain.act({ _tag: "Mine", blocks: Array.from({ length: count }, () => []) }),
     reorg: (depth: number, drop: ReadonlyArray<string> | "all", shift: number) =>
@@ -227,7 +228,8 @@ export const make = Effect.fnUntraced(function*(options: SimulatedOptions) {
   const drivers = [...simulations].map(([network, simulation]) =>
     driverOf(network, simulation, account, options.indexLagBlocks ?? 0)
   )
-  return { service, drivers }
+  const wallets = new Map([...simulations].map(([network, simulation]) => [network, simulation.wallets]))
+  return { service, drivers, wallets }
 })
 
 export const plugin = Plugin.make({
@@ -241,8 +243,10 @@ export const plugin = Plugin.make({
       SimulatedChain,
       Effect.gen(function*() {
         const chains = yield* Chains
-        const { drivers, service } = yield* make(options)
+        const simulatedWallets = yield* SimulatedWallets
+        const { drivers, service, wallets } = yield* make(options)
         for (const driver of drivers) yield* chains.register(driver)
+        for (const [network, each] of wallets) yield* simulatedWallets.register(network, environment, each)
         return service
       })
     )

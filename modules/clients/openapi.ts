@@ -9298,29 +9298,6 @@ export interface components {
             /** @description A month of UTC, like 2026-11 */
             period: string;
         };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "batch_simulation",
-         *         "batch_id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
-         *         "part": 1,
-         *         "tx_hash": "0xabababababababababababababababababababababababababababababababab"
-         *       }
-         *     }
-         */
-        PlayedPart: {
-            /** @constant */
-            success: true;
-            data: {
-                /** @constant */
-                object: "batch_simulation";
-                batch_id: string;
-                part: number;
-                /** @description Null: the network refused it, and nothing moved */
-                tx_hash: string | null;
-            };
-        };
         /** @description What the items come to, with the cheapest way of shipping. */
         Pricing: {
             /** @constant */
@@ -10799,6 +10776,29 @@ export interface components {
             /** @enum {string} */
             wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             wallet_address?: string;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "batch_simulation",
+         *         "batch_id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "part": 1,
+         *         "tx_hash": "0xabababababababababababababababababababababababababababababababab"
+         *       }
+         *     }
+         */
+        SimulatedPart: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "batch_simulation";
+                batch_id: string;
+                part: number;
+                /** @description Null: the network refused it, and nothing moved */
+                tx_hash: string | null;
+            };
         };
         /**
          * @example {
@@ -24408,7 +24408,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description PlayedPart */
+            /** @description SimulatedPart */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -24435,7 +24435,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["PlayedPart"];
+                    "application/json": components["schemas"]["SimulatedPart"];
                 };
             };
             /**

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import type { AddressBalances, BalanceQuestion, ChainDriver, Chains, DriverError } from "../Chains.ts"
+import type { NetworkWallets } from "../SimulatedWallets.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { driverOf, type JournalContext } from "./JournalContext.ts"
 
@@ -10,13 +11,16 @@ const concurrency = 8
 
 type Balance = (question: BalanceQuestion) => Effect.Effect<BaseUnits, DriverError>
 
-/** How one address is asked for at a height; null: the driver tells no balances of a height. */
-const balanceAtHeight = ({ balanceAt, payouts }: ChainDriver, height: bigint): Balance | null => {
-  const playedBalance = payouts?.playedBalance
-  if (playedBalance !== undefined) {
-    return ({ address, played, token }) =>
-      Effect.map(playedBalance(address, token, height), (moved) => {
-        const units = played + moved
+/** How the balance of one address at a height is read; null: the driver reads no balances at a height. */
+const balanceAtHeight = (
+  { balanceAt }: ChainDriver,
+  simulated: NetworkWallets | null,
+  height: bigint
+): Balance | null => {
+  if (simulated !== null) {
+    return ({ address, offChainUnits, token }) =>
+      Effect.map(simulated.balanceChange(address, token, height), (change) => {
+        const units = offChainUnits + change
         return baseUnits(units > 0n ? units : 0n)
       })
   }
@@ -54,7 +58,7 @@ export const addressBalances =
         return { _tag: "Unreadable", reason: "not_followed" }
       }
       const height = finalHeight(network, environment, { head: head.height, finalized: cursor.finalized })
-      const balance = balanceAtHeight(driver, height)
+      const balance = balanceAtHeight(driver, journal.simulatedWallets.find(network, environment), height)
       if (balance !== null) {
         return { _tag: "Balances", height, units: yield* Effect.forEach(questions, balance, { concurrency }) }
       }

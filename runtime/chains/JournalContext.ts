@@ -6,6 +6,7 @@ import type { ChainDriver, ForwarderFacts, MerchantWallets, WalletOwner } from "
 import { type Commit, noCause, retryConflicts, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import type { Slot } from "../Registry.ts"
+import type { SimulatedWallets } from "../SimulatedWallets.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type { Follower } from "./Followers.ts"
 import { type ChainsRepo, cursorId } from "./ChainsRepo.ts"
@@ -31,6 +32,7 @@ export interface JournalContext {
   readonly forwarderFacts: Cache.Cache<string, ForwarderFacts | null>
   readonly outages: Slot<OutageCheck>
   readonly merchantWallets: Slot<MerchantWallets>
+  readonly simulatedWallets: SimulatedWallets["Service"]
   /** Says that entries wait for the handler. */
   readonly wakes: Queue.Queue<void>
   /** One look at reported entries at a time. */

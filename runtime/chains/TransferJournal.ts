@@ -14,6 +14,7 @@ import { type ChainDriver, Chains, type JournalEntry, type MerchantWallets } fro
 import { Commit } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { single } from "../Registry.ts"
+import { SimulatedWallets } from "../SimulatedWallets.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { addressBalances, walletRecord } from "./AddressBalances.ts"
 import { reconcile } from "./BalanceComparisons.ts"
@@ -65,6 +66,7 @@ const makeContext = Effect.gen(function*() {
     followers,
     outages: single<OutageCheck>("two plugins simulate outages: remove one"),
     merchantWallets: single<MerchantWallets>("two plugins know the merchants' wallets: remove one"),
+    simulatedWallets: yield* SimulatedWallets,
     wakes: yield* Queue.sliding<void>(1),
     confirmLock: yield* Semaphore.make(1),
     startedAt: yield* nowSeconds
@@ -138,8 +140,12 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Chains with its journal in the store. Drivers and the handler register later, from plugins. */
-export const layer: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog> = Layer.effect(
-  Chains,
-  make
-)
+/**
+ * Chains with its journal in the store, and the wallets of simulated networks, whose balances it reads. Drivers, these
+ * wallets and the handler register later, from plugins.
+ */
+export const layer: Layer.Layer<
+  Chains | SimulatedWallets,
+  never,
+  SqlClient.SqlClient | Commit | Leases | TokenCatalog
+> = Layer.provideMerge(Layer.effect(Chains, make), SimulatedWallets.layer)

@@ -14,8 +14,8 @@ export interface Receipt {
   readonly address: string
   readonly fingerprint: string
   readonly walletIndex: number
-  /** Base units that came on no chain: play money. */
-  readonly played: bigint
+  /** Base units that the journal has and no chain shows: play money. */
+  readonly offChainUnits: bigint
 }
 
 export interface ReceiptFilter {
@@ -35,7 +35,7 @@ interface ReceiptColumns {
   readonly address: string
   readonly fingerprint: string
   readonly wallet_index: bigint
-  readonly played: string
+  readonly off_chain_units: string
 }
 
 export const makeReceipts = (sql: SqlClient.SqlClient) => ({
@@ -46,7 +46,7 @@ export const makeReceipts = (sql: SqlClient.SqlClient) => ({
   receipts: ({ environment, merchantId, now, tokens }: ReceiptFilter, limit: number) =>
     sql<ReceiptColumns>`WITH received AS (
         SELECT t.network, k.family, t.match_key, t.token_address, max(t.height) AS height, max(t.block_time) AS paid_at,
-          coalesce(sum(t.amount) FILTER (WHERE t.height < 0), 0) AS played
+          coalesce(sum(t.amount) FILTER (WHERE t.height < 0), 0) AS off_chain_units
         FROM transfers t
         JOIN unnest(${tokens.map(({ network }) => network)}::text[], ${tokens.map(({ family }) => family)}::text[],
           ${tokens.map(({ address }) => address ?? "")}::text[]) AS k(network, family, token)
@@ -54,7 +54,7 @@ export const makeReceipts = (sql: SqlClient.SqlClient) => ({
         WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
         GROUP BY t.network, k.family, t.match_key, t.token_address
       )
-      SELECT r.network, r.token_address, a.address, a.fingerprint, a.wallet_index, r.played::text AS played
+      SELECT r.network, r.token_address, a.address, a.fingerprint, a.wallet_index, r.off_chain_units::text AS off_chain_units
       FROM received r
       CROSS JOIN LATERAL (
         SELECT g.address, g.fingerprint, g.wallet_index, g.invoice_id FROM receive_targets g
@@ -83,7 +83,7 @@ export const makeReceipts = (sql: SqlClient.SqlClient) => ({
           address: row.address,
           fingerprint: row.fingerprint,
           walletIndex: Number(row.wallet_index),
-          played: BigInt(row.played)
+          offChainUnits: BigInt(row.off_chain_units)
         }))
       )
     )

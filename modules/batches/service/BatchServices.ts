@@ -9,6 +9,7 @@ import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
+import type { SimulatedWallets } from "../../../runtime/SimulatedWallets.ts"
 import type { Timers } from "../../../runtime/Timers.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -32,6 +33,7 @@ export interface BatchServices {
   readonly repo: Repo
   readonly screening: Screening["Service"]
   readonly settings: MerchantSettings["Service"]
+  readonly simulatedWallets: SimulatedWallets["Service"]
   readonly timers: Timers["Service"]
 }
 

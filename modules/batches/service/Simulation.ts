@@ -1,32 +1,32 @@
-/** The wallet of play money, which signs what it is told to: devnet, on simulated networks. */
+/** Executes an exported part by a wallet of a simulated network, so that a merchant can try its program on devnet. */
 import { Effect } from "effect"
 import { dieOnReplay, noCause } from "../../../runtime/Commit.ts"
-import type { PlayedExecution } from "../../../runtime/Payouts.ts"
+import type { SimulatedOutcome } from "../../../runtime/SimulatedWallets.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { linesOf, partOf } from "../machine.ts"
 import { driverPart } from "../rules.ts"
 import { hintTransaction } from "./Acts.ts"
-import { type BatchOwner, type BatchServices, payoutDriver } from "./BatchServices.ts"
+import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 
-/** Nobody asked for what the wallet says, so nobody repeats it. */
-const unrepeated = { cause: noCause, reply: () => undefined }
+/** The hint comes from the service itself, so no caller can repeat it and there is no reply to keep. */
+const withoutReply = { cause: noCause, reply: () => undefined }
 
-/** `Batches.play`. */
-export const playPart = (services: BatchServices) => {
+/** `Batches.simulate`. */
+export const simulatePart = (services: BatchServices) => {
   const hint = hintTransaction(services)
-  return Effect.fn("Batches.play")(
+  return Effect.fn("Batches.simulate")(
     function*(
       owner: BatchOwner,
       id: string,
-      { outcome, part: number }: { readonly part: number; readonly outcome: PlayedExecution }
+      { outcome, part: number }: { readonly part: number; readonly outcome: SimulatedOutcome }
     ) {
-      const { repo } = services
+      const { repo, simulatedWallets } = services
       const batch = yield* repo.find(owner.merchantId, id)
       if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
       const part = partOf(batch, number)
       if (isPublicError(part)) return yield* part
-      const { play } = yield* payoutDriver(services, batch.network, owner.environment)
-      if (play === null) {
+      const wallets = simulatedWallets.find(batch.network, owner.environment)
+      if (wallets === null) {
         return yield* publicError("UNSUPPORTED_NETWORK", {
           message: `${batch.network} is not simulated here: sign the export with a wallet`
         })
@@ -34,9 +34,9 @@ export const playPart = (services: BatchServices) => {
       if (part.export === null) {
         return yield* publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
       }
-      const txHash = yield* play(driverPart(batch, number, linesOf(batch, number)), part.export, outcome)
-      // Where to look, as a page would say it: a look is due at once.
-      if (txHash !== null) yield* hint(owner, id, { part: number, txHash }, unrepeated)
+      const txHash = yield* wallets.execute(driverPart(batch, number, linesOf(batch, number)), part.export, outcome)
+      // With the hint the chain is checked at once, as after a page's own report.
+      if (txHash !== null) yield* hint(owner, id, { part: number, txHash }, withoutReply)
       return txHash
     },
     dieOnReplay

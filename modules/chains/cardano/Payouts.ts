@@ -164,6 +164,5 @@ export const makePayouts = (endpoints: Endpoints<Api>, environment: Environment)
   minimumAmount,
   partSizes,
   build: build(endpoints, environment),
-  search: search(endpoints, environment),
-  play: null
+  search: search(endpoints, environment)
 })

@@ -30,6 +30,5 @@ export const payoutDriver = (context: SearchContext): PayoutDriver => ({
       ? buildCollect(context, { part, format })
       : buildPayout(context, { part, format, validUntil, spentInputs }),
   estimateCollect: (part) => estimateCollect(context, part),
-  play: null,
   search: searchPayout(context)
 })

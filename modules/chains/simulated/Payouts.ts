@@ -1,6 +1,7 @@
 /**
- * Payouts of play money: every wallet has enough, and signs what `play` says it signs. A chain here refuses what is
- * over and what was executed before, as EVM, Sui and Cardano do; Solana and TON execute it again.
+ * Payouts of play money: every wallet has enough, and executes what `SimulatedWallets` asks it to execute. A chain here
+ * refuses an export whose validity is over. It also refuses a second execution, as EVM, Sui and Cardano do; Solana and
+ * TON execute an export again.
  */
 import { Effect, Ref } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
@@ -12,9 +13,9 @@ import type {
   PayoutExport,
   PayoutFormat,
   PayoutSearchRequest,
-  PayoutTransfer,
-  PlayedExecution
+  PayoutTransfer
 } from "../../../runtime/Payouts.ts"
+import type { NetworkWallets, SimulatedOutcome } from "../../../runtime/SimulatedWallets.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 import { playMoneySender } from "../../../schemas/PlayMoney.ts"
@@ -92,8 +93,8 @@ const estimateCollect: NonNullable<PayoutDriver["estimateCollect"]> = ({ lines }
     gasPrice: collectGasPrice
   })
 
-const playedBalance =
-  (chain: Chain, accountKey: (address: string) => string): NonNullable<PayoutDriver["playedBalance"]> =>
+const balanceChangeOn =
+  (chain: Chain, accountKey: (address: string) => string): NetworkWallets["balanceChange"] =>
   (address, tokenAddress, height) =>
     Effect.map(
       chain.state,
@@ -188,31 +189,33 @@ export const makePayouts = Effect.fnUntraced(function*(
       return built
     }),
     estimateCollect: family === "evm" ? estimateCollect : null,
-    playedBalance: playedBalance(chain, accountKey),
     search: Effect.fnUntraced(function*({ export: { validUntil }, part }: PayoutSearchRequest) {
       const { executions, finalHeight, finalTime } = yield* executionsOf(part)
       return { executions, searchedTo: finalHeight, isOver: validUntil !== null && finalTime > validUntil }
-    }),
-    play: Effect.fnUntraced(function*(
+    })
+  }
+  const wallets: NetworkWallets = {
+    balanceChange: balanceChangeOn(chain, accountKey),
+    execute: Effect.fnUntraced(function*(
       part: BatchPart,
       { validUntil }: Pick<PayoutExport, "validUntil">,
-      how: PlayedExecution
+      outcome: SimulatedOutcome
     ): Effect.fn.Return<string | null> {
-      const isLate = validUntil !== null && (how === "late" || (yield* nowSeconds) > validUntil)
-      if (isLate || how === "frozen_recipient") return null
+      const isLate = validUntil !== null && (outcome === "late" || (yield* nowSeconds) > validUntil)
+      if (isLate || outcome === "frozen_recipient") return null
       const { executions } = yield* executionsOf(part)
       const isRefused = executions.length > 0 && validUntil !== null && !repeatable.has(family)
       if (isRefused) return null
       const transfers = transfersOf(part).map((each): PayoutTransfer =>
-        how === "changed_destination" && each.index === 0
+        outcome === "changed_destination" && each.index === 0
           ? { ...each, line: null, destination: playMoneySender(network) ?? each.from }
           : each
       )
       const txHash = yield* send(part, transfers)
       const mayRepeat = validUntil === null || repeatable.has(family)
-      if (how === "twice" && mayRepeat) yield* send(part, transfers)
+      if (outcome === "twice" && mayRepeat) yield* send(part, transfers)
       return txHash
     })
   }
-  return payouts
+  return { payouts, wallets }
 })

@@ -29,7 +29,6 @@ export const makePayouts = (nodes: Endpoints<JsonRpcClient>, environment: Enviro
           new DriverError({ network: "solana", reason: `${format} is no format of this network`, kind: "refused" })
         )
         : buildPayout(nodes, environment, { part, isList: format === "csv", spentInputs }),
-    search: (request) => searchPayout(nodes, strangers, request),
-    play: null
+    search: (request) => searchPayout(nodes, strangers, request)
   }
 }

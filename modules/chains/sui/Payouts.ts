@@ -248,6 +248,5 @@ export const makePayouts = (chain: SuiChain, environment: Environment): PayoutDr
   minimumAmount: () => baseUnits(1n),
   partSizes,
   build: build(chain, environment),
-  search: search(chain),
-  play: null
+  search: search(chain)
 })

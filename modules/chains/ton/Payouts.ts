@@ -50,7 +50,6 @@ export const makePayouts = (
           validUntil,
           spentInputs
         }),
-    search: (request) => searchPayout(endpoints, environment, jettonWallets, request),
-    play: null
+    search: (request) => searchPayout(endpoints, environment, jettonWallets, request)
   }
 }
