@@ -2,7 +2,7 @@
  * Wallets of simulated networks: they have no key, and execute what they are told to execute. The plugin that simulates
  * a network registers its wallets here. A network with real money registers none, so its driver has no such functions.
  */
-import { Context, Effect, Layer, type Scope, Schema } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { BatchPart, PayoutExport } from "./Payouts.ts"
 import type { Environment, Network } from "../schemas/Network.ts"
 

@@ -87,7 +87,11 @@ const holdingsOf = Effect.fnUntraced(function*(
   const found = yield* services.chains.addressBalances({
     network,
     environment,
-    questions: receipts.map(({ address, offChainUnits, tokenAddress }) => ({ address, offChainUnits, token: tokenAddress }))
+    questions: receipts.map(({ address, offChainUnits, tokenAddress }) => ({
+      address,
+      offChainUnits,
+      token: tokenAddress
+    }))
   }).pipe(Effect.catchTag("DriverError", networkDegraded))
   if (found._tag === "Unreadable") return []
   const rates = new Map<string, Rate | null>()

@@ -167,7 +167,7 @@ const buildAt = Effect.fnUntraced(function*(
     trace,
     // A transfer of a list looks like any other of the same amount, so those of earlier blocks must not be found.
     builtAt: !isGuarded ? newest : lowest < 0n ? 0n : lowest,
-    // A line of a list is found by these alone, so no other list may have it meanwhile: one payment would be two lines'.
+    // A line of a list is found by these alone, so no other open list may have it: one transfer would pay both lines.
     inputs: isGuarded ? [] : part.lines.map((line) => paymentName(part.from, line)),
     isSimulated: true,
     notices: [...noticesOf(format, calls.length), ...forecast.notices]
