@@ -14,7 +14,8 @@ import { PayorApi } from "../payments/plugin.ts"
 import { Checkout, type Outcome } from "./service.ts"
 import { CheckoutApi } from "./api.ts"
 import { css, fragment, page, renderErrorPage, type Texts } from "./pages.ts"
-import { cookies, htmlResponse, makeResponses, type Responses } from "./pages/Responses.ts"
+import { htmlResponse } from "../../runtime/pages/HtmlResponse.ts"
+import { cookies, makeResponses, type Responses } from "./pages/Responses.ts"
 import { languages } from "./pages/Languages.ts"
 import {
   credentialsOfCookie,

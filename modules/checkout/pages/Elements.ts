@@ -1,6 +1,6 @@
 /** The parts that screens are made of: headings, notes, facts, fields, forms, and the page's own addresses. */
 import type { View } from "../rules.ts"
-import { attribute, type Content, type Html, html, pathUrl, type Url } from "./Html.ts"
+import { attribute, type Content, type Html, html, pathUrl, type Url } from "../../../runtime/pages/Html.ts"
 import type { Texts } from "./Texts.ts"
 
 /**

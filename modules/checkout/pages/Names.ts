@@ -1,7 +1,7 @@
 /** How a page calls things: networks, the merchant, the invoice, amounts, and what is too long to read. */
 import { formatUnits } from "../../../schemas/Money.ts"
 import type { View } from "../rules.ts"
-import { dollars } from "./Amounts.ts"
+import { dollars } from "../../../runtime/pages/Amounts.ts"
 import type { Texts } from "./Texts.ts"
 
 /** Letters of scripts from right to left. */

@@ -2,8 +2,17 @@
 import { defaultAccent } from "../../../schemas/Colour.ts"
 import type { View } from "../rules.ts"
 import { accentCss } from "./Accent.ts"
-import { dollars } from "./Amounts.ts"
-import { attribute, type Content, type Html, html, pathUrl, pictureUrl, styleElement, type Url } from "./Html.ts"
+import { dollars } from "../../../runtime/pages/Amounts.ts"
+import {
+  attribute,
+  type Content,
+  type Html,
+  html,
+  pathUrl,
+  pictureUrl,
+  styleElement,
+  type Url
+} from "../../../runtime/pages/Html.ts"
 import { merchantOf, shortId } from "./Names.ts"
 import { heading, mutedText, pageUrl } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"

@@ -1,8 +1,8 @@
 /** The list of ways to pay: one form of one choice. */
 import { descriptorOf } from "../../../schemas/Network.ts"
 import type { View } from "../rules.ts"
-import { approximateTokens } from "./Amounts.ts"
-import { attribute, type Html, html } from "./Html.ts"
+import { approximateTokens } from "../../../runtime/pages/Amounts.ts"
+import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
 import { button, form, note } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"

@@ -1,7 +1,7 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
 import { descriptorOf } from "../../../schemas/Network.ts"
 import type { View } from "../rules.ts"
-import { attribute, type Html, html, mailUrl, type Url, webUrl } from "./Html.ts"
+import { attribute, type Html, html, mailUrl, type Url, webUrl } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, shorten, shortId, usd } from "./Names.ts"
 import { form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"

@@ -1,8 +1,8 @@
 /** How to pay on the chosen route: its code, its clocks, its fields and its warning. */
 import { descriptorOf } from "../../../schemas/Network.ts"
 import { priceState, type View } from "../rules.ts"
-import { clock, moment, plainTokens, tokens } from "./Amounts.ts"
-import { attribute, type Html, html, walletUrl } from "./Html.ts"
+import { clock, moment, plainTokens, tokens } from "../../../runtime/pages/Amounts.ts"
+import { attribute, type Html, html, walletUrl } from "../../../runtime/pages/Html.ts"
 import { isolate, shorten } from "./Names.ts"
 import { addressField, button, field, form, mutedText, note, pageUrl } from "./Elements.ts"
 import { qr } from "./Qr.ts"

@@ -3,9 +3,9 @@ import { descriptorOf } from "../../../schemas/Network.ts"
 import { nextPollSeconds } from "../../../schemas/Payment.ts"
 import { priceKey } from "../island/Price.ts"
 import { countedPayments, lastFailure, pendingPayment, priceState, type Screen, type View } from "../rules.ts"
-import { moment, tokens } from "./Amounts.ts"
+import { moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import { simulatorPanel } from "./SimulatorPanel.ts"
-import { attribute, type Content, type Html, html, socketUrl } from "./Html.ts"
+import { attribute, type Content, type Html, html, socketUrl } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
 import {
   button,

@@ -1,6 +1,6 @@
 /** The panel of the simulator: a first paid invoice needs no wallet. */
 import type { View } from "../rules.ts"
-import { type Html, html } from "./Html.ts"
+import { type Html, html } from "../../../runtime/pages/Html.ts"
 import { form, mutedText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 

@@ -10,14 +10,7 @@ import { createHash } from "node:crypto"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import type { Screen, View } from "../../../modules/checkout/rules.ts"
 import { backgrounds } from "../../../modules/checkout/pages/Accent.ts"
-import {
-  approximateTokens,
-  clock,
-  dollars,
-  moment,
-  plainTokens,
-  tokens
-} from "../../../modules/checkout/pages/Amounts.ts"
+import { approximateTokens, clock, dollars, moment, plainTokens, tokens } from "../../../runtime/pages/Amounts.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"

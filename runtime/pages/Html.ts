@@ -2,8 +2,8 @@
  * HTML by tagged templates that escape. What a template was written with is markup; everything put into it is text,
  * unless it is markup that another template made. Nothing else makes markup: its class stays in this file.
  */
-import { networkFamilies } from "../../../schemas/Network.ts"
-import { isLocalPage } from "../../../schemas/Web.ts"
+import { networkFamilies } from "../../schemas/Network.ts"
+import { isLocalPage } from "../../schemas/Web.ts"
 
 /** Finished markup. Only this file's functions make it. */
 class Markup {

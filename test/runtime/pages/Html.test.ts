@@ -15,7 +15,7 @@ import {
   styleElement,
   walletUrl,
   webUrl
-} from "../../../modules/checkout/pages/Html.ts"
+} from "../../../runtime/pages/Html.ts"
 
 const unescaped = (text: string) =>
   text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&#39;", "'").replaceAll(
