@@ -173,8 +173,16 @@ export interface PayoutDriver {
   readonly maximumValiditySeconds: number
   /** Least base units that a line of the token can carry; a smaller one cannot be paid. */
   readonly minimumAmount: (tokenAddress: string | null) => BaseUnits
-  /** How many of the lines, in their order, go into each part; pure. */
-  readonly partSizes: (lines: ReadonlyArray<PayoutLine>) => ReadonlyArray<number>
+  /**
+   * How many of the lines, in their order, go into each part; pure. `capacity`: what {@link PayoutDriver.capacityOf}
+   * says of the wallet that pays; absent: what every wallet can sign.
+   */
+  readonly partSizes: (lines: ReadonlyArray<PayoutLine>, capacity?: number) => ReadonlyArray<number>
+  /**
+   * Lines that one signature of a wallet pays, at most; where the network does not say it, what every wallet can sign.
+   * Absent where it does not depend on the wallet.
+   */
+  readonly capacityOf?: (from: string) => Effect.Effect<number>
   /**
    * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked.
    * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs}

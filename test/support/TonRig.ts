@@ -55,12 +55,14 @@ export interface TonJetton extends JettonState {
 
 type Payer = SandboxContract<TreasuryContract>
 
+const v5Code = "20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f"
+
 /** Codes that an API knows as wallets', beside the sandbox's own: v3r1, v3r2, v4r2, v5r1. */
 const walletCodes = new Set([
   "b61041a58a7980b946e8fb9e198e3c904d24799ffa36574ea4251c41a566f581",
   "84dafa449f98a6987789ba232358072bc0f76dc4524002a5d0918b9a75d2d599",
   "feb5ff6820e2ff0d9483e7e0d62c817d846789fb4ae580c878866d959dabd5c0",
-  "20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f"
+  v5Code
 ])
 
 /**
@@ -269,7 +271,8 @@ export class TonRig {
       const { balance, code, exists, isActive } = await this.state(Address.parse(address))
       const isWallet = code !== null && (code === treasury || walletCodes.has(code))
       const status = isActive ? "active" : "uninit"
-      return exists ? [{ address, is_wallet: isWallet, status, balance: `${balance}` }] : []
+      const type = code === v5Code ? "wallet v5 r1" : null
+      return exists ? [{ address, is_wallet: isWallet, status, balance: `${balance}`, wallet_type: type }] : []
     }))
     return states.flat()
   }

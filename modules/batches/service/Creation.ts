@@ -86,7 +86,8 @@ export const createBatch = (services: BatchServices) =>
       const counted = kind === "payouts" ? yield* checkLimits(services, owner, plan.spotValue, now) : []
       const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
       const unnumbered = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
-      const sizes = unnumbered._tag === "Payout" ? driver.partSizes(unnumbered.lines) : plan.sizes ?? []
+      const capacity = from === null ? undefined : yield* driver.capacityOf?.(from) ?? Effect.undefined
+      const sizes = unnumbered._tag === "Payout" ? driver.partSizes(unnumbered.lines, capacity) : plan.sizes ?? []
       const lines = newLines(plan.lines, sizes)
       const book = usdMillis(plan.lines.reduce((sum, { amount }) => sum + amount, 0n))
       const { auto_approve_limit: limit } = yield* settings.forInvoices(owner.merchantId, owner.environment)

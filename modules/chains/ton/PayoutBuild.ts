@@ -27,6 +27,12 @@ const leastValiditySeconds = 60
 const walletGas = 20_000_000n
 const messageGas = 10_000_000n
 
+/** What goes with transfers of jettons. */
+const attachedGas = (jettons: number): bigint => BigInt(jettons) * jettonGas
+
+/** What a wallet's own work takes, on the safe side. */
+const workGas = (lines: number): bigint => BigInt(lines) * messageGas + walletGas
+
 const gramsOf = (amount: bigint): string => `${formatUnits(amount, coin.decimals)} ${coin.symbol}`
 
 const refuseLine = (place: number, reason: string): PublicError =>
@@ -132,7 +138,7 @@ const refusalOf = (
     if (amount < required) return insufficient(line, required, amount)
   }
   const jettons = lines.filter(({ tokenAddress }) => tokenAddress !== null).length
-  const required = sumOf(lines, null) + BigInt(jettons) * jettonGas + BigInt(lines.length) * messageGas + walletGas
+  const required = sumOf(lines, null) + attachedGas(jettons) + workGas(lines.length)
   return balance < required ? insufficient({ ...coin, tokenAddress: null }, required, balance) : null
 }
 
@@ -146,9 +152,9 @@ const noticesOf = (lines: ReadonlyArray<PayoutLine>, isList: boolean): ReadonlyA
     ...jettons === 0 || isList ? [] : [
       `${gramsOf(jettonGas)} go with each of ${jettons} token ${
         jettons === 1 ? "transfer" : "transfers"
-      } as gas: what ` +
-      "is left of it comes back"
-    ]
+      } as gas, ${gramsOf(attachedGas(jettons))} in all: what is left of it comes back`
+    ],
+    ...isList ? [] : [`The wallet's own fees are ${gramsOf(workGas(lines.length))} at most`]
   ]
 }
 

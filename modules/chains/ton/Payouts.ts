@@ -9,20 +9,37 @@ import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { PayoutDriver, PayoutLine } from "../../../runtime/Payouts.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import { readAccountKey } from "./Account.ts"
 import { makeJettonWallets } from "./JettonWallets.ts"
 import { buildPayout, validitySeconds } from "./PayoutBuild.ts"
 import { searchPayout } from "./PayoutSearch.ts"
-import type { Toncenter } from "./Toncenter.ts"
+import { readWalletStates, type Toncenter } from "./Toncenter.ts"
 
-/** Messages of one signature: what every wallet can send, though newer ones (v5) can send 255. */
+/** Messages of one signature that every wallet can send. */
 const linesPerPart = 4
 
+/** Those of a wallet of version 5. Source: `maxMessages` of TON Connect, and the limit of actions of the machine. */
+const linesOfV5 = 255
+
 /** See `PayoutDriver.partSizes`. */
-export const partSizes = (lines: ReadonlyArray<PayoutLine>): ReadonlyArray<number> =>
+export const partSizes = (lines: ReadonlyArray<PayoutLine>, capacity = linesPerPart): ReadonlyArray<number> =>
   Array.from(
-    { length: Math.ceil(lines.length / linesPerPart) },
-    (_, place) => Math.min(linesPerPart, lines.length - place * linesPerPart)
+    { length: Math.ceil(lines.length / capacity) },
+    (_, place) => Math.min(capacity, lines.length - place * capacity)
   )
+
+/** See `PayoutDriver.capacityOf`. A wallet that has sent nothing has no code yet, and nobody knows its version. */
+const capacityOf = (endpoints: Endpoints<Toncenter>) => (from: string): Effect.Effect<number> => {
+  const wallet = readAccountKey(from)
+  return wallet === null ? Effect.succeed(linesPerPart) : endpoints.withFailover((client) =>
+    Effect.map(readWalletStates(client, [wallet]), (states) =>
+      states.some(({ account, isVersion5 }) => account === wallet && isVersion5) ? linesOfV5 : linesPerPart)
+  ).pipe(
+    Effect.catch(({ reason }) =>
+      Effect.as(Effect.logInfo("a wallet's version cannot be read, so 4 lines go into a part", { reason }), linesPerPart)
+    )
+  )
+}
 
 /** `globalId`: of the network, as wallets name it. */
 export const makePayouts = (
@@ -39,6 +56,7 @@ export const makePayouts = (
     maximumValiditySeconds: validitySeconds,
     minimumAmount: () => baseUnits(1n),
     partSizes,
+    capacityOf: capacityOf(endpoints),
     build: ({ format, part, spentInputs, validUntil }) =>
       part._tag === "Collect" || (format !== "ton" && format !== "csv")
         ? Effect.fail(

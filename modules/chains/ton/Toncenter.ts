@@ -79,7 +79,8 @@ const WalletStates = Schema.Struct({
     address: Schema.String,
     is_wallet: Schema.Boolean,
     status: Nullable(Schema.String),
-    balance: Nullable(Digits)
+    balance: Nullable(Digits),
+    wallet_type: Nullable(Schema.String)
   }))
 })
 
@@ -286,9 +287,11 @@ export const readWalletStates = (client: Toncenter, accounts: ReadonlyArray<stri
       WalletStates
     ),
     ({ wallets }) =>
-      wallets.map(({ address, balance, is_wallet, status }) => ({
+      wallets.map(({ address, balance, is_wallet, status, wallet_type }) => ({
         account: readAccountKey(address),
         isWallet: is_wallet,
+        /** Of the newest version, which sends up to 255 messages by one signature. */
+        isVersion5: status === "active" && wallet_type === "wallet v5 r1",
         isActive: status === "active",
         /** In nanograms; null: the API does not say it. */
         balance: typeof balance === "string" ? BigInt(balance) : null

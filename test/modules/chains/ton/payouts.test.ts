@@ -10,6 +10,7 @@ import { createHash } from "node:crypto"
 import { graceSeconds, lateSeconds, travelSeconds } from "../../../../modules/chains/ton/PayoutSearch.ts"
 import type { PayoutSearch } from "../../../../runtime/Payouts.ts"
 import { openTonPayouts, receiver, type RequestedMessage } from "../../../support/ton/Payouts.ts"
+import { w5Wallet } from "../../../support/ton/W5.ts"
 
 const name = "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1"
 const [alice, bob, carol, thief] = [receiver("a1"), receiver("b2"), receiver("c3"), receiver("d4")] as const
@@ -112,6 +113,46 @@ describe("an export of a part on TON", () => {
       assert.deepStrictEqual(yield* codeOf(Effect.flip(build(contract))), ["WALLET_NOT_SPENDABLE", null])
       const empty = { ...partOf([lineOf(alice, token, 1n)]), from: receiver("e5") }
       assert.deepStrictEqual(yield* codeOf(Effect.flip(build(empty))), ["INSUFFICIENT_FUNDS", null])
+    })
+  )
+})
+
+describe("a part on TON that a wallet of version 5 pays", () => {
+  promise(
+    "has as many lines as the batch, and one signature pays all of them",
+    Effect.gen(function*() {
+      const { endpoints, jetton, lineOf, partOf, payouts, rig, token, search } = yield* openTonPayouts()
+      const wallet = w5Wallet(0x51)
+      const from = wallet.address.toString({ bounceable: false, testOnly: true })
+      assert.strictEqual(yield* payouts.capacityOf!(from), 4, "nobody knows it yet")
+      yield* Effect.promise(() => wallet.place(rig, toNano("20")))
+      yield* Effect.promise(() => rig.mint(jetton, wallet.address, 10_000n))
+      rig.mine()
+      assert.strictEqual(yield* payouts.capacityOf!(from), 255)
+      assert.strictEqual(yield* payouts.capacityOf!(partOf([]).from), 4, "another contract")
+      endpoints[0]!.faults.status = 503
+      assert.strictEqual(yield* payouts.capacityOf!(from), 4, "nobody says")
+      endpoints[0]!.faults.status = null
+      const lines = Array.from({ length: 30 }, (_, place) =>
+        lineOf(receiver(place.toString(16).padStart(2, "0")), place % 2 === 0 ? token : null, 10n + BigInt(place)))
+      assert.deepStrictEqual(payouts.partSizes(lines, 255), [30])
+      const part = { ...partOf(lines), from }
+      const exported = yield* payouts.build({
+        part,
+        format: "ton",
+        validUntil: rig.head.time + 300,
+        spentInputs: new Set()
+      })
+      assert.match(exported.notices.join(" "), /0\.750000000 GRAM in all.* own fees are 0\.320000000 GRAM at most/)
+      assert.isNotNull(yield* Effect.promise(() => wallet.execute(rig, exported.payload)))
+      rig.mine()
+      const found = yield* search(part, exported)
+      assert.deepStrictEqual(byLine(found).map(([line]) => line), [...lines.keys()])
+      // What the wallet had less what it has: its fees are below what was told, and of the gas most came back.
+      const { balance } = yield* Effect.promise(() => rig.chain.getContract(wallet.address))
+      const coins = lines.reduce((sum, { amount, tokenAddress }) => tokenAddress === null ? sum + amount : sum, 0n)
+      const taken = toNano("20") - balance - coins
+      assert.isBelow(Number(taken), Number(toNano("0.75") + toNano("0.32")))
     })
   )
 })
