@@ -28,11 +28,21 @@ export interface EndpointReport<A> {
   readonly isOver: boolean
   /** Null: it does not have it. */
   readonly shown: ShownTransaction<A> | null
+  /**
+   * Transactions that pay what the exported one pays, and could be executed beside it; by the name of each. Absent:
+   * nobody looked for any.
+   */
+  readonly others?: ReadonlyMap<string, ShownTransaction<A>>
 }
+
+/** A transaction that most endpoints show. */
+export type AgreedTransaction<A> = ShownTransaction<A> & { readonly isFinal: boolean }
 
 /** What they agree about. */
 export interface TransactionAgreement<A> {
-  readonly shown: (ShownTransaction<A> & { readonly isFinal: boolean }) | null
+  readonly shown: AgreedTransaction<A> | null
+  /** {@link EndpointReport.others}, those of which they agree. */
+  readonly others: ReadonlyArray<AgreedTransaction<A>>
   /** The newest block that is final for most of them. */
   readonly final: bigint
   /** It is not there, and never will be; or it is there for good, and can be executed no second time. */
@@ -46,12 +56,12 @@ const descending = (one: bigint, other: bigint): number => one === other ? 0 : o
  * contradict them yet, and meanwhile nothing is said; one that has, and does not show it there, does. Whatever most of
  * them say, what one of them shows is never over: money that is believed to be unsent is sent again.
  */
-export const agree = <A>(
+const agreeOnOne = <A>(
   network: string,
   configured: number,
   reports: ReadonlyArray<EndpointReport<A>>,
   failures: ReadonlyArray<DriverError>
-): Result.Result<TransactionAgreement<A>, DriverError> => {
+): Result.Result<Omit<TransactionAgreement<A>, "others">, DriverError> => {
   const majority = majorityOf(configured)
   if (reports.length < majority) {
     const answers = `${reports.length} of ${configured} endpoints answered, and ${majority} must agree about a payout`
@@ -81,6 +91,29 @@ export const agree = <A>(
   }
   return Result.succeed({ shown: null, final: final < height ? final : height - 1n, isOver: false })
 }
+
+/** {@link agreeOnOne} of the exported transaction, and of each other one that any of the endpoints shows. */
+export const agree = <A>(
+  network: string,
+  configured: number,
+  reports: ReadonlyArray<EndpointReport<A>>,
+  failures: ReadonlyArray<DriverError>
+): Result.Result<TransactionAgreement<A>, DriverError> =>
+  Result.gen(function*() {
+    const main = yield* agreeOnOne(network, configured, reports, failures)
+    const names = new Set(reports.flatMap(({ others }) => [...others?.keys() ?? []]))
+    const others: Array<AgreedTransaction<A>> = []
+    let { final, isOver } = main
+    for (const name of names) {
+      const own = reports.map((report) => ({ ...report, shown: report.others?.get(name) ?? null }))
+      const other = yield* agreeOnOne(network, configured, own, failures)
+      if (other.final < final) final = other.final
+      // It keeps the exported one from nothing, and is nobody's word alone.
+      if (other.shown === null) isOver = false
+      else others.push(other.shown)
+    }
+    return { ...main, others, final, isOver }
+  })
 
 /** Asks every endpoint; of one that fails, the reason is told where too few of them answer. */
 export const searchTransaction = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(

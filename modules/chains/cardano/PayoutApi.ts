@@ -41,8 +41,12 @@ const SlotAnswer = Schema.Struct({ time: Count, height: Count, hash: Hash, slot:
 
 const PlaceAnswer = Schema.Struct({ block: Hash, block_height: Count, block_time: Count, fees: Quantity })
 
+const ListedAnswer = Schema.Array(Schema.Struct({ tx_hash: Hash, block_height: Count }))
+  .check(Schema.isMaxLength(pageSize))
+
 const InputsAnswer = Schema.Struct({
   inputs: Schema.Array(Schema.Struct({
+    address: Schema.String,
     tx_hash: Hash,
     output_index: Count,
     collateral: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -123,10 +127,49 @@ export const readPlace = (
       fee: BigInt(raw.fees)
     })
 
-/** What a transaction spends, as {@link inputName} names it; null where the server does not have it. */
-export const readInputs = (api: Api, txHash: string): Effect.Effect<ReadonlyArray<string> | null, DriverError> =>
+/**
+ * Hashes of the transactions of an address from a block on, oldest first. Null: the server does not list them, as it
+ * does for every address that was ever paid where it lists any.
+ */
+export const readTransactionsOf = Effect.fnUntraced(function*(
+  api: Api,
+  address: string,
+  from: bigint
+): Effect.fn.Return<ReadonlyArray<string> | null, DriverError> {
+  const found: Array<string> = []
+  for (let page = 1; page <= maximumPages; page++) {
+    const path = `/addresses/${address}/transactions?from=${from}&order=asc&count=${pageSize}&page=${page}`
+    const raws = yield* api.find(path, ListedAnswer)
+    if (raws === null && page === 1) return null
+    found.push(...(raws ?? []).map(({ tx_hash }) => tx_hash))
+    if ((raws?.length ?? 0) < pageSize) return found
+  }
+  const reason = `${api.name}: the address has more transactions than are looked through for a payout`
+  return yield* new DriverError({ network: api.network, reason })
+})
+
+const MessagesAnswer = Schema.Array(Schema.Struct({ label: Schema.String, json_metadata: Schema.Unknown }))
+
+/** A message as CIP-20 has it: lines of text under the label 674. */
+const isMessage = Schema.is(Schema.Struct({ msg: Schema.Array(Schema.String) }))
+
+/** The lines of a transaction's messages. */
+export const readMessages = (api: Api, txHash: string): Effect.Effect<ReadonlyArray<string>, DriverError> =>
+  Effect.map(api.find(`/txs/${txHash}/metadata`, MessagesAnswer), (found) =>
+    (found ?? []).flatMap(({ json_metadata: content, label }) =>
+      label === "674" && isMessage(content) ? content.msg : []))
+
+/** An output that a transaction spends. */
+export interface SpentInput {
+  /** As {@link inputName} names it. */
+  readonly name: string
+  readonly address: string
+}
+
+/** What a transaction spends; null where the server does not have it. */
+export const readInputs = (api: Api, txHash: string): Effect.Effect<ReadonlyArray<SpentInput> | null, DriverError> =>
   Effect.map(api.find(`/txs/${txHash}/utxos`, InputsAnswer, largeCall), (found) =>
     found === null
       ? null
       : found.inputs.filter(({ collateral, reference }) => collateral !== true && reference !== true)
-        .map(({ output_index: index, tx_hash }) => inputName({ txHash: tx_hash, index })))
+        .map(({ address, output_index: index, tx_hash }) => ({ name: inputName({ txHash: tx_hash, index }), address })))

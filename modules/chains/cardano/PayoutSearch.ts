@@ -1,7 +1,8 @@
 /**
- * What became of a part on Cardano: the transaction that was given out, by its id; or another one that somebody names,
- * where it spends what that one spends. Wallets may write a transaction anew, and of two that spend one output only one
- * is ever on the chain.
+ * What became of a part on Cardano: the transaction that was given out, by its id; or another one of the wallet's, or
+ * that somebody names, where it spends what that one spends. Wallets may write a transaction anew, and of two that
+ * spend one output only one is ever on the chain. One that spends something else can be executed beside the exported
+ * one: it counts where its message names the part, because the same amounts may be owed to the same receivers twice.
  */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
@@ -15,7 +16,8 @@ import type { PayoutDriver, PayoutPart, PayoutSearch, PayoutTransfer } from "../
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type Environment, requiredDepth } from "../../../schemas/Network.ts"
 import { type Api, readOutputs } from "./Api.ts"
-import { readInputs, readPlace, readSlot, readTip } from "./PayoutApi.ts"
+import { readInputs, readMessages, readPlace, readSlot, readTip, readTransactionsOf } from "./PayoutApi.ts"
+import { messageOf } from "./PayoutPlan.ts"
 import { assetPlaces, isCarrier, type TransactionOutput } from "./Transactions.ts"
 
 const network = "cardano"
@@ -38,6 +40,8 @@ interface SearchContext {
   readonly part: PayoutPart
   readonly trace: Trace
   readonly builtAt: bigint
+  /** Blocks below were searched before. */
+  readonly from: bigint
   readonly hint: string | null
 }
 
@@ -70,13 +74,13 @@ const transfersOfOutput = (from: string, output: TransactionOutput): ReadonlyArr
   ]
 }
 
-/** The transfers of outputs, each with the first line that asks for just that; empty: none of them does. */
+/** The transfers of outputs, each with the first line that asks for just that. */
 export const matchOutputs = (
   { from, lines }: PayoutPart,
   outputs: ReadonlyArray<TransactionOutput>
 ): ReadonlyArray<PayoutTransfer> => {
   const open = new Set(lines.keys())
-  const transfers = outputs.flatMap((output) => transfersOfOutput(from, output)).map((transfer) => {
+  return outputs.flatMap((output) => transfersOfOutput(from, output)).map((transfer) => {
     const line = [...open].find((place) => {
       const { amount, destination, tokenAddress } = lines[place]!
       return amount === transfer.amount && destination === transfer.destination &&
@@ -86,34 +90,53 @@ export const matchOutputs = (
     open.delete(line)
     return { ...transfer, line }
   })
-  return open.size === lines.length ? [] : transfers
 }
 
-/** A transaction that somebody names; null where it does not spend what the export spends, or pays no line of it. */
+/** What a transaction is to a part: the exported one written anew, or one that names the part. */
+type OtherTransaction = ShownTransaction<Execution> & {
+  /** Of it and the exported transaction only one can be on the chain. */
+  readonly isRival: boolean
+}
+
+/** A transaction of the wallet, or one that somebody names; null: it is nothing to the part. */
 const readOther = Effect.fnUntraced(function*(
   api: Api,
   txHash: string,
   { part, trace }: SearchContext
-): Effect.fn.Return<ShownTransaction<Execution> | null, DriverError> {
-  const place = yield* readPlace(api, txHash)
-  const inputs = place === null ? null : yield* readInputs(api, txHash)
-  if (place === null || inputs?.some((input) => trace.inputs.includes(input)) !== true) return null
-  const outputs = yield* readOutputs(api, txHash)
-  const transfers = outputs === null ? [] : matchOutputs(part, outputs.outputs)
-  return transfers.length === 0 ? null : { block: place.block, facts: { txHash, fee: place.fee, transfers } }
+): Effect.fn.Return<OtherTransaction | null, DriverError> {
+  const inputs = yield* readInputs(api, txHash)
+  if (inputs?.some(({ address }) => address === part.from) !== true) return null
+  const isRival = inputs.some(({ name }) => trace.inputs.includes(name))
+  const outputs = isRival ? yield* readOutputs(api, txHash) : null
+  const paying = outputs === null ? [] : matchOutputs(part, outputs.outputs)
+  const isKnown = paying.some(({ line }) => line !== null)
+  // The wallet may have spent the outputs for something else: then nothing of the part will ever be paid by them.
+  if (!isKnown && !(yield* readMessages(api, txHash)).includes(messageOf(part))) return null
+  const named = isRival ? null : yield* readOutputs(api, txHash)
+  const transfers = named === null ? paying : matchOutputs(part, named.outputs)
+  const place = transfers.length === 0 ? null : yield* readPlace(api, txHash)
+  return place === null ? null : { isRival, block: place.block, facts: { txHash, fee: place.fee, transfers } }
 })
 
-/** The export's own transaction, or the one that is named in its place. */
+/** The export's own transaction, or the one that stands in its place; and what else pays its lines. */
 const readShown = Effect.fnUntraced(function*(
   api: Api,
   context: SearchContext
-): Effect.fn.Return<ShownTransaction<Execution> | null, DriverError> {
-  const { hint, part, trace } = context
+): Effect.fn.Return<Pick<EndpointReport<Execution>, "others" | "shown">, DriverError> {
+  const { builtAt, from, hint, part, trace } = context
   const place = yield* readPlace(api, trace.id)
-  if (place !== null) {
-    return { block: place.block, facts: { txHash: trace.id, fee: place.fee, transfers: exportedTransfers(part) } }
+  const own = place === null
+    ? null
+    : { block: place.block, facts: { txHash: trace.id, fee: place.fee, transfers: exportedTransfers(part) } }
+  const listed = yield* readTransactionsOf(api, part.from, from > builtAt ? from : builtAt + 1n)
+  const hashes = new Set([...listed ?? [], ...hint === null ? [] : [hint]])
+  hashes.delete(trace.id)
+  const found = yield* Effect.forEach(hashes, (txHash) => readOther(api, txHash, context))
+  const others = found.filter((each) => each !== null)
+  return {
+    shown: own ?? others.find(({ isRival }) => isRival) ?? null,
+    others: new Map(others.filter(({ isRival }) => !isRival).map((each) => [each.facts.txHash, each]))
   }
-  return hint === null || hint === trace.id ? null : yield* readOther(api, hint, context)
 })
 
 /**
@@ -134,26 +157,30 @@ const readReport = Effect.fnUntraced(function*(
     ? tip.slot
     : (yield* readSlot(api, final))?.slot ?? null
   const isOver = finalSlot !== null && finalSlot >= BigInt(ttl)
-  const shown = yield* readShown(api, context)
+  const { others, shown } = yield* readShown(api, context)
   if (isOver && shown === null && (yield* readSlot(api, builtAt)) === null) {
     const reason = `${api.name} does not have block ${builtAt} any more: add an endpoint with older blocks`
     return yield* new DriverError({ network, reason, kind: "pruned" })
   }
-  return { head: tip.height, final, isOver, shown }
+  return { head: tip.height, final, isOver, shown, others: others ?? new Map() }
 })
 
 /** See `PayoutDriver.search`. */
 export const search = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["search"] =>
-  Effect.fnUntraced(function*({ export: exported, hint, part }): Effect.fn.Return<PayoutSearch, DriverError> {
+  Effect.fnUntraced(function*({ export: exported, from, hint, part }): Effect.fn.Return<PayoutSearch, DriverError> {
     if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
     const trace = yield* Effect.mapError(
       decodeTrace(exported.trace),
       () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
     )
-    const context = { environment, part, trace, builtAt: exported.builtAt, hint }
-    const { final, isOver, shown } = yield* searchTransaction(network, endpoints, (api) => readReport(api, context))
-    const searchedTo = final < 0n ? 0n : final
-    if (shown === null) return { executions: [], searchedTo, isOver }
-    const { block, facts: { fee, ...facts }, isFinal } = shown
-    return { executions: [{ ...facts, fee: baseUnits(fee), block, isFinal }], searchedTo, isOver }
+    const context = { environment, part, trace, builtAt: exported.builtAt, from, hint }
+    const { final, isOver, others, shown } = yield* searchTransaction(network, endpoints, (api) =>
+      readReport(api, context))
+    return {
+      executions: [...shown === null ? [] : [shown], ...others]
+        .map(({ block, facts: { fee, ...facts }, isFinal }) => ({ ...facts, fee: baseUnits(fee), block, isFinal }))
+        .toSorted((one, other) => Number(one.block.height - other.block.height)),
+      searchedTo: final < 0n ? 0n : final,
+      isOver
+    }
   })

@@ -11,8 +11,8 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
 import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
 import type { Api } from "./Api.ts"
-import { readParameters, readTip, readUnspent } from "./PayoutApi.ts"
-import { partSizes, planPayout, type PlanRefusal, type UnspentOutput } from "./PayoutPlan.ts"
+import { readParameters, readTip, readTransactionsOf, readUnspent } from "./PayoutApi.ts"
+import { messageOf, partSizes, planPayout, type PlanRefusal, type UnspentOutput } from "./PayoutPlan.ts"
 import {
   inputName,
   isScriptAddress,
@@ -32,9 +32,6 @@ const maximumValiditySeconds = 7_200
 
 const coin = descriptorOf(network).coin
 const adaOf = (lovelace: bigint): string => `${formatUnits(lovelace, coin.decimals)} ${coin.symbol}`
-
-/** What a transaction says of itself: CIP-20 lets a text have 64 bytes, and this one has 40. */
-const messageOf = ({ batchId, part }: PayoutPart): string => `${batchId.replaceAll("-", "")}/${part}`
 
 const refusalOf = (refusal: PlanRefusal, part: PayoutPart, reserved: number): PublicError => {
   if (refusal._tag === "TooLarge") {
@@ -76,11 +73,15 @@ const belowMinimum = (lines: ReadonlyArray<PayoutLine>, parameters: ProtocolPara
   })
 }
 
-const noticesOf = (fee: bigint, carried: bigint): ReadonlyArray<string> => [
+const noticesOf = (fee: bigint, carried: bigint, isListed: boolean): ReadonlyArray<string> => [
   `The network's fee is ${adaOf(fee)}. What is left of the spent outputs comes back to the same address.`,
   ...carried === 0n ? [] : [
     `Lines of tokens carry ${adaOf(carried)} in all beside the tokens, because the ledger lets no output be without ` +
     "ADA. The receivers keep it."
+  ],
+  ...isListed ? [] : [
+    "The configured server does not list the transactions of an address: should the wallet build this one anew, name " +
+    "the hash of what it sent by POST /api/v1/batches/{id}/sent, or the part lapses although it was paid."
   ]
 ]
 
@@ -94,9 +95,10 @@ const exportOf = Effect.fnUntraced(function*(
     readonly ttl: bigint
     readonly validUntil: number
     readonly builtAt: bigint
+    readonly isListed: boolean
   }
 ): Effect.fn.Return<PayoutExport, PublicError> {
-  const { builtAt, parameters, ttl, validUntil } = facts
+  const { builtAt, isListed, parameters, ttl, validUntil } = facts
   const low = belowMinimum(part.lines, parameters)
   if (low !== null) return yield* low
   const { from, lines } = part
@@ -112,7 +114,7 @@ const exportOf = Effect.fnUntraced(function*(
     builtAt,
     inputs,
     isSimulated: false,
-    notices: noticesOf(plan.fee, plan.carried)
+    notices: noticesOf(plan.fee, plan.carried, isListed)
   }
 })
 
@@ -136,18 +138,24 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
       })
     }
     const now = yield* nowSeconds
-    const { parameters, tip, unspent } = yield* endpoints.withFailover((api) =>
-      Effect.all({
-        tip: readTrustedTip(api, environment),
-        parameters: readParameters(api),
-        unspent: readUnspent(api, part.from)
+    const { listed, parameters, tip, unspent } = yield* endpoints.withFailover((api) =>
+      Effect.gen(function*() {
+        const tip = yield* readTrustedTip(api, environment)
+        return {
+          tip,
+          parameters: yield* readParameters(api),
+          unspent: yield* readUnspent(api, part.from),
+          // Only whether it lists any: those of the newest block are few.
+          listed: yield* readTransactionsOf(api, part.from, tip.height)
+        }
       })
     )
     const until = Math.min(validUntil, now + maximumValiditySeconds)
     // A slot takes a second on all public networks since Shelley.
     const ttl = tip.slot + BigInt(until - tip.time)
     const free = unspent.filter((output) => !spentInputs.has(inputName(output)))
-    const facts = { parameters, ttl, validUntil: until, builtAt: tip.height }
+    const isListed = listed !== null || unspent.length === 0
+    const facts = { parameters, ttl, validUntil: until, builtAt: tip.height, isListed }
     return yield* exportOf(part, free, unspent.length - free.length, facts)
   })
 

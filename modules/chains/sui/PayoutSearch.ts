@@ -1,6 +1,6 @@
 /**
- * What became of a part on Sui: the transaction that was given out, by its digest; or another one that somebody names,
- * where it spends a coin that that one spends. Wallets may build a transaction anew, and of two that spend one version
+ * What became of a part on Sui: the transaction that was given out, by its digest; or another one of the wallet's, or
+ * that somebody names, where it spends a coin that that one spends. Wallets may build a transaction anew, and of two that spend one version
  * of a coin only one is ever executed.
  */
 import { Effect, Schema } from "effect"
@@ -18,6 +18,7 @@ import type { SuiNode } from "./Nodes.ts"
 import type { CheckpointedExecution, GasUsed } from "./PayoutMessages.ts"
 import { readExported, readStrange } from "./PayoutNode.ts"
 import { coinTypeOf, coinTypesOf } from "./PayoutPlan.ts"
+import { listTransactionsOf } from "./Scans.ts"
 import type { SuiChain } from "./SuiChain.ts"
 import { checkpointName, transfersOf } from "./Transfers.ts"
 
@@ -40,6 +41,8 @@ interface SearchContext {
   readonly part: PayoutPart
   readonly trace: Trace
   readonly builtAt: bigint
+  /** Checkpoints below were searched before. */
+  readonly from: bigint
   readonly hint: string | null
 }
 
@@ -107,7 +110,7 @@ const shownAs = (
   return { block: { height: checkpoint, hash, time }, facts: { txHash, gas, isSuccess, transfers } }
 }
 
-/** A transaction that somebody names; null where it does not spend what the export spends, or pays no line of it. */
+/** A transaction of the wallet, or one that somebody names; null where it does not spend what the export spends, or pays no line of it. */
 const readOther = Effect.fnUntraced(function*(
   node: SuiNode,
   digest: string,
@@ -119,15 +122,32 @@ const readOther = Effect.fnUntraced(function*(
   return transfers.length === 0 ? null : shownAs(found.execution, digest, transfers)
 })
 
-/** The export's own transaction, or the one that is named in its place. */
+/** What an endpoint has of a part, and the checkpoint up to which that is everything. */
+interface Shown {
+  readonly shown: ShownTransaction<Execution> | null
+  readonly searchedTo: bigint
+}
+
+/** The export's own transaction, or the one that stands in its place. `head`: the endpoint's newest checkpoint. */
 const readShown = Effect.fnUntraced(function*(
   node: SuiNode,
-  context: SearchContext
-): Effect.fn.Return<ShownTransaction<Execution> | null, DriverError> {
-  const { hint, part, trace: { digest } } = context
-  const found = yield* readExported(node, digest)
-  if (found !== "missing") return shownAs(found, digest, exportedTransfers(part))
-  return hint === null || hint === digest || !isDigest(hint) ? null : yield* readOther(node, hint, context)
+  context: SearchContext,
+  head: bigint
+): Effect.fn.Return<Shown, DriverError> {
+  const { builtAt, from, hint, part, trace: { digest } } = context
+  const own = yield* readExported(node, digest)
+  if (own !== "missing") return { shown: shownAs(own, digest, exportedTransfers(part)), searchedTo: head }
+  const named = hint === null || hint === digest || !isDigest(hint) ? null : yield* readOther(node, hint, context)
+  if (named !== null) return { shown: named, searchedTo: head }
+  const range = { from: from > builtAt ? from : builtAt, to: head }
+  if (range.from > head) return { shown: null, searchedTo: head }
+  const { found, scannedTo } = yield* listTransactionsOf(node, part.from, range)
+  for (const transaction of found) {
+    const isOwn = transaction.sender === part.from && transaction.isSuccess && transaction.digest !== hint
+    const other = isOwn ? yield* readOther(node, transaction.digest, context) : null
+    if (other !== null) return { shown: other, searchedTo: head }
+  }
+  return { shown: null, searchedTo: scannedTo }
 })
 
 /**
@@ -141,14 +161,15 @@ const readReport = Effect.fnUntraced(function*(
 ): Effect.fn.Return<EndpointReport<Execution>, DriverError> {
   const { builtAt, trace: { lastEpoch } } = context
   const { epoch, height, lowestHeight } = yield* chain.readInfo(node)
-  const shown = yield* readShown(node, context)
-  if (shown === null && (lowestHeight ?? 0n) > builtAt) {
+  if ((lowestHeight ?? 0n) > builtAt && (yield* readExported(node, context.trace.digest)) === "missing") {
     const reason = `it does not have checkpoint ${builtAt} any more: add an endpoint with older transactions`
     return yield* node.fail("BatchGetTransactions", reason, "pruned")
   }
-  const isOver = epoch !== null && epoch > BigInt(lastEpoch)
+  const { searchedTo, shown } = yield* readShown(node, context, height)
+  // Where its index is behind, what the wallet has done instead may still come to light.
+  const isOver = epoch !== null && epoch > BigInt(lastEpoch) && searchedTo >= height
   // A node may show a checkpoint that it has made since it was asked for its newest.
-  const head = shown !== null && shown.block.height > height ? shown.block.height : height
+  const head = shown !== null && shown.block.height > searchedTo ? shown.block.height : searchedTo
   return { head, final: head, isOver, shown }
 })
 
@@ -159,13 +180,13 @@ const feeOf = ({ computation, rebate, storage }: GasUsed): bigint => {
 
 /** See `PayoutDriver.search`. */
 export const search = (chain: SuiChain): PayoutDriver["search"] =>
-  Effect.fnUntraced(function*({ export: exported, hint, part }): Effect.fn.Return<PayoutSearch, DriverError> {
+  Effect.fnUntraced(function*({ export: exported, from, hint, part }): Effect.fn.Return<PayoutSearch, DriverError> {
     if (part._tag !== "Payout") return yield* new DriverError({ network, reason: "it collects nothing" })
     const trace = yield* Effect.mapError(
       decodeTrace(exported.trace),
       () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
     )
-    const context = { part, trace, builtAt: exported.builtAt, hint }
+    const context = { part, trace, builtAt: exported.builtAt, from, hint }
     const { final, isOver, shown } = yield* searchTransaction(
       network,
       chain.endpoints,

@@ -1,8 +1,9 @@
 /** Lists what came to addresses over a range of checkpoints: page by page, in smaller parts where a node asks for that. */
 import { Effect } from "effect"
 import type { DriverError, DriverErrorKind, LocatedTransfer } from "../../../runtime/Chains.ts"
+import type { CheckpointedTransaction } from "./Messages.ts"
 import type { SuiNode } from "./Nodes.ts"
-import { filteredPageSize, type Scan, unfilteredPageSize } from "./ScanPlan.ts"
+import { type CheckpointRange, filteredPageSize, type Scan, unfilteredPageSize } from "./ScanPlan.ts"
 import { startScan, stepScan } from "./ScanState.ts"
 import { transfersOf } from "./Transfers.ts"
 
@@ -25,14 +26,14 @@ export const withoutRepeats = (transfers: ReadonlyArray<LocatedTransfer>): Reado
   ...new Map(transfers.map((transfer) => [`${transfer.txHash}:${transfer.index}`, transfer])).values()
 ]
 
-/** One page after the other, `limit` transactions each. */
-const listPages = Effect.fnUntraced(function*(
+/** One page after the other, `limit` transactions each; of every transaction what is picked. */
+const listPages = Effect.fnUntraced(function*<A>(
   node: SuiNode,
   scan: Scan,
   limit: number,
-  has: (matchKey: string) => boolean
-): Effect.fn.Return<ScanResult, DriverError> {
-  const found: Array<LocatedTransfer> = []
+  pick: (transaction: CheckpointedTransaction) => ReadonlyArray<A>
+): Effect.fn.Return<{ readonly scannedTo: bigint; readonly found: ReadonlyArray<A> }, DriverError> {
+  const found: Array<A> = []
   let state = startScan(scan)
   while (!state.isDone) {
     const page = yield* node.listTransactions(scan, scan.addresses, { limit, after: state.cursor }).pipe(
@@ -40,11 +41,40 @@ const listPages = Effect.fnUntraced(function*(
     )
     const next = stepScan(state, page)
     if (typeof next === "string") return yield* node.fail("ListTransactions", next, "contradiction")
-    found.push(...page.transactions.flatMap((transaction) => transfersOf(transaction, has)))
+    found.push(...page.transactions.flatMap(pick))
     state = next
   }
-  return { scannedTo: state.scannedTo, transfers: found }
+  return { scannedTo: state.scannedTo, found }
 })
+
+/** What moved an address, and the checkpoint up to which that is everything. */
+export const listTransactionsOf = (
+  node: SuiNode,
+  address: string,
+  range: CheckpointRange
+): Effect.Effect<
+  { readonly scannedTo: bigint; readonly found: ReadonlyArray<CheckpointedTransaction> },
+  DriverError
+> => {
+  const ask = (limit: number): ReturnType<typeof listTransactionsOf> =>
+    Effect.catchIf(
+      listPages(node, { ...range, addresses: [address] }, limit, (transaction) => [transaction]),
+      ({ kind }) => kind === "too_large" && limit > 1,
+      () => ask(Math.ceil(limit / 2))
+    )
+  return ask(filteredPageSize)
+}
+
+const transfersIn = (
+  node: SuiNode,
+  scan: Scan,
+  limit: number,
+  has: (matchKey: string) => boolean
+): Effect.Effect<ScanResult, DriverError> =>
+  Effect.map(
+    listPages(node, scan, limit, (transaction) => transfersOf(transaction, has)),
+    ({ found, scannedTo }) => ({ scannedTo, transfers: found })
+  )
 
 const halves = (addresses: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
   const middle = Math.ceil(addresses.length / 2)
@@ -58,7 +88,7 @@ const runScan = (
   limit: number,
   has: (matchKey: string) => boolean
 ): Effect.Effect<ScanResult, DriverError> =>
-  Effect.catch(listPages(node, scan, limit, has), (error) => {
+  Effect.catch(transfersIn(node, scan, limit, has), (error) => {
     if (error.kind !== "too_large") return Effect.fail(error)
     if (scan.addresses !== null && scan.addresses.length > 1) {
       const parts = halves(scan.addresses).map((addresses) => runScan(node, { ...scan, addresses }, limit, has))

@@ -66,8 +66,22 @@ describe("what endpoints say of a transaction", () => {
     const outcome = agree("cardano", 2, [sayings["shows"]!, sayings["behind"]!], [])
     assert.deepStrictEqual(outcome._tag === "Success" ? outcome.success : null, {
       shown: null,
+      others: [],
       final: 8n,
       isOver: false
     })
+  })
+
+  it("tells beside it what else pays its lines, once most show it, and is not over while one alone does", () => {
+    const beside = { ...sayings["over"]!, others: new Map([["c", { block: block("c"), facts: null }]]) }
+    const [both, single] = [[beside, beside], [beside, sayings["behind"]!]].map((reports) =>
+      agree("cardano", 2, reports, [])
+    )
+    if (both?._tag !== "Success" || single?._tag !== "Success") return assert.fail("they do not agree")
+    assert.deepStrictEqual(both.success.others.map((other) => [other.block.hash, other.isFinal]), [["c", true]])
+    assert.deepStrictEqual([both.success.shown, both.success.isOver], [null, true])
+    assert.deepStrictEqual([single.success.others, single.success.isOver, single.success.final], [[], false, 8n])
+    const denied = agree("cardano", 2, [beside, sayings["over"]!], [])
+    assert.strictEqual(denied._tag, "Failure")
   })
 })

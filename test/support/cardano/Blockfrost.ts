@@ -210,11 +210,26 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
     const unspent = ledger.tip.unspent(name)
     return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(name, each)))
   }
+  if (root === "addresses" && part === "transactions") {
+    const from = Number(query.get("from")?.split(":")[0] ?? 0)
+    const listed = ledger.blocks.filter(({ height }) => height >= from).flatMap(({ height, time, transactions }) =>
+      transactions.flatMap(({ inputs, outputs, txHash }, place) =>
+        [...inputs, ...outputs].some(({ address }) => address === name)
+          ? [{ tx_hash: txHash, tx_index: place, block_height: height, block_time: time }]
+          : []
+      )
+    )
+    return pageOf(query, query.get("order") === "desc" ? listed.toReversed() : listed)
+  }
   if (path === "/epochs/latest/parameters") return right(parameters)
   if (root === "txs") {
     const found = findTransaction(ledger, name)
     if (found === undefined) return absent
     if (part === "utxos") return right(utxosObject(ledger, found.transaction))
+    if (part === "metadata") {
+      const { message = [] } = found.transaction
+      return right(message.length === 0 ? [] : [{ label: "674", json_metadata: { msg: message } }])
+    }
     return right({
       hash: name,
       block: found.block.hash,

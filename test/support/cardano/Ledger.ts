@@ -41,6 +41,8 @@ export interface RigTransaction {
   readonly isValid?: boolean
   /** Lovelace; absent: what the rig always pays. */
   readonly fee?: bigint
+  /** Lines of its message (CIP-20); absent: it has none. */
+  readonly message?: ReadonlyArray<string>
 }
 
 /** An output that nothing has spent; assets by policy and name in hex. */

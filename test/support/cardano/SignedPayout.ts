@@ -104,13 +104,14 @@ export const signPayout = (payload: string, signer: Signer): Uint8Array => {
 /** A signed transaction as the rig's ledger keeps it, read from its bytes. `address`: what it spends from. */
 export const readSigned = (cbor: Uint8Array, address: string): RigTransaction => {
   const bytes = Buffer.from(cbor)
-  const [body] = Decoder.decode(bytes).value as [Map<number, any>]
+  const [body, , , metadata] = Decoder.decode(bytes).value as [Map<number, any>, unknown, boolean, any]
   const inputs: ReadonlyArray<[Uint8Array, number]> = body.get(0)
   return {
     txHash: hash(getCborBytes(bytes, body)),
     cbor: bytesToHex(cbor),
     fee: BigInt(body.get(2)),
     inputs: inputs.map(([txHash, index]) => ({ txHash: bytesToHex(txHash), index, address })),
-    outputs: (body.get(1) as ReadonlyArray<readonly [Uint8Array, any]>).map(outputOf)
+    outputs: (body.get(1) as ReadonlyArray<readonly [Uint8Array, any]>).map(outputOf),
+    message: metadata?.get(674)?.get("msg") ?? []
   }
 }

@@ -225,39 +225,94 @@ describe("a part of a batch on Cardano", () => {
       assert.isString(town.submit(made))
       assert.isString(town.submit(other))
       const lost = yield* searchPart(town.payouts, part, other)
-      assert.deepStrictEqual(lost.executions, [], "what was never given out is not there")
+      assert.deepStrictEqual(
+        lost.executions.map(({ txHash }) => txHash),
+        [readPayout(made.payload).id],
+        "the one that is on the chain pays the part, whichever was given out"
+      )
     }))
 
-  it.live("is another transaction where somebody changes a receiver: it is not found, and the part lapses", () =>
+  it.live("is told as it is where somebody changes a receiver, because its message names the part", () =>
     Effect.gen(function*() {
       const town = yield* shop([50n * ada])
       const part = partOf(town, [10n * ada])
       const made = yield* buildPart(town.payouts, part)
       const thief = yield* buildPart(town.payouts, payoutPart(town.from, [payoutLine(town.customer(9), 10n * ada)]))
       const { txHash } = mined(town, town.submit(thief))
-      assert.deepStrictEqual((yield* searchPart(town.payouts, part, made, { hint: txHash })).executions, [])
-      town.ledger.wait(Number(readPayout(made.payload).ttl))
-      town.ledger.mine()
-      const { executions, isOver } = yield* searchPart(town.payouts, part, made, { hint: txHash })
-      assert.deepStrictEqual([executions, isOver], [[], true])
+      const { executions: [execution], isOver } = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual([execution!.txHash, isOver], [txHash, true])
+      assert.deepStrictEqual(
+        execution!.transfers.map(({ amount, destination, line }) => [line, destination, BigInt(amount)]),
+        [[null, town.customer(9), 10n * ada]]
+      )
     }))
 
-  it.live("that a wallet writes anew is found where somebody names it, because it spends the same outputs", () =>
+  it.live("that a wallet writes anew is found by itself, because it spends the same outputs", () =>
     Effect.gen(function*() {
       const town = yield* shop([50n * ada])
       const part = partOf(town, [10n * ada, 12n * ada])
       const made = yield* buildPart(town.payouts, part)
       const { txHash } = mined(town, town.submit({ ...made, payload: rewritePayout(made.payload) }))
+      // Wallets may leave the message out.
+      town.apis[0]!.set(({ path }, answer) => path.endsWith("/metadata") ? { status: 200, body: [] } : answer())
       assert.notStrictEqual(txHash, readPayout(made.payload).id)
-      assert.deepStrictEqual((yield* searchPart(town.payouts, part, made)).executions, [])
-      const { executions: [execution], isOver } = yield* searchPart(town.payouts, part, made, { hint: txHash })
-      assert.isTrue(isOver)
-      assert.strictEqual(execution!.txHash, txHash)
-      assert.deepStrictEqual(
-        execution!.transfers.map(({ amount, index, line }) => [line, index, BigInt(amount)]),
-        [[0, 0, 10n * ada], [1, 4_096, 12n * ada]]
-      )
+      for (const hint of [null, txHash]) {
+        const { executions: [execution, ...more], isOver } = yield* searchPart(town.payouts, part, made, { hint })
+        assert.isTrue(isOver)
+        assert.deepStrictEqual([execution!.txHash, more], [txHash, []])
+        assert.deepStrictEqual(
+          execution!.transfers.map(({ amount, index, line }) => [line, index, BigInt(amount)]),
+          [[0, 0, 10n * ada], [1, 4_096, 12n * ada]]
+        )
+      }
       assert.isString(town.submit(made), "the export itself is never executed any more")
+    }))
+
+  it.live("has to be named where the server lists no transactions of an address, and the export says so", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      town.apis[0]!.set(({ path }, answer) =>
+        /^\/addresses\/.*\/transactions$/.test(path) ? refusal(404, "Not Found", "No such route.") : answer()
+      )
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      assert.match(made.notices.join(" "), /does not list the transactions of an address/)
+      const { txHash } = mined(town, town.submit({ ...made, payload: rewritePayout(made.payload) }))
+      assert.lengthOf((yield* searchPart(town.payouts, part, made)).executions, 0)
+      const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      assert.strictEqual(execution!.txHash, txHash)
+    }))
+
+  it.live("is paid twice where a wallet takes other outputs and signs it again, and both are told", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada, 40n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      const anew = yield* buildPart(town.payouts, part, { spentInputs: made.inputs })
+      const second = mined(town, town.submit(anew))
+      const first = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual(first.executions.map(({ txHash }) => txHash), [second.txHash])
+      assert.isFalse(first.isOver, "the export itself can still be executed")
+      const own = mined(town, town.submit(made))
+      const both = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual(
+        both.executions.map(({ transfers: [transfer], txHash }) => [txHash, transfer!.line]),
+        [[second.txHash, 0], [own.txHash, 0]]
+      )
+      assert.isTrue(both.isOver)
+    }))
+
+  it.live("is not paid by what the wallet spends for something else", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      town.ledger.pay([{ address: town.customer(9), lovelace: 7n * ada }], {
+        from: { address: town.from, signer: town.signer }
+      })
+      town.ledger.mine()
+      const found = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual([found.executions, found.isOver], [[], false])
     }))
 
   it.live("of which a line goes elsewhere shows the others, and what should not be there", () =>
@@ -267,7 +322,8 @@ describe("a part of a batch on Cardano", () => {
       const made = yield* buildPart(town.payouts, part)
       const payload = rewritePayout(made.payload, town.customer(9))
       const { txHash } = mined(town, town.submit({ ...made, payload }))
-      const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      const { executions: [execution] } = yield* searchPart(town.payouts, part, made)
+      assert.strictEqual(execution!.txHash, txHash)
       assert.deepStrictEqual(
         execution!.transfers.map(({ destination, line }) => [line, destination]),
         [[0, town.customer(1)], [null, town.customer(9)]]
