@@ -238,6 +238,8 @@ export const solanaNode = (ledger: SolanaLedger): Effect.Effect<SolanaNode, neve
             send(response, id, fault?.(call, ask) ?? answerOf(methods, call))
           })
         })
+        // A test that computes for seconds must not find its idle connections closed.
+        made.keepAliveTimeout = 600_000
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
       (made) =>

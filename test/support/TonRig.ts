@@ -335,6 +335,8 @@ export class TonRig {
               response.writeHead(500).end(JSON.stringify({ error: `${error}` }))
             )
           })
+          // A test that computes for seconds must not find its idle connections closed.
+          server.keepAliveTimeout = 600_000
           server.listen(0, "127.0.0.1", () => {
             const { port } = server.address() as AddressInfo
             resolve({

@@ -155,9 +155,13 @@ const isMessage = Schema.is(Schema.Struct({ msg: Schema.Array(Schema.String) }))
 
 /** The lines of a transaction's messages. */
 export const readMessages = (api: Api, txHash: string): Effect.Effect<ReadonlyArray<string>, DriverError> =>
-  Effect.map(api.find(`/txs/${txHash}/metadata`, MessagesAnswer), (found) =>
-    (found ?? []).flatMap(({ json_metadata: content, label }) =>
-      label === "674" && isMessage(content) ? content.msg : []))
+  Effect.map(
+    api.find(`/txs/${txHash}/metadata`, MessagesAnswer),
+    (found) =>
+      (found ?? []).flatMap(({ json_metadata: content, label }) =>
+        label === "674" && isMessage(content) ? content.msg : []
+      )
+  )
 
 /** An output that a transaction spends. */
 export interface SpentInput {

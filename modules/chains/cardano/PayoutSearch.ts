@@ -174,8 +174,11 @@ export const search = (endpoints: Endpoints<Api>, environment: Environment): Pay
       () => new DriverError({ network, reason: "what was stored of an export is of no form of this driver" })
     )
     const context = { environment, part, trace, builtAt: exported.builtAt, from, hint }
-    const { final, isOver, others, shown } = yield* searchTransaction(network, endpoints, (api) =>
-      readReport(api, context))
+    const { final, isOver, others, shown } = yield* searchTransaction(
+      network,
+      endpoints,
+      (api) => readReport(api, context)
+    )
     return {
       executions: [...shown === null ? [] : [shown], ...others]
         .map(({ block, facts: { fee, ...facts }, isFinal }) => ({ ...facts, fee: baseUnits(fee), block, isFinal }))

@@ -1,7 +1,7 @@
 /**
  * What became of a part on Sui: the transaction that was given out, by its digest; or another one of the wallet's, or
- * that somebody names, where it spends a coin that that one spends. Wallets may build a transaction anew, and of two that spend one version
- * of a coin only one is ever executed.
+ * that somebody names, where it spends a coin that that one spends. Wallets may build a transaction anew, and of two
+ * that spend one version of a coin only one is ever executed.
  */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"

@@ -150,9 +150,9 @@ const noticesOf = (lines: ReadonlyArray<PayoutLine>, isList: boolean): ReadonlyA
       "The wallet may drop single messages: look at each line afterwards."
     ],
     ...jettons === 0 || isList ? [] : [
-      `${gramsOf(jettonGas)} go with each of ${jettons} token ${
-        jettons === 1 ? "transfer" : "transfers"
-      } as gas, ${gramsOf(attachedGas(jettons))} in all: what is left of it comes back`
+      `${gramsOf(jettonGas)} go with each of ${jettons} token ${jettons === 1 ? "transfer" : "transfers"} as gas, ${
+        gramsOf(attachedGas(jettons))
+      } in all: what is left of it comes back`
     ],
     ...isList ? [] : [`The wallet's own fees are ${gramsOf(workGas(lines.length))} at most`]
   ]

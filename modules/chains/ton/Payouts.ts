@@ -31,14 +31,24 @@ export const partSizes = (lines: ReadonlyArray<PayoutLine>, capacity = linesPerP
 /** See `PayoutDriver.capacityOf`. A wallet that has sent nothing has no code yet, and nobody knows its version. */
 const capacityOf = (endpoints: Endpoints<Toncenter>) => (from: string): Effect.Effect<number> => {
   const wallet = readAccountKey(from)
-  return wallet === null ? Effect.succeed(linesPerPart) : endpoints.withFailover((client) =>
-    Effect.map(readWalletStates(client, [wallet]), (states) =>
-      states.some(({ account, isVersion5 }) => account === wallet && isVersion5) ? linesOfV5 : linesPerPart)
-  ).pipe(
-    Effect.catch(({ reason }) =>
-      Effect.as(Effect.logInfo("a wallet's version cannot be read, so 4 lines go into a part", { reason }), linesPerPart)
+  return wallet === null ?
+    Effect.succeed(linesPerPart) :
+    endpoints.withFailover((client) =>
+      Effect.map(
+        readWalletStates(client, [wallet]),
+        (states) =>
+          states.some(({ account, isVersion5 }) => account === wallet && isVersion5)
+            ? linesOfV5
+            : linesPerPart
+      )
+    ).pipe(
+      Effect.catch(({ reason }) =>
+        Effect.as(
+          Effect.logInfo("a wallet's version cannot be read, so 4 lines go into a part", { reason }),
+          linesPerPart
+        )
+      )
     )
-  )
 }
 
 /** `globalId`: of the network, as wallets name it. */

@@ -285,6 +285,8 @@ export const blockfrost = (chain: Ledger): Effect.Effect<Blockfrost, never, Scop
     const server = yield* Effect.acquireRelease(
       Effect.callback<ReturnType<typeof createServer>>((resume) => {
         const made = createServer(respond)
+        // A test that computes for seconds must not find its idle connections closed.
+        made.keepAliveTimeout = 600_000
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
       (made) =>

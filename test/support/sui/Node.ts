@@ -113,6 +113,8 @@ export const suiNode = (ledger: Ledger, coins: Coins): Effect.Effect<SuiNodeRig,
             change({ answerBytes: state.answerBytes + sent })
           })
         })
+        // A test that computes for seconds must not find its idle connections closed.
+        made.keepAliveTimeout = 600_000
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
       closing

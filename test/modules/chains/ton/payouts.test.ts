@@ -133,8 +133,11 @@ describe("a part on TON that a wallet of version 5 pays", () => {
       endpoints[0]!.faults.status = 503
       assert.strictEqual(yield* payouts.capacityOf!(from), 4, "nobody says")
       endpoints[0]!.faults.status = null
-      const lines = Array.from({ length: 30 }, (_, place) =>
-        lineOf(receiver(place.toString(16).padStart(2, "0")), place % 2 === 0 ? token : null, 10n + BigInt(place)))
+      const lines = Array.from(
+        { length: 30 },
+        (_, place) =>
+          lineOf(receiver(place.toString(16).padStart(2, "0")), place % 2 === 0 ? token : null, 10n + BigInt(place))
+      )
       assert.deepStrictEqual(payouts.partSizes(lines, 255), [30])
       const part = { ...partOf(lines), from }
       const exported = yield* payouts.build({
