@@ -13,8 +13,8 @@ const sizes = [0, 34, 28, 23, 19]
 const white = "#ffffff"
 
 /** What of a symbol is shown: letters and digits, in capitals. A symbol without any is shown as `?`. */
-const lettersOf = (symbol: string): string =>
-  [...symbol.normalize("NFKC").replaceAll(/[^\p{L}\p{N}]/gu, "")].slice(0, maximumLetters).join("").toUpperCase() || "?"
+const lettersOf = (symbol: string, most: number): string =>
+  [...symbol.normalize("NFKC").replaceAll(/[^\p{L}\p{N}]/gu, "")].slice(0, most).join("").toUpperCase() || "?"
 
 /** FNV-1a, 32 bits: the same for one symbol in every process and version. */
 const hashOf = (text: string): number => {
@@ -39,6 +39,21 @@ const colourOf = (hue: number): string => {
  */
 export const badgeColour = (symbol: string): string => readableOn(colourOf(hashOf(symbol.toLowerCase()) % 360), white)
 
+/** What a badge is drawn from, for whoever draws it into markup of its own; the circle has 64 units across. */
+export interface Badge {
+  readonly letters: string
+  /** `#rrggbb`, on which white text can be read. */
+  readonly colour: string
+  /** Of the text. */
+  readonly size: number
+}
+
+/** The badge of a symbol or of a name, with at most so many letters. */
+export const badgeOf = (symbol: string, most = maximumLetters): Badge => {
+  const letters = lettersOf(symbol, most)
+  return { letters, colour: badgeColour(symbol), size: sizes[[...letters].length] ?? sizes[maximumLetters]! }
+}
+
 /**
  * The badge of a symbol as an SVG of 64 by 64 units, without scripts, links or fonts of its own. Takes any text: what
  * is no letter and no digit is left out, so that nothing of it can become markup.
@@ -47,10 +62,9 @@ export const badgeColour = (symbol: string): string => readableOn(colourOf(hashO
  * tokenBadge("USDC") // => "<svg xmlns=… >USDC</text></svg>"
  */
 export const tokenBadge = (symbol: string): string => {
-  const letters = lettersOf(symbol)
-  const size = sizes[[...letters].length] ?? sizes[maximumLetters]
+  const { colour, letters, size } = badgeOf(symbol)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="img" aria-label="${letters}">`
-    + `<circle cx="${half}" cy="${half}" r="${half}" fill="${badgeColour(symbol)}"/>`
+    + `<circle cx="${half}" cy="${half}" r="${half}" fill="${colour}"/>`
     + `<text x="${half}" y="${half}" dy=".35em" text-anchor="middle" fill="${white}" font-family="system-ui,sans-serif" `
     + `font-weight="600" font-size="${size}">${letters}</text></svg>`
 }

@@ -23,6 +23,7 @@ import {
   isCrossSite,
   isNavigation,
   languageFor,
+  readCurrency,
   readFormAction,
   readTab,
   readToken,
@@ -66,6 +67,7 @@ const viewRequestOf = ({ current, query, request }: PageRequest) => {
   const last = Number.parseInt(request.cookies[cookies.last(current.invoice.merchantId)] ?? "", 10)
   return {
     change: query.get("change") === "1",
+    currency: readCurrency(query.get("currency")),
     isNavigation: request.method === "GET" && isNavigation(request.headers),
     tab: readTab(query.get("tab")) ?? readTab(request.cookies[cookies.tab]) ?? "link",
     refund: refund === "saved" || refund === "refused" ? refund : null,

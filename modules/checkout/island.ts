@@ -7,6 +7,7 @@ import { focusHeading } from "./island/Focus.ts"
 import { makeClocks } from "./island/Clocks.ts"
 import { copyIn } from "./island/Copy.ts"
 import { makeFollower } from "./island/Follow.ts"
+import { pickIn } from "./island/Picker.ts"
 import { makeScreen } from "./island/Screen.ts"
 import { searchIn } from "./island/Search.ts"
 import { makeAnnounce } from "./island/Announce.ts"
@@ -15,7 +16,12 @@ import { makeAnnounce } from "./island/Announce.ts"
 const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline: HTMLElement): void => {
   const announce = makeAnnounce(live)
   const clocks = makeClocks(state, announce, () => follower.refetch())
-  const screen = makeScreen(state, announce, clocks, searchIn(state, announce))
+  const search = searchIn(state, announce)
+  const nameChoice = pickIn(main, state, (url) => follower.move(url))
+  const screen = makeScreen(state, announce, clocks, () => {
+    search()
+    nameChoice()
+  })
   const follower = makeFollower(main.dataset.state!, screen, clocks, offline)
 
   screen.begin()

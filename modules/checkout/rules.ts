@@ -87,6 +87,8 @@ export interface View {
   readonly token: { readonly id: number; readonly symbol: string; readonly network: Network } | null
   /** The token preselected in the list: chosen before, here or at this merchant. */
   readonly preselectedToken: number | null
+  /** The currency whose networks the payor asks for, by its symbol, listed or not; null: none. */
+  readonly currency: string | null
   /** Whether several ways are left to choose from, so that "use another currency" leads somewhere. */
   readonly canChange: boolean
   readonly allowRestart: boolean

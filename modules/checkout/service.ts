@@ -21,6 +21,8 @@ import { type FormAction, returnUrlOf, type SessionCredentials } from "./pages/P
 export interface ViewRequest {
   /** The list is asked for though a route is chosen. */
   readonly change: boolean
+  /** {@link View.currency} */
+  readonly currency: string | null
   /** Whether a person opens the page now: then a single way to pay is chosen without being asked. */
   readonly isNavigation: boolean
   readonly tab: View["tab"]
@@ -109,7 +111,8 @@ export class Checkout extends Context.Service<Checkout, {
             payorApi.address(current, unpricedMethod.network, unpricedMethod.id),
             () => payorApi.currentAddress(current)
           )
-        const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && payableMethods.length === 1
+        const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && asked.currency === null &&
+            payableMethods.length === 1
           ? payableMethods[0]!
           : null
         // The list is shown instead then, and the payor who goes on from there is told what hinders it.
@@ -140,6 +143,7 @@ export class Checkout extends Context.Service<Checkout, {
           address,
           token,
           preselectedToken: preselected ?? null,
+          currency: screen === "choose" ? asked.currency : null,
           canChange: details.locked_token_id === null && payableMethods.length > 1,
           allowRestart: canRestart(current, pageBranding.allow_restart, now),
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),

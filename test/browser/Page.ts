@@ -1,6 +1,6 @@
 /** Pages of the run's browser, each in a context of its own, and what happened while they were open. */
 import { Effect, type Scope } from "effect"
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContext, chromium, type FrameLocator, type Page } from "playwright-core"
 import { inject } from "vitest"
 
 /** How long a page may take to show what is waited for. */
@@ -92,6 +92,21 @@ export const visit = (url: string, visitor: Visitor = {}): Effect.Effect<OpenPag
     yield* Effect.promise(() => opened.page.goto(url))
     return opened
   })
+
+/** Chooses a currency, and its network where it has several. */
+export const pick = async (page: Page | FrameLocator, symbol: string, network: string): Promise<void> => {
+  const tile = page.locator(`.tiles a[data-find^="${symbol.toLowerCase()} "]`)
+  await tile.click()
+  await page.locator(`.tiles a[data-find^="${symbol.toLowerCase()} "][aria-current]`).waitFor()
+  const way = page.getByRole("radio", { name: network })
+  if (await way.count() > 0) await way.check()
+}
+
+/** Chooses a currency and its network, and goes on with it. */
+export const proceedWith = async (page: Page | FrameLocator, symbol: string, network: string): Promise<void> => {
+  await pick(page, symbol, network)
+  await page.getByRole("button", { name: "Continue" }).click()
+}
 
 /** The requests of a page that went to another origin than `url`'s; data lies in the page itself. */
 export const foreignRequests = ({ requests }: OpenPage, url: string): ReadonlyArray<string> => {

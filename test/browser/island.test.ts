@@ -661,15 +661,22 @@ describe("the end", () => {
 
 describe("what the payor has", () => {
   const rows = ["usdc base usd coin", "usdt base tether", "sol solana", "ada cardano"]
+  const ways = ["Base", "Solana", "Optimism", "Arbitrum"]
   const found = JSON.stringify(["Nothing found", ...rows.map((_, at) => `${at + 1} found`)]).replaceAll("\"", "&quot;")
   const list = (extra = "") =>
-    `<h1 tabindex="-1">Choose how to pay</h1><form method="post" action="/"><input type="search" data-filter data-found="${found}" aria-label="Search" hidden><fieldset>${
+    `<h1 tabindex="-1">Choose how to pay</h1><input type="search" data-filter data-found="${found}" aria-label="Search" hidden>${
       rows.map((row, at) =>
-        `<label data-find="${row}"><input type="radio" name="token" value="${at}" required${
-          at === 0 ? " checked" : ""
-        }>${row}${extra}</label>`
+        `<a href="/?currency=${row.slice(0, 4).trim()}" data-tile data-find="${row}"${
+          at === 0 ? " aria-current=\"true\"" : ""
+        }>${row}</a>`
       ).join("")
-    }</fieldset><button>Continue</button></form>`
+    }<form method="post" action="/"><fieldset>${
+      ways.map((way, at) =>
+        `<label><input type="radio" name="token" value="${at}" data-go="Continue on ${way}" required${
+          at === 0 ? " checked" : ""
+        }>${way}${extra}</label>`
+      ).join("")
+    }</fieldset><button id="go">Continue</button></form>`
 
   scene(
     "chosen, typed, opened, reached and scrolled to is there in the next fragment",
@@ -683,7 +690,7 @@ describe("what the payor has", () => {
       await page.getByText("Refund").click()
       await page.locator("[name=address]").fill("0xabc")
       await page.locator("[value='2']").check()
-      await page.getByLabel("Search").fill("a o l")
+      await page.getByLabel("Search").fill("s o l")
       await page.evaluate(
         "document.querySelector('[type=search]').focus(); document.querySelector('[type=search]').setSelectionRange(1, 2)"
       )
@@ -691,7 +698,8 @@ describe("what the payor has", () => {
       const scrolled = await page.evaluate("scrollY")
       counter.shown = { screen: "choose", body: body(" now") }
       counter.event()
-      await page.getByText("sol solana now").waitFor()
+      await page.getByText("Optimism now").waitFor()
+      assert.strictEqual(await page.locator("#go").textContent(), "Continue on Optimism")
       assert.deepStrictEqual(
         await page.evaluate(`({
         typed: document.querySelector('[type=search]').value,
@@ -705,11 +713,11 @@ describe("what the payor has", () => {
         page: scrollY
       })`),
         {
-          typed: "a o l",
+          typed: "s o l",
           caret: [1, 2],
           focus: "search",
           chosen: "2",
-          shown: 1,
+          shown: 2,
           address: "0xabc",
           isOpen: true,
           box: 700,
@@ -725,7 +733,7 @@ describe("what the payor has", () => {
     await page.locator("[value='2']").check()
     counter.shown = { screen: "choose", body: list(" now").replace(`value="2"`, `value="2" disabled`) }
     counter.event()
-    await page.getByText("sol solana now").waitFor()
+    await page.getByText("Optimism now").waitFor()
     assert.strictEqual(await page.locator("[name=token]:checked").getAttribute("value"), "0")
   })
 
@@ -744,10 +752,10 @@ describe("what the payor has", () => {
       counter.event()
       await until("the state is fetched", () => counter.fetches.length === 1)
       await new Promise((resolve) => setTimeout(resolve, 100))
-      assert.strictEqual(await page.getByText("usdt base tether now").count(), 0)
+      assert.strictEqual(await page.getByText("Solana now").count(), 0)
       await compose("base")
       await keyboard.send("Input.insertText", { text: "base" })
-      await page.getByText("usdt base tether now").waitFor()
+      await page.getByText("Solana now").waitFor()
       assert.strictEqual(await search.inputValue(), "base")
       assert.isTrue(await isFocused(page, "[type=search]"))
       await compose("x")
@@ -758,7 +766,7 @@ describe("what the payor has", () => {
   )
 
   scene(
-    "typed into the search leaves the rows with its words, speaks their count once, and keeps the choice in sight",
+    "typed into the search leaves the currencies with its words, speaks their count once, and keeps the one shown",
     async (
       { counter, open, page, said }
     ) => {
@@ -772,10 +780,9 @@ describe("what the payor has", () => {
       await until("it is spoken", async () => (await said()).length > 0)
       assert.deepStrictEqual(await said(), ["2 found"])
       await search.fill("solana")
-      assert.deepStrictEqual(await shown(), ["sol"])
-      assert.isTrue(await page.locator("[value='2']").isChecked())
+      assert.deepStrictEqual(await shown(), ["usdc", "sol"])
       await search.fill("solana nothing")
-      assert.deepStrictEqual(await shown(), ["sol"])
+      assert.deepStrictEqual(await shown(), ["usdc"])
       await until("it is spoken", async () => (await said()).includes("Nothing found"))
       await search.fill("")
       assert.deepStrictEqual(await shown(), ["usdc", "usdt", "sol", "ada"])
@@ -783,20 +790,20 @@ describe("what the payor has", () => {
   )
 
   scene(
-    "is a keyboard: search, Enter to the found, arrows through it, Enter to go on",
+    "is a keyboard: search, Enter to the found, arrows through the networks, Enter to go on",
     async ({ counter, open, page }) => {
       counter.shown = { screen: "choose", body: list(), token: null }
       await open()
       await page.keyboard.press("Tab")
-      await page.keyboard.type("base")
+      await page.keyboard.type("cardano")
       await page.keyboard.press("Enter")
       assert.deepStrictEqual(counter.posts, [])
-      assert.isTrue(await isFocused(page, "[value='0']"))
+      assert.isTrue(await isFocused(page, "[data-find^=ada]"))
+      await page.keyboard.press("Tab")
       await page.keyboard.press("ArrowDown")
       assert.isTrue(await isFocused(page, "[value='1']"))
       assert.isTrue(await page.locator("[value='1']").isChecked())
-      await page.keyboard.press("ArrowDown")
-      assert.isTrue(await isFocused(page, "[value='0']"))
+      assert.strictEqual(await page.locator("#go").textContent(), "Continue on Solana")
       // Closed on its way to the next page, a page may never answer.
       const next = page.waitForEvent("load")
       await page.keyboard.press("Enter")
@@ -805,12 +812,34 @@ describe("what the payor has", () => {
     }
   )
 
+  scene(
+    "pressed, a currency, brings its networks without a new page, is asked for from then on, and keeps the focus",
+    async ({ counter, open, page }) => {
+      counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
+      await open()
+      await page.evaluate("window.kept = true")
+      counter.shown = { screen: "choose", body: list(" of sol") }
+      await page.locator("[data-find^=sol]").click()
+      await page.getByText("Base of sol").waitFor()
+      assert.strictEqual(counter.fetches.at(-1)!.url, "/state?a=1&currency=sol")
+      counter.shown = { screen: "choose", body: list(" again") }
+      counter.event()
+      await page.getByText("Base again").waitFor()
+      assert.strictEqual(counter.fetches.at(-1)!.url, "/state?a=1&currency=sol")
+      assert.strictEqual(new URL(page.url()).search, "?currency=sol")
+      assert.isTrue(await page.evaluate("window.kept"))
+      assert.isTrue(await isFocused(page, "[data-find^=sol]"))
+      await page.reload()
+      assert.isFalse(await isFocused(page, "h1"))
+    }
+  )
+
   scene("done moves the focus to the heading of the page that it leads to, once", async ({ counter, open, page }) => {
     counter.shown = { screen: "choose", body: list(), token: null }
     await open()
     assert.isFalse(await isFocused(page, "h1"))
     const next = page.waitForEvent("load")
-    await page.getByText("Continue").click()
+    await page.getByRole("button", { name: "Continue" }).click()
     await next
     await until("the heading has the focus", () => isFocused(page, "h1"))
     await page.reload()

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net"
 import type { Page } from "playwright-core"
 import { until } from "../support/Service.ts"
 import { readQr } from "./PageChecks.ts"
-import { foreignRequests, openContext, openPage, visit } from "./Page.ts"
+import { foreignRequests, openContext, openPage, proceedWith, visit } from "./Page.ts"
 import { reachScreen } from "./Screens.ts"
 import { type PayableInvoice, PaymentPageService } from "./PaymentPageService.ts"
 
@@ -70,7 +70,7 @@ const withoutCookies = (service: string) =>
   )
 
 layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
-  it.effect("takes a keyboard alone: type, choose, Enter, and the new screen is spoken", () =>
+  it.effect("takes a keyboard alone: a tile, a network, Enter, and the new screen is spoken", () =>
     Effect.gen(function*() {
       const { payableInvoice, pay } = yield* PaymentPageService
       const made = yield* payableInvoice()
@@ -78,11 +78,17 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
       const { page } = opened
       yield* Effect.promise(async () => {
         const before = await page.title()
-        await tabTo(page, "input[type=search]")
-        await page.keyboard.type("usdc base")
+        await tabTo(page, "[data-find^='eth ']")
         await page.keyboard.press("Enter")
-        assert.strictEqual(await page.evaluate(() => document.activeElement.type), "radio")
-        await page.keyboard.press("Space")
+        await page.getByRole("heading", { name: "2. Network for ETH" }).waitFor()
+        assert.isTrue(await page.evaluate(() => document.activeElement.matches("[data-find^='eth '][aria-current]")))
+        await page.locator("[data-find^='usdc ']").focus()
+        await page.keyboard.press("Enter")
+        await page.getByRole("heading", { name: "2. Network for USDC" }).waitFor()
+        await tabTo(page, "[type=radio]")
+        await page.keyboard.press("ArrowDown")
+        assert.isTrue(await page.getByRole("button", { name: "Continue with USDC on Arbitrum" }).isVisible())
+        await page.keyboard.press("ArrowUp")
         await page.keyboard.press("Enter")
         await shows(page, "waiting")
         assert.strictEqual(await page.evaluate(() => document.activeElement.tagName), "H1")
@@ -200,8 +206,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
       const made = yield* payableInvoice()
       const { complaints, page } = yield* visit(made.url, { javaScript: false })
       yield* Effect.promise(async () => {
-        await page.getByRole("radio", { name: /USDC.*Base/ }).check()
-        await page.getByRole("button", { name: "Continue" }).click()
+        await proceedWith(page, "USDC", "Base")
         await shows(page, "waiting")
       })
       const { payment_uri, temp_address } = yield* addressOf(made)
@@ -227,8 +232,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const { context, page } = yield* visit(made.url.replace(service().url, url), { javaScript })
         yield* Effect.promise(async () => {
           assert.include(page.url(), "session_token=")
-          await page.getByRole("radio", { name: /USDC.*Base/ }).check()
-          await page.getByRole("button", { name: "Continue" }).click()
+          await proceedWith(page, "USDC", "Base")
           await shows(page, "waiting")
           assert.deepStrictEqual(await context.cookies(), [])
         })
@@ -287,8 +291,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         })
       const allowed = yield* framed("https://shop.example")
       yield* Effect.promise(async () => {
-        await allowed.frame.getByRole("radio", { name: /USDC.*Base/ }).check()
-        await allowed.frame.getByRole("button", { name: "Continue" }).click()
+        await proceedWith(allowed.frame, "USDC", "Base")
         await allowed.frame.locator("[data-screen=waiting]").waitFor()
       })
       const refused = yield* framed("https://evil.example")

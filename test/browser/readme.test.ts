@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { visit } from "./Page.ts"
+import { pick, visit } from "./Page.ts"
 import { reachScreen } from "./Screens.ts"
 import { PaymentPageService } from "./PaymentPageService.ts"
 
@@ -44,7 +44,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
       const [proceed, drawer, pay, complete] = pressed as [string, string, string, string]
       const { page } = yield* visit((yield* payableInvoice()).url)
       yield* Effect.promise(async () => {
-        await page.getByRole("radio", { name: /USDC.*Optimism/ }).check()
+        await pick(page, "USDC", "Optimism")
         await page.getByRole("button", { name: proceed }).click()
         await page.getByText(drawer).click()
         await page.getByRole("button", { name: pay, exact: true }).click()

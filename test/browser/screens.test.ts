@@ -9,7 +9,7 @@ import type { Page } from "playwright-core"
 import type { Screen } from "../../modules/checkout/rules.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import { axeViolations, checkPage, overflow, smallTargets } from "./PageChecks.ts"
-import { foreignRequests, openContext, openPage, visit, type Visitor } from "./Page.ts"
+import { foreignRequests, openContext, openPage, proceedWith, visit, type Visitor } from "./Page.ts"
 import { reachScreen } from "./Screens.ts"
 import { PaymentPageService } from "./PaymentPageService.ts"
 
@@ -51,8 +51,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         yield* Effect.promise(async () => {
           await plain.page.goto(url)
           if (screen === "no_price") {
-            await plain.page.getByRole("radio", { name: /WETH.*Base/ }).check()
-            await plain.page.getByRole("button", { name: "Continue" }).click()
+            await proceedWith(plain.page, "WETH", "Base")
           }
           await plain.page.waitForLoadState("networkidle")
         })

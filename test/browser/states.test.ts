@@ -112,7 +112,8 @@ const longList: View = {
   ...views.choose,
   tokens: [
     ...manyTokenOptions,
-    ...manyTokenOptions.map(({ network }, index) => tokenOptionOf(20 + index, "USDT", "Tether", network))
+    ...manyTokenOptions.map(({ network }, index) => tokenOptionOf(20 + index, "USDC", "USD Coin", network)),
+    ...["DAI", "EURC", "PYUSD"].map((symbol, index) => tokenOptionOf(10 + index, symbol, symbol, "base"))
   ],
   estimates: new Map(Array.from({ length: 30 }, (_, index) => [index, "25.000000"]))
 }
@@ -209,7 +210,7 @@ describe("a payment page at its limits", () => {
         await showView(page, longList, en)
         await page.fill("input[type=search]", "no such coin")
         await page.locator("#live").getByText(en.nothingFound).waitFor()
-        assert.strictEqual(await page.locator(".row:visible").count(), 1, "what is chosen stays in sight")
+        assert.strictEqual(await page.locator(".tiles a:visible").count(), 1, "what is shown stays in sight")
         await checkPage(page, "nothing found", looksOf.en)
       })
     }).pipe(Effect.scoped))
@@ -234,7 +235,7 @@ describe("the list of ways to pay", () => {
         yield* Effect.promise(async () => {
           await showView(page, longList, en)
           const isInSight = () =>
-            page.getByRole("button", { name: en.proceed }).evaluate((button: any) => {
+            page.getByRole("button", { name: /^Continue with USDC/ }).evaluate((button: any) => {
               const { bottom, left, top } = button.getBoundingClientRect()
               return top >= 0 && bottom <= innerHeight && button.contains(document.elementFromPoint(left + 20, top + 5))
             })

@@ -64,9 +64,9 @@ export const waitForElement = ({ tab }: EngineView, selector: string, is = true)
 export const waitForSocket = ({ door }: EngineView): Effect.Effect<unknown> =>
   until("the socket is open", Effect.sync(() => door.sockets()), (open) => open > 0, patienceMillis)
 
-/** Chooses the row whose searched words begin so, and goes on with it. */
-export const choose = (seen: EngineView, route: string): Effect.Effect<void> =>
-  Effect.promise(async () => {
-    await seen.tab.click(`.row[data-find^="${route}"]`)
-    await seen.tab.click(".ways button.main")
-  })
+/** Chooses a currency on its first network, and goes on with it. */
+export const choose = Effect.fnUntraced(function*(seen: EngineView, symbol: string) {
+  yield* Effect.promise(() => seen.tab.click(`.tiles a[data-find^="${symbol} "]`))
+  yield* waitForElement(seen, `.tiles a[data-find^="${symbol} "][aria-current]`)
+  yield* Effect.promise(() => seen.tab.click(".ways button.main"))
+})

@@ -67,7 +67,7 @@ const openScreen = Effect.fnUntraced(function*(seen: EngineView, screen: Screen,
   // Who listens has the price renewed in time: an ended one is seen by those who cannot listen.
   door.set({ hasSockets: screen !== "quote_ended" })
   yield* Effect.promise(() => tab.open(url))
-  if (screen === "no_price") yield* choose(seen, "weth base")
+  if (screen === "no_price") yield* choose(seen, "weth")
   yield* waitForScreen(seen, screen)
   return yield* Effect.promise(() => tab.run(() => location.href as string))
 })

@@ -10,12 +10,18 @@ export interface Fetch {
   readonly ask: () => Promise<boolean>
   /** Has the next fetch answered in full, for what its tag leaves out: the socket's token. */
   readonly wantAll: () => void
+  /** Has the state asked for at another address from now on. */
+  readonly move: (url: string) => void
 }
 
-export const makeFetch = (url: string, show: (text: string) => void, clocks: Clocks): Fetch => {
+export const makeFetch = (firstUrl: string, show: (text: string) => void, clocks: Clocks): Fetch => {
+  let url = firstUrl
   let etag = ""
   let needsAll = false
   return {
+    move: (next) => {
+      url = next
+    },
     wantAll: () => {
       needsAll = true
     },

@@ -16,7 +16,9 @@ const exchangeNavigationFlag = (next: boolean): boolean => {
 /** Moves the focus to the heading of a page that was asked for by a form or a link of the page before. */
 export const focusHeading = (state: HTMLElement): void => {
   document.addEventListener("submit", () => exchangeNavigationFlag(true))
-  document.addEventListener("click", ({ target }) => {
+  document.addEventListener("click", ({ defaultPrevented, target }) => {
+    // What a link brings into this page leaves the focus at the link.
+    if (defaultPrevented) return
     const link = (target as Element).closest<HTMLAnchorElement>("a[href]")
     if (link?.origin === location.origin && link.pathname === location.pathname && link.hash === "") {
       exchangeNavigationFlag(true)

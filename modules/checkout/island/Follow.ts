@@ -28,6 +28,8 @@ const staleMillis = 60_000
 export interface Follower {
   /** Asks for the state, now or as soon as the answer on its way is there. */
   readonly refetch: () => void
+  /** Asks for the state at another address, now and from now on. */
+  readonly move: (url: string) => void
   /** The payor is back: looks at once, and whether the socket still hears. */
   readonly look: () => void
   /** The line is back, or the page: asks at once, and opens a new socket, whether the old one knows its end or not. */
@@ -40,7 +42,7 @@ export interface Follower {
 
 /** `offline` is the banner over a screen that is not the newest. */
 export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offline: HTMLElement): Follower => {
-  const { ask, wantAll } = makeFetch(url, screen.show, clocks)
+  const { ask, move, wantAll } = makeFetch(url, screen.show, clocks)
   const [connect, batchTimer, poll, recheckTimer] = [makeTimer(), makeTimer(), makeTimer(), makeTimer()]
   /** When the state was asked for that the server answered with; at first, when the page was. */
   let requestedAt = 0
@@ -108,6 +110,10 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
 
   return {
     refetch,
+    move: (next) => {
+      move(next)
+      refetch()
+    },
     follow,
     rest: socket.drop,
     renew: () => {

@@ -17,8 +17,8 @@ export interface Screen {
   readonly show: (text: string) => void
 }
 
-/** `filter` is called for a new screen once what was typed stands in it again. */
-export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clocks, filter: () => void): Screen => {
+/** `refresh` is called for a new screen once what was typed and chosen stands in it again. */
+export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clocks, refresh: () => void): Screen => {
   const parse = makeParser()
   let data: DOMStringMap = state.querySelector<HTMLElement>("[data-screen]")?.dataset ?? {}
   let currentHtml = comparableHtml(state)
@@ -39,7 +39,7 @@ export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clock
   const activate = (restoreInput?: () => void) => {
     for (const control of state.querySelectorAll<HTMLElement>("[data-copy],[data-filter]")) control.hidden = false
     restoreInput?.()
-    filter()
+    refresh()
     clocks.tick()
   }
 

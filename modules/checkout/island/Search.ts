@@ -1,24 +1,22 @@
-/** The search in the list of ways to pay. */
+/** The search among the currencies. */
 import { makeTimer } from "./Timer.ts"
 import type { Announce } from "./Announce.ts"
 
-/** Whether a row is found: it has every word that was typed, in any order. */
+/** Whether a currency is found: it has every word that was typed, in any order. */
 export const isFound = (row: string, query: string): boolean =>
   query.toLowerCase().split(/\s+/).every((word) => row.includes(word))
 
-/** Milliseconds without a key before the count of found rows is spoken. */
+/** Milliseconds without a key before the count of what is found is spoken. */
 const typingMillis = 500
 
-/** Shows the rows that are found; gives the words for their count. */
+/** Shows the currencies that are found, wherever they are; gives the words for their count. */
 const filter = (state: HTMLElement, input: HTMLInputElement): string | undefined => {
   const rows = [...state.querySelectorAll<HTMLElement>("[data-find]")]
   const found = rows.filter(({ dataset }) => isFound(dataset.find!, input.value))
-  // What is chosen is in sight: "Continue" means it. So the choice goes along with what is found.
-  if (!found.some((row) => row.querySelector(":checked"))) {
-    const first = found.map((row) => row.querySelector<HTMLInputElement>("input:enabled")).find((each) => each)
-    if (first) first.checked = true
-  }
-  for (const row of rows) row.hidden = !found.includes(row) && !row.querySelector(":checked")
+  // The one whose networks are shown stays in sight.
+  for (const row of rows) row.hidden = !found.includes(row) && !row.matches("[aria-current]")
+  const more = state.querySelector<HTMLDetailsElement>("#more")
+  if (more && input.value) more.open = true
   return (JSON.parse(input.dataset.found ?? "[]") as ReadonlyArray<string>)[found.length]
 }
 
@@ -36,7 +34,8 @@ export const searchIn = (state: HTMLElement, announce: Announce): () => void => 
     if (key.key !== "Enter" || key.isComposing || !input.matches("[data-filter]")) return
     // Enter in the search goes to what was found, not on with it: the payor has not seen it yet.
     key.preventDefault()
-    state.querySelector<HTMLElement>("[data-find] :checked")?.focus()
+    const rows = [...state.querySelectorAll<HTMLElement>("[data-find]")]
+    rows.find(({ dataset }) => isFound(dataset.find!, input.value))?.focus()
   })
   return () => {
     for (const input of state.querySelectorAll<HTMLInputElement>("[data-filter]")) filter(state, input)

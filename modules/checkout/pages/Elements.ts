@@ -5,13 +5,19 @@ import type { Texts } from "./Texts.ts"
 
 /**
  * A path of the page with its session, where the cookie did not come back, and with what the payor chose. `below` is
- * added to the path; `tab` and `change` ask for another tab and for the list of ways; `keep` names language and tab
- * also where cookies would.
+ * added to the path; `tab` and `change` ask for another tab and for the list of ways, `currency` for its networks;
+ * `keep` names language and tab also where cookies would.
  */
 export const pageUrl = (
   { path, query, screen, tab, token }: View,
   { locale }: Texts,
-  more: { readonly below?: string; readonly change?: boolean; readonly tab?: View["tab"]; readonly keep?: boolean } = {}
+  more: {
+    readonly below?: string
+    readonly change?: boolean
+    readonly currency?: string | null
+    readonly tab?: View["tab"]
+    readonly keep?: boolean
+  } = {}
 ): Url => {
   const parameters = new URLSearchParams(query)
   // Without the session's cookie those of the choices do not come back either.
@@ -23,6 +29,7 @@ export const pageUrl = (
   }
   if (more.tab !== undefined) parameters.set("tab", more.tab)
   if (more.change === true) parameters.set("change", "1")
+  if (more.currency !== undefined && more.currency !== null) parameters.set("currency", more.currency)
   const text = parameters.toString()
   return pathUrl(`${path}${more.below ?? ""}${text === "" ? "" : `?${text}`}`)
 }

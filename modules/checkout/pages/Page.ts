@@ -101,7 +101,8 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
   const state = pageUrl(view, texts, {
     below: "/state",
     keep: true,
-    change: view.screen === "choose" && view.token !== null
+    change: view.screen === "choose" && view.token !== null,
+    currency: view.currency
   })
   return document(
     texts,

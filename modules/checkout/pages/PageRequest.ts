@@ -92,6 +92,13 @@ const tokenIdPattern = /^[1-9]\d{0,8}$/
 export const readToken = (text: string | null): number | null =>
   text !== null && tokenIdPattern.test(text) ? Number(text) : null
 
+/** Characters of a currency's symbol, at most; what is longer names none. */
+const maximumSymbolLength = 32
+
+/** The currency whose networks a query asks for; null: none. */
+export const readCurrency = (text: string | null): string | null =>
+  text !== null && text !== "" && text.length <= maximumSymbolLength ? text : null
+
 const simulatedPayments: Readonly<Record<string, SimulatedPayment>> = {
   pay: "pay",
   partial: "partial",

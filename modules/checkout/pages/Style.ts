@@ -125,6 +125,8 @@ input,select{background:var(--field);border:1px solid var(--edge);inline-size:10
 ::placeholder{color:var(--soft);opacity:1}
 details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
 summary{padding-block:.6rem;font-weight:700;cursor:pointer}
+.box{border-style:solid;border-color:var(--line);background:var(--field)}
+.box[open]{padding-block-end:.9rem}
 details form{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.5rem;
   padding-block:.5rem .9rem}
 `
@@ -151,27 +153,37 @@ dd a{display:inline-block;padding-block:.25rem}
 `
 
 /**
- * The list of ways to pay. Its button stays in sight while the list is longer than the window; a window of less than 30
- * rem would have too little left above it. What gets the focus is scrolled clear of it (WCAG 2.4.11). A browser without
- * `:has` (Firefox 115) shows the focus at the choice itself. The rows stand in a flex box: in a grid, WebKit (2.50)
- * leaves them the height they had in a wider window, and a name of two lines does not fit.
+ * The list of ways to pay: tiles of currencies, then rows of networks. Its button stays in sight while the list is
+ * longer than the window; a window of less than 30 rem would have too little left above it. What gets the focus is
+ * scrolled clear of it (WCAG 2.4.11). A browser without `:has` (Firefox 115) shows the focus at the choice itself. The
+ * rows stand in a flex box: in a grid, WebKit (2.50) leaves them the height they had in a wider window, and a name of
+ * two lines does not fit.
  */
 const list = `
+.step{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;column-gap:.75rem;
+  margin-block-end:-.4rem}
+.coin{flex:none;inline-size:1.75rem;block-size:1.75rem;forced-color-adjust:none}
+.coin text{fill:#fff;font-weight:600;text-anchor:middle}
+.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,8.25rem),1fr));gap:.5rem;list-style:none;
+  padding:0}
+.tiles a{display:flex;align-items:center;gap:.6rem;block-size:100%;min-block-size:3.5rem;padding:.4rem .7rem;
+  border:1px solid var(--line);border-radius:.9rem;color:var(--text);text-decoration:none}
+.tiles a:hover{box-shadow:0 0 0 1px currentColor}
+.tiles span,.row>span{min-inline-size:0}
+.tiles b,small{display:block;line-height:1.3}
+small,.row .soft{color:var(--soft);font-size:.875rem}
+.tiles [aria-current]{border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent);background:var(--field)}
 fieldset{border:0;padding:0;min-inline-size:0;display:flex;flex-direction:column;gap:.5rem}
-.row{display:grid;grid-template-columns:auto minmax(0,1fr);align-items:center;column-gap:.75rem;
-  min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);border-radius:.9rem;cursor:pointer}
+.row{display:grid;grid-template-columns:auto auto minmax(0,1fr);align-items:center;column-gap:.75rem;
+  min-block-size:3.5rem;padding:.4rem .9rem;border:1px solid var(--line);border-radius:.9rem;cursor:pointer}
 .row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
 .row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
 .row:has(:disabled){cursor:default;background:var(--field);color:var(--soft)}
 .row input{inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent)}
 @supports selector(:has(a)){.row input{outline:none}}
-.row>span,.name{display:flex;flex-wrap:wrap;align-items:center;column-gap:.75rem;min-inline-size:0}
-.row>span{justify-content:space-between}
+.row>span{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;column-gap:.75rem}
 .row>span>*{max-inline-size:100%}
-.name{align-items:baseline;column-gap:.5rem}
-.name span{color:var(--soft);font-size:.9375rem;font-weight:600}
 .row .soft{text-align:end}
-.row .soft span{display:block}
 @media (min-height:30rem){html{scroll-padding-block-end:7rem}
 .proceed{position:sticky;inset-block-end:0;background:var(--card);margin-block-end:-.75rem;padding-block-end:.75rem;
   box-shadow:0 -.5rem .75rem -.25rem var(--card)}}
@@ -183,10 +195,12 @@ const surroundings = `
 @media (min-width:40rem){body{padding-block:2rem}}
 @media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
 .row .soft{flex-basis:100%;text-align:start}}
+@media (max-width:30rem){.tiles{grid-template-columns:repeat(auto-fill,minmax(min(100%,5.75rem),1fr))}
+.tiles a{gap:.4rem;padding-inline:.5rem;min-block-size:3rem}.tiles small{display:none}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
 @media (prefers-contrast:more){progress{border:1px solid}progress,progress::-webkit-progress-bar{background:none}}
 @media (forced-colors:active){.steps [aria-current]{border-color:Highlight}
-.tabs [aria-current],.row:has(:checked){outline:2px solid Highlight}
+.tabs [aria-current],.tiles [aria-current],.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note,progress{border:1px solid}
 progress::-webkit-progress-value{background:Highlight}
 progress::-moz-progress-bar{background:Highlight}}
@@ -201,7 +215,7 @@ const paper = `
 :root{color-scheme:light;--text:#000;--soft:#000;--warn:#000;--good:#000;--bad:#000;--accent:#fff;--on:#000}
 body{padding:0;background:none}
 .card{max-width:none;border:0;box-shadow:none}
-form,h2,details,.foot,.tabs,.steps,.timer,progress,.button,[data-copy],[data-filter]{display:none!important}
+form,h2,details,.step,.tiles,.foot,.tabs,.steps,.timer,progress,.button,[data-copy],[data-filter]{display:none!important}
 a{color:#000;text-decoration:none}
 [data-whole]{font-size:0;line-break:anywhere}
 [data-whole]::after{content:attr(data-whole);font-size:.8125rem}

@@ -24,13 +24,22 @@ export interface Texts {
   readonly progress: string
 
   readonly chooseTitle: string
-  readonly chooseLabel: string
+  readonly stepCurrency: string
+  readonly stepNetwork: (token: string) => string
+  /** How many networks a currency can be paid on. */
+  readonly networks: (count: number) => string
+  /** How much a currency takes, beside the first step. */
+  readonly toSend: (amount: string) => string
+  readonly moreCurrencies: string
+  readonly walletPaysFee: string
+  readonly whichNetwork: (token: string) => string
   readonly search: string
   /** Spoken while the list is filtered. */
   readonly found: (count: number) => string
   readonly nothingFound: string
   readonly noMethods: (merchant: string) => string
   readonly proceed: string
+  readonly proceedWith: (token: string, network: string) => string
   readonly minimum: (amount: string) => string
   readonly networkDown: string
   readonly noPriceNow: string

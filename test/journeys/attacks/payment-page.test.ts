@@ -81,14 +81,16 @@ const merchant = (path: string, body?: unknown, method?: string) =>
 
 const brand = (branding: object | null) => merchant("/api/v1/merchant/settings", { branding }, "PATCH")
 
-/** Id of a token of the page's list, as its radio button names it. */
+/** Id of a token of the currency whose networks the page shows, as its radio button names it. */
 const offeredId = ({ text }: TestResponse, symbol: string, network = "base"): string => {
   const rows = [
-    ...text.matchAll(/<label class="row" data-find="([^"]*)"><input type="radio" name="token" value="(\d+)"/g)
+    ...text.matchAll(
+      /<input type="\w+" name="token" value="(\d+)"(?:[^>]* data-go="([^"]*)"|>.*?<button[^>]*>([^<]*))/g
+    )
   ]
-  const row = rows.find(([, find = ""]) => find.startsWith(`${symbol} ${network} `.toLowerCase()))
+  const row = rows.find(([, , way, only = way]) => new RegExp(`\\b${symbol}\\b.*${network}`, "i").test(only ?? ""))
   assert.isDefined(row, `${symbol} on ${network} is offered`)
-  return row[2]!
+  return row[1]!
 }
 
 /** Chooses dollars on Base; answers the page with the address. */
@@ -391,10 +393,12 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       const tab = yield* payor.open(`${path}?tab=address`)
       assert.deepStrictEqual([copies(tab)[1], payor.cookie("till_tab")?.value], [link, "address"])
       assert.strictEqual(screenIn(yield* payor.send(path, { action: "refresh" })), "waiting")
-      assert.strictEqual(screenIn(yield* payor.open(`${path}?change=1`)), "choose")
+      const list = yield* payor.open(`${path}?change=1&currency=ETH`)
+      assert.strictEqual(screenIn(list), "choose")
+      const ether = offeredId(list, "ETH")
       yield* simulate(payor, path, "partial")
       assert.strictEqual(screenIn(yield* payor.open(path)), "partial")
-      const other = yield* payor.ask(path, asForm({ action: "choose", token: offeredId(page, "ETH") }))
+      const other = yield* payor.ask(path, asForm({ action: "choose", token: ether }))
       assert.deepStrictEqual([other.status, screenIn(yield* payor.open(path))], [303, "partial"], "the route is locked")
       assert.strictEqual(screenIn(yield* simulate(payor, path, "overpay")), "overpaid")
       const refused = yield* payor.send(path, { action: "refund", network: "base", address: "0x12" })
@@ -509,7 +513,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
         new RegExp(`value="${offeredId(beside, "USDC")}" required checked`),
         "as at this merchant before"
       )
-      const list = yield* payor.open(`${path}?change=1`)
+      const list = yield* payor.open(`${path}?change=1&currency=ETH`)
       const ether = yield* payor.send(path, { action: "choose", token: offeredId(list, "ETH") })
       assert.notStrictEqual(copies(ether)[0], copies(page)[0])
       assert.strictEqual(copies(ether)[1], copies(page)[1], "one address in a family")
@@ -624,8 +628,12 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
   it.effect("skips the list of one when a person opens the page, and not for what only reads ahead", () =>
     Effect.gen(function*() {
       const list = yield* opened({ accepted_networks: ["base"] })
-      const ids = [...list.page.text.matchAll(/name="token" value="(\d+)"/g)].map(([, id = ""]) => id)
-      const usdc = offeredId(list.page, "USDC")
+      const ids: Array<string> = []
+      for (const [, symbol = ""] of list.page.text.matchAll(/currency=(\w+)"/g)) {
+        const { text } = yield* list.payor.open(`${list.path}?currency=${symbol}`)
+        ids.push(...[...text.matchAll(/name="token" value="(\d+)"/g)].map(([, id = ""]) => id))
+      }
+      const usdc = offeredId(yield* list.payor.open(`${list.path}?currency=USDC`), "USDC")
       assert.isAbove(ids.length, 1)
       yield* merchant("/api/v1/merchant/tokens/policy", { acceptance_policy: "selective" }, "PUT")
       for (const id of ids) {

@@ -16,7 +16,7 @@ const keys = Object.keys(en) as ReadonlyArray<Key>
 const others = languages.filter((texts) => texts !== en)
 
 /** Counts and not names: the plural forms, and `3 of 12`. */
-const counted: ReadonlySet<Key> = new Set<Key>(["found", "minutesLeft", "confirmations"])
+const counted: ReadonlySet<Key> = new Set<Key>(["found", "networks", "minutesLeft", "confirmations"])
 
 const markers = [[11, 37], ["«first»", "«second»", "«third»"]] as const
 
@@ -123,20 +123,20 @@ describe("catalogues", () => {
   it("count in English and Arabic by every form these have", () => {
     const counts = [0, 1, 2, 3, 11, 100]
     assert.deepStrictEqual(counts.map(en.found), [
-      "0 ways to pay",
-      "1 way to pay",
-      "2 ways to pay",
-      "3 ways to pay",
-      "11 ways to pay",
-      "100 ways to pay"
+      "0 currencies",
+      "1 currency",
+      "2 currencies",
+      "3 currencies",
+      "11 currencies",
+      "100 currencies"
     ])
     assert.deepStrictEqual(counts.map(ar.found), [
-      "لا توجد طرق دفع",
-      "طريقة دفع واحدة",
-      "طريقتا دفع",
-      "3 طرق دفع",
-      "11 طريقة دفع",
-      "100 طريقة دفع"
+      "لا توجد عملات",
+      "عملة واحدة",
+      "عملتان",
+      "3 عملات",
+      "11 عملة",
+      "100 عملة"
     ])
     assert.deepStrictEqual(counts.map(ar.minutesLeft), [
       "السعر ثابت لأقل من دقيقة",
@@ -156,9 +156,9 @@ describe("catalogues", () => {
 
   it("give every plural category of their language a form of its own", () => {
     const numbers = [...Array(201).keys(), 1_000_000]
-    for (const { found, locale, minutesLeft } of languages) {
+    for (const { found, locale, minutesLeft, networks } of languages) {
       const rules = new Intl.PluralRules(locale)
-      for (const text of [found, minutesLeft]) {
+      for (const text of [found, networks, minutesLeft]) {
         const forms = new Set(
           numbers.map((number) => `${rules.select(number)} ${text(number).replace(/\d+(?:[\s.,]\d+)*/, "#")}`)
         )

@@ -103,12 +103,13 @@ describe("a screen", () => {
   const main: Readonly<Record<Screen, ReadonlyArray<string>>> = {
     choose: [
       "Choose how to pay",
-      "USDC Base",
-      "≈ 25.00 USDC",
-      "TON network problems",
-      "minimum $30.00",
-      "no price right now",
-      "Continue"
+      "1. Currency 25.00 USDC to send",
+      "USDC 2 networks",
+      "ETH Ethereum",
+      "2. Network for USDC your wallet pays the network fee",
+      "Base",
+      "Continue",
+      "Choose the network on which your wallet holds USDC."
     ],
     waiting: [
       "Waiting for your payment",
@@ -263,17 +264,68 @@ describe("a screen", () => {
     assert.include(valuesOf(text, "id"), explained[0])
   })
 
-  it("offers only what can be paid, preselects what was chosen before, and tells how many are found", () => {
-    const text = fragment({ ...views.choose, preselectedToken: 3 }, en)
+  /** The networks of a currency: their ids, which is chosen, which cannot be, and what is said beside each. */
+  const networksOf = (more: Partial<View>) => {
+    const text = fragment({ ...views.choose, ...more }, en)
     const radios = [
-      ...text.matchAll(/<input type="radio" name="token" value="(\d+)" required( checked)?( disabled)?>/g)
+      ...text.matchAll(/<input type="radio" name="token" value="(\d+)" required( checked)?( disabled)?/g)
     ]
-    assert.deepStrictEqual(radios.map(([, id]) => id), manyTokenOptions.map(({ id }) => String(id)))
-    assert.deepStrictEqual(radios.filter(([, , checked]) => checked).map(([, id]) => id), ["3"])
-    assert.deepStrictEqual(radios.filter(([, , , disabled]) => disabled).map(([, id]) => id), ["5", "6", "7"])
-    const found = JSON.parse(valuesOf(text, "data-found")[0]!)
-    assert.deepStrictEqual(found.slice(0, 3), ["Nothing found", "1 way to pay", "2 ways to pay"])
-    assert.lengthOf(found, manyTokenOptions.length + 1)
+    return {
+      text: textOf(text),
+      tiles: [...text.matchAll(/<a href="([^"]*)" data-tile data-find="[^"]*"( aria-current="true")?/g)],
+      ids: radios.map(([, id]) => id),
+      chosen: radios.filter(([, , checked]) => checked).map(([, id]) => id),
+      closed: radios.filter(([, , , disabled]) => disabled).map(([, id]) => id)
+    }
+  }
+
+  it("has a link for each currency, and below it the networks of one: of the one asked for, else chosen before", () => {
+    const { chosen, ids, tiles } = networksOf({})
+    assert.deepStrictEqual(
+      tiles.map(([, link = ""]) => unescaped(link)),
+      ["USDC", "ETH", "USDT", "AVAX", "TON", "ADA", "SUI"].map((symbol) => `${views.choose.path}?currency=${symbol}`)
+    )
+    assert.deepStrictEqual(tiles.map(([, , current]) => current !== undefined), tiles.map((_, index) => index === 0))
+    assert.deepStrictEqual([ids, chosen], [["1", "2"], ["1"]])
+    assert.deepStrictEqual(networksOf({ preselectedToken: 2 }).chosen, ["2"])
+    assert.include(networksOf({ preselectedToken: 3 }).text, "Continue with ETH on Ethereum")
+    assert.include(networksOf({ preselectedToken: 2, currency: "ETH" }).text, "Continue with ETH on Ethereum")
+    assert.deepStrictEqual(networksOf({ currency: "no such coin" }).ids, ["1", "2"])
+  })
+
+  it("keeps what cannot be paid with, and says why", () => {
+    for (
+      const [currency, id, reason] of [
+        ["TON", "5", "network problems"],
+        ["ADA", "6", "minimum $30.00"],
+        ["SUI", "7", "no price right now"]
+      ] as const
+    ) {
+      const found = networksOf({ currency })
+      assert.deepStrictEqual([found.ids, found.closed, found.chosen], [[id], [id], []])
+      assert.include(found.text, reason)
+      assert.notInclude(found.text, "Continue")
+    }
+  })
+
+  it("keeps more than eight currencies behind a word, with a search that tells how many are found", () => {
+    const coins = (count: number) => ({
+      tokens: Array.from({ length: count }, (_, index) => tokenOptionOf(index + 1, `TK${index}`, "Token", "base"))
+    })
+    const text = (more: Partial<View>) => fragment({ ...views.choose, ...more }, en)
+    assert.notMatch(text(coins(8)), /data-filter|<details/)
+    const many = text(coins(9))
+    assert.match(many, /<details id="more" class="box"><summary>More currencies<\/summary><ul[^>]*><li><a [^>]*TK8"/)
+    assert.match(text({ ...coins(9), currency: "TK8" }), /<details id="more" class="box" open>/)
+    const found = JSON.parse(valuesOf(many, "data-found")[0]!)
+    assert.deepStrictEqual(found.slice(0, 3), ["Nothing found", "1 currency", "2 currencies"])
+    assert.lengthOf(found, 10)
+  })
+
+  it("names two tokens of one symbol on one network apart", () => {
+    const tokens = [tokenOptionOf(1, "USDC", "USD Coin", "base"), tokenOptionOf(2, "USDC", "Bridged USDC", "base")]
+    assert.include(networksOf({ tokens }).text, "Base USD Coin")
+    assert.include(networksOf({ tokens }).text, "Base Bridged USDC")
   })
 
   it("asks the payor to turn to the merchant where nothing can be paid with", () => {
@@ -281,7 +333,7 @@ describe("a screen", () => {
     for (const ways of [[], [closed]]) {
       const text = fragment({ ...views.choose, tokens: ways }, en)
       assert.include(textOf(text), "or contact Blue Bottle Store.")
-      assert.notInclude(text, en.proceed)
+      assert.notInclude(text, "class=\"main\"")
     }
   })
 

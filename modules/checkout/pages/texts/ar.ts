@@ -2,12 +2,12 @@
 import { plural, type Texts } from "../Texts.ts"
 
 const found = plural("ar", {
-  zero: "لا توجد طرق دفع",
-  one: "طريقة دفع واحدة",
-  two: "طريقتا دفع",
-  few: "# طرق دفع",
-  many: "# طريقة دفع",
-  other: "# طريقة دفع"
+  zero: "لا توجد عملات",
+  one: "عملة واحدة",
+  two: "عملتان",
+  few: "# عملات",
+  many: "# عملة",
+  other: "# عملة"
 })
 const minutesLeft = plural("ar", {
   zero: "السعر ثابت لأقل من دقيقة",
@@ -16,6 +16,14 @@ const minutesLeft = plural("ar", {
   few: "السعر ثابت لمدة # دقائق أخرى",
   many: "السعر ثابت لمدة # دقيقة أخرى",
   other: "السعر ثابت لمدة # دقيقة أخرى"
+})
+const networks = plural("ar", {
+  zero: "لا توجد شبكات",
+  one: "شبكة واحدة",
+  two: "شبكتان",
+  few: "# شبكات",
+  many: "# شبكة",
+  other: "# شبكة"
 })
 
 export const ar: Texts = {
@@ -37,12 +45,19 @@ export const ar: Texts = {
   progress: "مراحل الدفع",
 
   chooseTitle: "اختيار طريقة الدفع",
-  chooseLabel: "العملة والشبكة",
+  stepCurrency: "1. العملة",
+  stepNetwork: (token) => `2. شبكة ${token}`,
+  networks,
+  toSend: (amount) => `المطلوب إرساله ${amount}`,
+  moreCurrencies: "عملات أخرى",
+  walletPaysFee: "تدفع محفظتكم رسوم الشبكة",
+  whichNetwork: (token) => `غير متأكد؟ يُرجى اختيار الشبكة التي تحتوي محفظتكم فيها على ${token}.`,
   search: "البحث عن عملة أو شبكة",
   found,
   nothingFound: "لا توجد نتائج",
   noMethods: (merchant) => `لا تتوفر طريقة للدفع حاليًا. يُرجى المحاولة لاحقًا أو التواصل مع ${merchant}.`,
   proceed: "متابعة",
+  proceedWith: (token, network) => `المتابعة بعملة ${token} على شبكة ${network}`,
   minimum: (amount) => `الحد الأدنى ${amount}`,
   networkDown: "خلل في الشبكة",
   noPriceNow: "لا يوجد سعر حاليًا",

@@ -1,8 +1,9 @@
 /** German. */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("de", { one: "# Zahlungsart", other: "# Zahlungsarten" })
+const found = plural("de", { one: "# Währung", other: "# Währungen" })
 const minutesLeft = plural("de", { one: "Der Preis gilt noch # Minute", other: "Der Preis gilt noch # Minuten" })
+const networks = plural("de", { one: "# Netzwerk", other: "# Netzwerke" })
 
 export const de: Texts = {
   locale: "de",
@@ -23,7 +24,13 @@ export const de: Texts = {
   progress: "Fortschritt der Zahlung",
 
   chooseTitle: "Zahlungsart wählen",
-  chooseLabel: "Währung und Netzwerk",
+  stepCurrency: "1. Währung",
+  stepNetwork: (token) => `2. Netzwerk für ${token}`,
+  networks,
+  toSend: (amount) => `${amount} zu senden`,
+  moreCurrencies: "Weitere Währungen",
+  walletPaysFee: "die Netzwerkgebühr zahlt Ihre Wallet",
+  whichNetwork: (token) => `Unsicher? Wählen Sie das Netzwerk, auf dem Ihre Wallet ${token} hält.`,
   search: "Währung/Netzwerk suchen",
   found,
   nothingFound: "Nichts gefunden",
@@ -31,6 +38,7 @@ export const de: Texts = {
     "Zurzeit ist keine Zahlungsart verfügbar. Versuchen Sie es später noch einmal, " +
     `oder wenden Sie sich an ${merchant}.`,
   proceed: "Weiter",
+  proceedWith: (token, network) => `Weiter mit ${token} auf ${network}`,
   minimum: (amount) => `mindestens ${amount}`,
   networkDown: "Netzwerk gestört",
   noPriceNow: "zurzeit ohne Preis",

@@ -1,12 +1,13 @@
 /** English. */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("en", { one: "# way to pay", other: "# ways to pay" })
+const found = plural("en", { one: "# currency", other: "# currencies" })
 const minutesLeft = plural("en", {
   one: "The price holds for # more minute",
   other: "The price holds for # more minutes"
 })
 const ofConfirmations = plural("en", { one: "# confirmation", other: "# confirmations" })
+const networks = plural("en", { one: "# network", other: "# networks" })
 
 export const en: Texts = {
   locale: "en",
@@ -27,12 +28,19 @@ export const en: Texts = {
   progress: "Progress of the payment",
 
   chooseTitle: "Choose how to pay",
-  chooseLabel: "Currency and network",
+  stepCurrency: "1. Currency",
+  stepNetwork: (token) => `2. Network for ${token}`,
+  networks,
+  toSend: (amount) => `${amount} to send`,
+  moreCurrencies: "More currencies",
+  walletPaysFee: "your wallet pays the network fee",
+  whichNetwork: (token) => `Not sure? Choose the network on which your wallet holds ${token}.`,
   search: "Search currency or network",
   found,
   nothingFound: "Nothing found",
   noMethods: (merchant) => `There is no way to pay right now. Please try again later, or contact ${merchant}.`,
   proceed: "Continue",
+  proceedWith: (token, network) => `Continue with ${token} on ${network}`,
   minimum: (amount) => `minimum ${amount}`,
   networkDown: "network problems",
   noPriceNow: "no price right now",

@@ -4,12 +4,13 @@
  */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("es", { one: "# forma de pago", many: "# de formas de pago", other: "# formas de pago" })
+const found = plural("es", { one: "# moneda", many: "# de monedas", other: "# monedas" })
 const minutesLeft = plural("es", {
   one: "El precio se mantiene # minuto más",
   many: "El precio se mantiene # de minutos más",
   other: "El precio se mantiene # minutos más"
 })
+const networks = plural("es", { one: "# red", many: "# de redes", other: "# redes" })
 
 export const es: Texts = {
   locale: "es",
@@ -30,13 +31,20 @@ export const es: Texts = {
   progress: "Progreso del pago",
 
   chooseTitle: "Elija cómo pagar",
-  chooseLabel: "Moneda y red",
+  stepCurrency: "1. Moneda",
+  stepNetwork: (token) => `2. Red para ${token}`,
+  networks,
+  toSend: (amount) => `${amount} por enviar`,
+  moreCurrencies: "Más monedas",
+  walletPaysFee: "su billetera paga la comisión de red",
+  whichNetwork: (token) => `¿Tiene dudas? Elija la red en la que su billetera tiene ${token}.`,
   search: "Buscar moneda o red",
   found,
   nothingFound: "Sin resultados",
   noMethods: (merchant) =>
     `En este momento no hay formas de pago disponibles. Inténtelo más tarde o póngase en contacto con ${merchant}.`,
   proceed: "Continuar",
+  proceedWith: (token, network) => `Continuar con ${token} por la red ${network}`,
   minimum: (amount) => `mínimo ${amount}`,
   networkDown: "red con problemas",
   noPriceNow: "sin precio por ahora",

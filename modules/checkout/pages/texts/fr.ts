@@ -4,16 +4,13 @@
  */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("fr", {
-  one: "# moyen de paiement",
-  many: "# de moyens de paiement",
-  other: "# moyens de paiement"
-})
+const found = plural("fr", { one: "# devise", many: "# de devises", other: "# devises" })
 const minutesLeft = plural("fr", {
   one: "Le prix est garanti encore # minute",
   many: "Le prix est garanti encore # de minutes",
   other: "Le prix est garanti encore # minutes"
 })
+const networks = plural("fr", { one: "# réseau", many: "# de réseaux", other: "# réseaux" })
 
 export const fr: Texts = {
   locale: "fr",
@@ -34,13 +31,20 @@ export const fr: Texts = {
   progress: "Avancement du paiement",
 
   chooseTitle: "Choisissez comment payer",
-  chooseLabel: "Devise et réseau",
+  stepCurrency: "1. Devise",
+  stepNetwork: (token) => `2. Réseau pour ${token}`,
+  networks,
+  toSend: (amount) => `${amount} à envoyer`,
+  moreCurrencies: "Autres devises",
+  walletPaysFee: "votre portefeuille paie les frais de réseau",
+  whichNetwork: (token) => `Un doute\u202f? Choisissez le réseau sur lequel votre portefeuille détient ${token}.`,
   search: "Rechercher devise ou réseau",
   found,
   nothingFound: "Aucun résultat",
   noMethods: (merchant) =>
     `Aucun moyen de paiement n’est disponible pour le moment. Réessayez plus tard ou contactez ${merchant}.`,
   proceed: "Continuer",
+  proceedWith: (token, network) => `Continuer avec ${token} sur ${network}`,
   minimum: (amount) => `au moins ${amount}`,
   networkDown: "réseau perturbé",
   noPriceNow: "prix indisponible",

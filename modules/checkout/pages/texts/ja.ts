@@ -1,8 +1,9 @@
 /** Japanese. */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("ja", { other: "お支払い方法：# 件" })
+const found = plural("ja", { other: "通貨：# 件" })
 const minutesLeft = plural("ja", { other: "価格の有効時間はあと # 分です" })
+const networks = plural("ja", { other: "# ネットワーク" })
 
 export const ja: Texts = {
   locale: "ja",
@@ -23,13 +24,20 @@ export const ja: Texts = {
   progress: "お支払いの進行状況",
 
   chooseTitle: "お支払い方法の選択",
-  chooseLabel: "通貨とネットワーク",
+  stepCurrency: "1 通貨",
+  stepNetwork: (token) => `2 ${token} のネットワーク`,
+  networks,
+  toSend: (amount) => `送金額 ${amount}`,
+  moreCurrencies: "ほかの通貨",
+  walletPaysFee: "ネットワーク手数料はウォレットから支払われます",
+  whichNetwork: (token) => `迷ったときは、ウォレットに ${token} があるネットワークを選んでください。`,
   search: "通貨またはネットワークを検索",
   found,
   nothingFound: "見つかりませんでした",
   noMethods: (merchant) =>
     `現在ご利用いただけるお支払い方法がありません。時間をおいてもう一度お試しいただくか、${merchant} にお問い合わせください。`,
   proceed: "次へ",
+  proceedWith: (token, network) => `${network} の ${token} で次へ`,
   minimum: (amount) => `${amount} 以上`,
   networkDown: "ネットワーク障害",
   noPriceNow: "現在価格なし",

@@ -1,16 +1,13 @@
 /** Brazilian Portuguese. */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("pt-BR", {
-  one: "# forma de pagamento",
-  many: "# de formas de pagamento",
-  other: "# formas de pagamento"
-})
+const found = plural("pt-BR", { one: "# moeda", many: "# de moedas", other: "# moedas" })
 const minutesLeft = plural("pt-BR", {
   one: "O preço vale por mais # minuto",
   many: "O preço vale por mais # de minutos",
   other: "O preço vale por mais # minutos"
 })
+const networks = plural("pt-BR", { one: "# rede", many: "# de redes", other: "# redes" })
 
 export const ptBR: Texts = {
   locale: "pt-BR",
@@ -31,13 +28,20 @@ export const ptBR: Texts = {
   progress: "Andamento do pagamento",
 
   chooseTitle: "Escolha como pagar",
-  chooseLabel: "Moeda e rede",
+  stepCurrency: "1. Moeda",
+  stepNetwork: (token) => `2. Rede para ${token}`,
+  networks,
+  toSend: (amount) => `${amount} a enviar`,
+  moreCurrencies: "Mais moedas",
+  walletPaysFee: "sua carteira paga a taxa de rede",
+  whichNetwork: (token) => `Na dúvida? Escolha a rede em que sua carteira tem ${token}.`,
   search: "Buscar moeda ou rede",
   found,
   nothingFound: "Nenhum resultado",
   noMethods: (merchant) =>
     `Nenhuma forma de pagamento está disponível no momento. Tente mais tarde ou fale com ${merchant}.`,
   proceed: "Continuar",
+  proceedWith: (token, network) => `Continuar com ${token} pela rede ${network}`,
   minimum: (amount) => `mínimo de ${amount}`,
   networkDown: "rede com problemas",
   noPriceNow: "sem preço no momento",

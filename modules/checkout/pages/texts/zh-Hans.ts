@@ -1,8 +1,9 @@
 /** Chinese in simplified characters. */
 import { plural, type Texts } from "../Texts.ts"
 
-const found = plural("zh-Hans", { other: "# 种付款方式" })
+const found = plural("zh-Hans", { other: "# 个币种" })
 const minutesLeft = plural("zh-Hans", { other: "价格还将保留 # 分钟" })
+const networks = plural("zh-Hans", { other: "# 个网络" })
 
 export const zhHans: Texts = {
   locale: "zh-Hans",
@@ -23,12 +24,19 @@ export const zhHans: Texts = {
   progress: "付款进度",
 
   chooseTitle: "选择付款方式",
-  chooseLabel: "币种和网络",
+  stepCurrency: "1 币种",
+  stepNetwork: (token) => `2 ${token} 的网络`,
+  networks,
+  toSend: (amount) => `需转 ${amount}`,
+  moreCurrencies: "更多币种",
+  walletPaysFee: "网络费由您的钱包支付",
+  whichNetwork: (token) => `不确定？请选择您的钱包中存有 ${token} 的网络。`,
   search: "搜索币种或网络",
   found,
   nothingFound: "没有找到结果",
   noMethods: (merchant) => `目前没有可用的付款方式。请稍后再试，或联系 ${merchant}。`,
   proceed: "继续",
+  proceedWith: (token, network) => `使用 ${network} 网络的 ${token} 继续`,
   minimum: (amount) => `最低 ${amount}`,
   networkDown: "网络异常",
   noPriceNow: "暂无价格",
