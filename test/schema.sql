@@ -567,6 +567,13 @@ CREATE INDEX api_keys_by_merchant ON public.api_keys USING btree (merchant_id, c
 
 -- modules/batches
 
+CREATE TABLE batch_counters (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  CONSTRAINT batch_counters_pkey PRIMARY KEY (merchant_id, environment)
+);
+
 CREATE TABLE batch_exports (
   merchant_id integer NOT NULL,
   batch_id text NOT NULL,
@@ -629,13 +636,6 @@ CREATE TABLE batches (
   CONSTRAINT batches_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT batches_kind_check CHECK ((kind = ANY (ARRAY['refunds'::text, 'payouts'::text, 'collect'::text]))),
   CONSTRAINT batches_pkey PRIMARY KEY (merchant_id, id)
-);
-
-CREATE TABLE payout_counters (
-  merchant_id integer NOT NULL,
-  environment text NOT NULL,
-  version bigint NOT NULL,
-  CONSTRAINT payout_counters_pkey PRIMARY KEY (merchant_id, environment)
 );
 
 CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id) WHERE (refund_id IS NOT NULL);

@@ -41,7 +41,7 @@ const optional = <S extends Schema.Top>(schema: S, description: string) =>
 const maximumEntries = 1_000
 
 export const NewBatchLine = Schema.Struct({
-  token_id: Schema.Int.annotate({ description: "A token of the network, as GET /api/v1/tokens lists it" }),
+  token_id: Schema.Int.annotate({ description: "A token of the network, as GET /api/v1/merchant/tokens lists it" }),
   token_amount: Schema.String.check(Schema.isMaxLength(80)).annotate({
     description: "Whole tokens as a decimal number",
     examples: ["12.5"]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["batches", "batch_lines", "batch_exports", "payout_counters"]
+export const tables: ReadonlyArray<string> = ["batches", "batch_lines", "batch_exports", "batch_counters"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -67,8 +67,8 @@ export const migrations: Migrations = {
       WHERE source IS NOT NULL`
     // What was paid out on a day counts against a limit.
     yield* sql`CREATE INDEX batches_payouts ON batches (merchant_id, environment, created_at) WHERE kind = 'payouts'`
-    // Its version rises with each batch of payouts under a limit for a day: of two at once the second one counts anew.
-    yield* sql`CREATE TABLE payout_counters (
+    // Its version rises with each batch that is made: of two at once the second one counts anew what is open and paid.
+    yield* sql`CREATE TABLE batch_counters (
       merchant_id integer NOT NULL,
       environment text NOT NULL,
       version bigint NOT NULL,

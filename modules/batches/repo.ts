@@ -191,10 +191,11 @@ export const lineWrite = ({ id, merchantId }: Pick<BatchState, "id" | "merchantI
   }
 })
 
-export const payoutCounterWrite = (
+/** Makes a batch lose to another one of its merchant that is made at the same time. */
+export const batchCounterWrite = (
   { environment, merchantId }: Pick<BatchState, "environment" | "merchantId">,
   version: number
-): Write => ({ table: "payout_counters", row: { merchant_id: merchantId, environment, version } })
+): Write => ({ table: "batch_counters", row: { merchant_id: merchantId, environment, version } })
 
 /** The bytes of an export. */
 export interface StoredExport {
@@ -278,31 +279,33 @@ export const makeRepo = Effect.gen(function*() {
       const page = rows.slice(0, limit)
       return { batches: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
     }),
-    openCount: (merchantId: number, environment: Environment): Effect.Effect<number> =>
-      sql<{ count: bigint }>`SELECT count(*) AS count FROM batches
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND closed_at IS NULL`.pipe(
+    /** How many batches are open, and the version of the merchant's counter, as of one moment. */
+    openBatches: (
+      { environment, merchantId }: Pick<BatchState, "environment" | "merchantId">
+    ): Effect.Effect<{ readonly count: number; readonly version: number }> =>
+      sql<{ count: bigint; version: bigint }>`SELECT (
+          SELECT count(*) FROM batches
+          WHERE merchant_id = ${merchantId} AND environment = ${environment} AND closed_at IS NULL
+        ) AS count, coalesce((
+          SELECT version FROM batch_counters WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        ), 0) AS version`.pipe(
         Effect.orDie,
-        Effect.map(([row]) => Number(row?.count ?? 0))
+        Effect.map(([row]) => ({ count: Number(row!.count), version: Number(row!.version) }))
       ),
     /**
-     * usd_millis of the payouts that were made in a span and may have left, or may leave, and the version of their
-     * counter, as of one moment.
+     * usd_millis of the payouts that were made in a span and may have left, or may leave. What a batch ends without
+     * paying is released; what went to somebody else has left all the same.
      */
     payoutsOf: (
       { environment, merchantId }: Pick<BatchState, "environment" | "merchantId">,
       { from, to }: { readonly from: number; readonly to: number }
-    ): Effect.Effect<{ readonly used: bigint; readonly version: number }> =>
-      sql<{ used: string; version: bigint }>`SELECT (
-          SELECT coalesce(sum(l.amount), 0)::text
-          FROM batches b JOIN batch_lines l ON l.merchant_id = b.merchant_id AND l.batch_id = b.id
-          WHERE b.merchant_id = ${merchantId} AND b.environment = ${environment} AND b.kind = 'payouts'
-            AND b.created_at >= ${from} AND b.created_at < ${to} AND b.status NOT IN ('canceled', 'expired')
-            AND l.status <> 'released'
-        ) AS used, coalesce((
-          SELECT version FROM payout_counters WHERE merchant_id = ${merchantId} AND environment = ${environment}
-        ), 0) AS version`.pipe(
+    ): Effect.Effect<bigint> =>
+      sql<{ used: string }>`SELECT coalesce(sum(l.amount), 0)::text AS used
+        FROM batches b JOIN batch_lines l ON l.merchant_id = b.merchant_id AND l.batch_id = b.id
+        WHERE b.merchant_id = ${merchantId} AND b.environment = ${environment} AND b.kind = 'payouts'
+          AND b.created_at >= ${from} AND b.created_at < ${to} AND l.status <> 'released'`.pipe(
         Effect.orDie,
-        Effect.map(([row]) => ({ used: BigInt(row!.used), version: Number(row!.version) }))
+        Effect.map(([row]) => BigInt(row!.used))
       ),
     /** The bytes of an export; null: it was never given out. */
     exported: (merchantId: number, id: string, part: number, attempt: number): Effect.Effect<string | null> =>

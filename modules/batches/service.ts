@@ -1,5 +1,6 @@
 /** Batches: made, approved, given to wallets, and followed on the chain until they are paid or over. */
 import { Context, Effect, Layer } from "effect"
+import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Books } from "../../runtime/Books.ts"
 import { Chains } from "../../runtime/Chains.ts"
@@ -105,13 +106,16 @@ const make = Effect.gen(function*() {
     timers: yield* Timers
   }
   yield* services.timers.register(batchTimer(services))
+  const actors = yield* Actors
   const create = createBatch(services)
   const approve = approveBatch(services)
   const cancel = cancelBatch(services)
   const giveOut = exportPart(services)
   const hint = hintTransaction(services)
   return Batches.of({
-    create: (...args) => dieOnReplay(create(...args)),
+    // One after the other for a merchant: each counts those before it, so all but one at once would be decided anew.
+    create: (owner, request, call) =>
+      actors.send("batches", `${owner.merchantId}/${owner.environment}`, dieOnReplay(create(owner, request, call))),
     collectable: readCollectable(services),
     find: services.repo.find,
     page: services.repo.page,

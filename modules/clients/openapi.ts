@@ -7905,7 +7905,7 @@ export interface components {
             refund_ids?: "all" | string[] | null;
             /** @description For `payouts`, and only there */
             lines?: {
-                /** @description A token of the network, as GET /api/v1/tokens lists it */
+                /** @description A token of the network, as GET /api/v1/merchant/tokens lists it */
                 token_id: number;
                 /**
                  * @description Whole tokens as a decimal number

@@ -12,7 +12,7 @@ import { usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { approvalsRequired, approversOf, holdWrite } from "../../refunds/plugin.ts"
 import { type BatchState, maximumOpenBatches } from "../machine.ts"
-import { batchWrite, lineWrite } from "../repo.ts"
+import { batchCounterWrite, batchWrite, lineWrite } from "../repo.ts"
 import { approvedContent, auditActOf, driverPart, eventsOf, newBatch, newLines } from "../rules.ts"
 import { type BatchOwner, type BatchServices, payoutDriver } from "./BatchServices.ts"
 import { planCollect } from "./Collectable.ts"
@@ -77,13 +77,13 @@ export const createBatch = (services: BatchServices) =>
       const { contents: { kind }, network } = request
       const driver = yield* payoutDriver(services, network, owner.environment)
       const from = yield* readFrom(kind, network, owner, request.from)
-      if ((yield* repo.openCount(owner.merchantId, owner.environment)) >= maximumOpenBatches) {
-        return yield* publicError("BATCH_LIMIT_REACHED")
-      }
+      // Before everything else that is counted: the commit fails where another batch was made since.
+      const open = yield* repo.openBatches(owner)
+      if (open.count >= maximumOpenBatches) return yield* publicError("BATCH_LIMIT_REACHED")
       const plan = yield* planOf(services, owner, request, driver)
       yield* checkLines(plan.lines, driver)
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
-      const counted = kind === "payouts" ? yield* checkLimits(services, owner, plan.spotValue, now) : []
+      if (kind === "payouts") yield* checkLimits(services, owner, plan.spotValue, now)
       const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
       const unnumbered = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
       const capacity = from === null ? undefined : yield* driver.capacityOf?.(from) ?? Effect.undefined
@@ -123,7 +123,7 @@ export const createBatch = (services: BatchServices) =>
         writes: [
           batchWrite(batch),
           ...lines.map((line) => lineWrite(batch, line)),
-          ...counted,
+          batchCounterWrite(owner, open.version + 1),
           ...plan.refunds.map((refund) => holdWrite(refund, { id, isOut: false })),
           ...yield* auditLog.writesOf(auditActOf(null, batch, "create", request.actor, cause.requestId))
         ],
@@ -132,6 +132,6 @@ export const createBatch = (services: BatchServices) =>
       })
       return batch
     },
-    // A refund that somebody moved, or another batch took, is looked at again.
+    // A refund that somebody moved, or another batch took, is looked at again; so is what another process made since.
     decideAnew()
   )

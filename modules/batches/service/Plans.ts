@@ -3,7 +3,15 @@ import { Effect } from "effect"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import { maximumReference } from "../../../schemas/Batch.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { baseUnits, formatUnits, parseUnits, usdMillis, usdValueDown } from "../../../schemas/Money.ts"
+import {
+  baseUnits,
+  formatUnits,
+  maximumCredit,
+  parseUnits,
+  usdDecimal,
+  usdMillis,
+  usdValueDown
+} from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
@@ -149,6 +157,9 @@ const lineOfPayout = Effect.fnUntraced(function*(
     return yield* invalid(`${at}.reference`, `at most ${maximumReference} characters`)
   }
   const value = yield* spotValueOf(services, token, units)
+  if (value !== null && value > maximumCredit) {
+    return yield* invalid(`${at}.token_amount`, `one line pays at most ${usdDecimal(maximumCredit)} USD`)
+  }
   return {
     isPriced: value !== null,
     line: {

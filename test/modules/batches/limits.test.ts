@@ -4,10 +4,11 @@
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { maximumOpenBatches } from "../../../modules/batches/machine.ts"
 import { dayOf, limitRefusal } from "../../../modules/batches/rules.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { assertRefused, DevnetService, okData } from "../simulator/DevnetService.ts"
-import { ask, newShop, payout, payoutsBatch, type Shop } from "./BatchShop.ts"
+import { approve, ask, giveOut, newShop, payout, payoutsBatch, play, readUntil, type Shop } from "./BatchShop.ts"
 
 const patch = Effect.fnUntraced(function*(by: Shop["key"], body: object) {
   return yield* (yield* DevnetService).call("/api/v1/merchant/settings", { method: "PATCH", headers: by, body })
@@ -49,6 +50,22 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       assertRefused(yield* make(shop, "1"), 409, "PAYOUT_LIMIT_EXCEEDED")
     }))
 
+  it.effect("count what went to somebody else than was signed: it has left", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      yield* patch(shop.person, { payout_limit_day: 30_000 })
+      const batch = okData(yield* make(shop, "30"))
+      yield* approve(shop, batch)
+      okData(yield* giveOut(shop.key, batch))
+      yield* play(shop, batch, "changed_destination")
+      const over = yield* readUntil(shop, batch, "expired")
+      assert.strictEqual(over.lines[0].status, "mismatch")
+      assert.deepStrictEqual(
+        assertRefused(yield* make(shop, "1"), 409, "PAYOUT_LIMIT_EXCEEDED").details,
+        { limit: 30_000, requested: 1_000, used: 30_000 }
+      )
+    }))
+
   it.effect("let through no more when batches are made at once", () =>
     Effect.gen(function*() {
       const shop = yield* newShop
@@ -60,6 +77,29 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       while ((yield* make(shop, "10")).status === 200);
       const { data } = yield* ask(shop.key, "/api/v1/batches?kind=payouts")
       assert.strictEqual(data.length, 3)
+    }))
+
+  it.effect("open no more than 20 batches, and refuse the others at once, when 40 are made at once", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const made = yield* Effect.all(Array.from({ length: 40 }, () => make(shop, "1")), { concurrency: "unbounded" })
+      assert.strictEqual(made.filter(({ status }) => status === 200).length, maximumOpenBatches)
+      for (const answer of made.filter(({ status }) => status !== 200)) {
+        assertRefused(answer, 409, "BATCH_LIMIT_REACHED")
+      }
+    }))
+
+  it.effect("refuse a line that is worth more than any payment", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      okData(yield* make(shop, "10000000000"))
+      for (const dollars of ["10000000000.001", "999999999999999999999999"]) {
+        const refused = yield* make(shop, dollars)
+        assert.include(
+          assertRefused(refused, 400, "VALIDATION_ERROR").message,
+          "lines.0.token_amount: one line pays at most"
+        )
+      }
     }))
 })
 
