@@ -1,4 +1,4 @@
-/** Batches for internal services, which make them and never approve: definitions only. */
+/** Calls of batches for internal services. They create and export batches, but only a person approves: definitions only. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { PayoutFormat } from "../../runtime/Payouts.ts"

@@ -1497,7 +1497,7 @@ export interface paths {
         };
         /**
          * List what can be collected
-         * @description What lies on addresses of your wallets whose invoices take no more payments, by network and token, as the networks have it at their newest final block.
+         * @description Balances on addresses of your wallets whose invoices take no more payments, by network and token, at each network's newest final block.
          */
         get: operations["collectable.list"];
         put?: never;
@@ -4408,14 +4408,14 @@ export interface components {
                     symbol: string;
                     /** @description Whole tokens, as a decimal number */
                     token_amount: string;
-                    /** @description usd_millis at the price of now; null: it has none */
+                    /** @description usd_millis at the current price; null: the token has no price */
                     amount: number | null;
                     amount_decimal: string | null;
                     /** @constant */
                     amount_unit: "usd_millis";
                     /** @constant */
                     currency: "usd";
-                    /** @description Addresses that it lies on */
+                    /** @description Number of addresses that hold it */
                     addresses: number;
                     /**
                      * @description `collector`: one signature of anybody's wallet moves 200 addresses to their payee; `owner`: whoever has the keys moves each
@@ -4431,16 +4431,16 @@ export interface components {
                         index: number;
                         /** @description Whole tokens, as a decimal number */
                         token_amount: string;
-                        /** @description usd_millis at the price of now; null: it has none */
+                        /** @description usd_millis at the current price; null: the token has no price */
                         amount: number | null;
                         amount_decimal: string | null;
-                        /** @description Whom the address pays: of a wallet of kind forwarder; null: whoever has its keys */
+                        /** @description The address that a forwarder pays to; null: it is no forwarder, and the owner of its keys moves the money */
                         payee: string | null;
-                        /** @description What the collector makes the address from, with payee */
+                        /** @description With payee, what the contract Collector computes the address from; null: it is no forwarder */
                         salt: string | null;
                     }[];
                 }[];
-                /** @description More addresses have received something than were looked at */
+                /** @description More than 1,000 addresses and tokens match, and only the newest are in the answer */
                 has_more: boolean;
             };
         };
@@ -24557,11 +24557,11 @@ export interface operations {
             query?: {
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
-                /** @description Only what lies there */
+                /** @description Only this network */
                 network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Only this token */
                 token_id?: number;
-                /** @description Dollars that lie on an address at least; three times its gas, and 1 dollar or more, if not said */
+                /** @description Smallest balance of an address, in dollars; default: three times the cost of its gas, and at least 1 dollar */
                 min_value?: number;
                 /** @description `addresses`: with each of them */
                 expand?: "addresses";

@@ -11,7 +11,9 @@ import { Environment, Network } from "../../../schemas/Network.ts"
 const TokenAmount = Schema.String.annotate({ description: "Whole tokens, as a decimal number" })
 
 const Amount = {
-  amount: Schema.NullOr(WireAmount).annotate({ description: "usd_millis at the price of now; null: it has none" }),
+  amount: Schema.NullOr(WireAmount).annotate({
+    description: "usd_millis at the current price; null: the token has no price"
+  }),
   amount_decimal: Schema.NullOr(UsdDecimal)
 }
 
@@ -21,9 +23,12 @@ export const CollectableAddress = Schema.Struct({
   token_amount: TokenAmount,
   ...Amount,
   payee: Schema.NullOr(Schema.String).annotate({
-    description: "Whom the address pays: of a wallet of kind forwarder; null: whoever has its keys"
+    description:
+      "The address that a forwarder pays to; null: it is no forwarder, and the owner of its keys moves the money"
   }),
-  salt: Schema.NullOr(Schema.String).annotate({ description: "What the collector makes the address from, with payee" })
+  salt: Schema.NullOr(Schema.String).annotate({
+    description: "With payee, what the contract Collector computes the address from; null: it is no forwarder"
+  })
 })
 
 export const CollectableToken = Schema.Struct({
@@ -34,7 +39,7 @@ export const CollectableToken = Schema.Struct({
   ...Amount,
   amount_unit: Schema.Literal("usd_millis"),
   currency: Schema.Literal("usd"),
-  addresses: Schema.Int.annotate({ description: "Addresses that it lies on" }),
+  addresses: Schema.Int.annotate({ description: "Number of addresses that hold it" }),
   method: Schema.Literals(["collector", "owner"]).annotate({
     description: "`collector`: one signature of anybody's wallet moves 200 addresses to their payee; `owner`: "
       + "whoever has the keys moves each"
@@ -50,7 +55,9 @@ export const CollectableList = Schema.Struct({
   data: Schema.Struct({
     object: Schema.tag("list"),
     data: Schema.Array(CollectableToken),
-    has_more: Schema.Boolean.annotate({ description: "More addresses have received something than were looked at" })
+    has_more: Schema.Boolean.annotate({
+      description: "More than 1,000 addresses and tokens match, and only the newest are in the answer"
+    })
   })
 }).annotate({
   identifier: "CollectableList",
@@ -80,7 +87,7 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
   HttpApiEndpoint.get("list", "/", {
     query: {
       environment: Schema.optionalKey(Environment),
-      network: Schema.optionalKey(Network).annotate({ description: "Only what lies there" }),
+      network: Schema.optionalKey(Network).annotate({ description: "Only this network" }),
       token_id: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 }))).annotate(
         {
           description: "Only this token"
@@ -88,7 +95,8 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
       ),
       min_value: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).annotate(
         {
-          description: "Dollars that lie on an address at least; three times its gas, and 1 dollar or more, if not said"
+          description:
+            "Smallest balance of an address, in dollars; default: three times the cost of its gas, and at least 1 dollar"
         }
       ),
       expand: Schema.optionalKey(Schema.Literal("addresses")).annotate({
@@ -110,8 +118,8 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "List what can be collected",
     description:
-      "What lies on addresses of your wallets whose invoices take no more payments, by network and token, as the "
-      + "networks have it at their newest final block."
+      "Balances on addresses of your wallets whose invoices take no more payments, by network and token, at each "
+      + "network's newest final block."
   }))
 )
   .prefix("/api/v1/collectable")
@@ -120,6 +128,6 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
   .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Collectable",
-    description: "What lies on addresses that were given to invoices."
+    description: "Balances on addresses that invoices were paid to."
   }))
 {}

@@ -10,7 +10,7 @@ import { formatUnits, readPrice, usdDecimal, usdMillis, usdWire } from "../../..
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { BatchesApi } from "../api.ts"
 import type { CollectableAddress, CollectableToken } from "../api/Collectable.ts"
-import type { AddressHolding } from "../rules/Collects.ts"
+import type { AddressHolding } from "../rules/Collecting.ts"
 import { Batches } from "../service.ts"
 import type { Collectable, CollectableGroup } from "../service/Collectable.ts"
 

@@ -1,12 +1,12 @@
-/** What came to addresses of a merchant's wallets, and may still lie there. */
+/** Tokens that addresses of a merchant's wallets have received, and may still hold. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Environment, Family, Network } from "../../../schemas/Network.ts"
 
-/** Seconds after an invoice expired for which payments may still be on their way to its address. */
+/** An expired invoice may still be paid by a transfer on its way, so its address counts from so many seconds later. */
 const afterExpirySeconds = 86_400
 
-/** A token that came to an address, which takes no more payments. */
+/** A token that an address has received whose invoice takes no more payments. */
 export interface Receipt {
   readonly network: Network
   /** Null: the native coin. */
@@ -21,7 +21,7 @@ export interface Receipt {
 export interface ReceiptFilter {
   readonly merchantId: number
   readonly environment: Environment
-  /** Tokens that are looked for; `address` in the one spelling of its family. */
+  /** Tokens to search for; `address` in the one spelling of its family. */
   readonly tokens: ReadonlyArray<
     { readonly network: Network; readonly family: Family; readonly address: string | null }
   >
@@ -40,8 +40,8 @@ interface ReceiptColumns {
 
 export const makeReceipts = (sql: SqlClient.SqlClient) => ({
   /**
-   * At most `limit`, those that were paid to last first. Not what a batch has collected since: every transfer that the
-   * journal has was in the balance that left.
+   * At most `limit`, the newest payment first. An address that a batch has emptied since its last payment is left out:
+   * the balance that was collected included every transfer in the journal.
    */
   receipts: ({ environment, merchantId, now, tokens }: ReceiptFilter, limit: number) =>
     sql<ReceiptColumns>`WITH received AS (

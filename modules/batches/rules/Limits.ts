@@ -1,4 +1,4 @@
-/** How much of a merchant's own money may be paid out (modules/docs/reference/batches.md#limits). Pure. */
+/** The limits for payouts of a merchant's own money (modules/docs/reference/batches.md#limits). Pure. */
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../../schemas/Money.ts"
 
@@ -10,18 +10,20 @@ export interface PayoutLimits {
 
 const daySeconds = 86_400
 
-/** The day of UTC that a moment of the merchant's time is in: from its first second to the first of the next. */
+/** The UTC day of a time by the merchant's clock: `from` its first second to the first second of the next day. */
 export const dayOf = (now: number): { readonly from: number; readonly to: number } => {
   const from = Math.floor(now / daySeconds) * daySeconds
   return { from, to: from + daySeconds }
 }
 
-const refusal = (setting: string, of: string, limit: UsdMillis, requested: UsdMillis | null, used: bigint) =>
+const refusal = (setting: string, scope: string, limit: UsdMillis, requested: UsdMillis | null, used: bigint) =>
   publicError("PAYOUT_LIMIT_EXCEEDED", {
     message: requested === null
       ? `A token of this batch has no price now, so nobody can say whether it is below ${setting}: pay it in a batch ` +
         "once it has one, or have a person take the limit away"
-      : `${setting}: this batch comes to ${usdDecimal(requested)} USD, and ${of} may come to ${usdDecimal(limit)} USD` +
+      : `${setting}: this batch comes to ${usdDecimal(requested)} USD, and ${scope} may come to ${
+        usdDecimal(limit)
+      } USD` +
         (used === 0n ? "" : `, of which ${usdDecimal(usdMillis(used))} are used`),
     details: {
       limit: usdWire(limit),
@@ -31,8 +33,8 @@ const refusal = (setting: string, of: string, limit: UsdMillis, requested: UsdMi
   })
 
 /**
- * Why payouts may not be made; null: they may. `requested`: what they come to now; null: a price is missing.
- * `usedOfDay`: what the day's other payouts come to.
+ * Why payouts are over a limit; null: they are not. `requested`: their value at the prices of now; null: a price is
+ * missing. `usedOfDay`: the value of the day's other payouts.
  */
 export const limitRefusal = (
   { batch, day }: PayoutLimits,

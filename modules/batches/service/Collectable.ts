@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import type { Forwarder, WalletRecord } from "../../../runtime/Chains.ts"
 import type { CollectCost, PayoutDriver } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { baseUnits, type Rate, type UsdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, type Rate, type UsdMillis, usdValueDown } from "../../../schemas/Money.ts"
 import { familyOf, type Network, networks } from "../../../schemas/Network.ts"
 import { type Token, tokenAddress } from "../../../schemas/Token.ts"
 import type { Receipt } from "../repo.ts"
@@ -11,20 +11,19 @@ import {
   addressesPerPart,
   type AddressHolding,
   collectParts,
-  isWorthIt,
-  leastValue,
-  valueOf
-} from "../rules/Collects.ts"
+  defaultMinimumValue,
+  isWorthCollecting
+} from "../rules/Collecting.ts"
 import { type BatchOwner, type BatchServices, networkDegraded } from "./BatchServices.ts"
 import type { Plan } from "./Plans.ts"
 
-/** Balances that are asked for at once: each takes several calls of nodes, and somebody waits for the answer. */
+/** Balances of one answer, at most: each takes several calls of nodes, and the caller waits for the answer. */
 const maximumBalances = 1_000
 
-/** Lines of a collect, in parts that one signature moves. */
+/** The lines of a `collect` batch. One signature moves each part. */
 export interface CollectPlan extends Plan {
   readonly sizes: ReadonlyArray<number>
-  /** Nothing of it has left in this block or an earlier one. */
+  /** The balances were read at this final block, so every transfer that collects them is in a later one. */
   readonly searchedTo: bigint
 }
 
@@ -33,31 +32,32 @@ export interface CollectableRequest {
   readonly networks: ReadonlyArray<Network> | null
   /** Null: every token of the catalogue. */
   readonly tokenIds: ReadonlyArray<number> | null
-  /** usd_millis; null: what a collect is worth its gas. */
+  /** usd_millis; null: `defaultMinimumValue` for the gas of an address. */
   readonly minimumValue: UsdMillis | null
 }
 
-/** What lies there of one token, by whoever moves it. */
+/** The balances of one token that are moved by the same method. */
 export interface CollectableGroup {
   readonly token: Token
   readonly method: "collector" | "owner"
   readonly holdings: ReadonlyArray<AddressHolding>
-  /** Of collecting all of them; null: nobody can say. */
+  /** Units of gas to collect all of them; null: it cannot be estimated. */
   readonly gas: bigint | null
 }
 
 export interface Collectable {
   readonly groups: ReadonlyArray<CollectableGroup>
-  /** More addresses have received something than were looked at. */
+  /** More addresses have received something than one answer has. */
   readonly hasMore: boolean
 }
 
-/** One signature of an account of Cardano moves what lies on all of its addresses: there is nothing to gather. */
-const isGathered = (network: Network): boolean => familyOf(network) === "cardano"
+/** A Cardano wallet spends from all addresses of an account in one transaction, so nothing has to be collected. */
+const needsNoCollecting = (network: Network): boolean => familyOf(network) === "cardano"
 
 const tokensOf = ({ catalog }: BatchServices, { environment }: BatchOwner, request: CollectableRequest) =>
   catalog.list(environment).filter(({ id, network }) =>
-    !isGathered(network) && (request.networks?.includes(network) ?? true) && (request.tokenIds?.includes(id) ?? true)
+    !needsNoCollecting(network) && (request.networks?.includes(network) ?? true) &&
+    (request.tokenIds?.includes(id) ?? true)
   )
 
 const spellingOf = ({ address, network }: Token): string | null =>
@@ -65,7 +65,7 @@ const spellingOf = ({ address, network }: Token): string | null =>
 
 const keyOf = (network: Network, address: string | null): string => `${network} ${address ?? ""}`
 
-/** The price now, else the last one: what nobody can price is worth nothing here. */
+/** The price now, else the last one; null: the token has never had a price. */
 const rateOf = ({ prices }: BatchServices, token: Token): Effect.Effect<Rate | null> =>
   prices.spot(token).pipe(
     Effect.map(({ rate }) => rate),
@@ -75,7 +75,7 @@ const rateOf = ({ prices }: BatchServices, token: Token): Effect.Effect<Rate | n
 const forwarderOf = ({ wallet }: WalletRecord): Forwarder | null =>
   wallet._tag === "IndexedWallet" ? wallet.forwarder ?? null : null
 
-/** Balances of one network's receipts, those that are above zero; null: its driver tells none. */
+/** Balances above 0 of the receipts of one network; empty where its driver reads no balances. */
 const holdingsOf = Effect.fnUntraced(function*(
   services: BatchServices,
   { environment }: BatchOwner,
@@ -114,14 +114,14 @@ const holdingsOf = Effect.fnUntraced(function*(
       payee: forwarder?.payee ?? null,
       salt: forwarder?.saltOf(receipt.walletIndex) ?? null,
       units,
-      value: rate === null ? null : valueOf(units, rate, token.decimals),
+      value: rate === null ? null : usdValueDown(units, rate, token.decimals),
       height: found.height
     }]
   })
 })
 
-/** What one address costs, by a call that collects as many as fit; null: nobody can say. */
-const costOf = Effect.fnUntraced(function*(
+/** The cost of one call for as many addresses as it can take, and their number; null: it cannot be estimated. */
+const estimateCost = Effect.fnUntraced(function*(
   { chains }: BatchServices,
   { environment }: BatchOwner,
   holdings: ReadonlyArray<AddressHolding>
@@ -129,14 +129,14 @@ const costOf = Effect.fnUntraced(function*(
   const { payee, token } = holdings[0]!
   const estimate = chains.driver(token.network, environment)?.payouts?.estimateCollect ?? null
   if (estimate === null || payee === null) return null
-  const some = holdings.slice(0, addressesPerPart)
+  const sample = holdings.slice(0, addressesPerPart)
   const cost = yield* estimate({
     _tag: "Collect",
     batchId: "bat_00000000-0000-0000-0000-000000000000",
     part: 1,
     payee,
     from: null,
-    lines: some.map(({ address, salt, token: { decimals, symbol }, tokenAddress, units }) => ({
+    lines: sample.map(({ address, salt, token: { decimals, symbol }, tokenAddress, units }) => ({
       address,
       salt: salt!,
       tokenAddress,
@@ -150,26 +150,26 @@ const costOf = Effect.fnUntraced(function*(
     ),
     Effect.option
   )
-  return Option.isNone(cost) ? null : { ...cost.value, addresses: some.length }
+  return Option.isNone(cost) ? null : { ...cost.value, addresses: sample.length }
 })
 
-/** Holdings of one token on addresses of one wallet: those that are worth it, and their gas. */
-const chooseWorthy = Effect.fnUntraced(function*(
+/** Of the holdings of one token and wallet, members that are worth their gas, and the gas to collect them. */
+const selectWorthCollecting = Effect.fnUntraced(function*(
   services: BatchServices,
   owner: BatchOwner,
   minimumValue: UsdMillis | null,
   holdings: ReadonlyArray<AddressHolding>
 ) {
   const { token: { network } } = holdings[0]!
-  const cost = yield* costOf(services, owner, holdings)
+  const cost = yield* estimateCost(services, owner, holdings)
   const coin = services.catalog.find(network, owner.environment, null)
   const rate = cost === null || coin === undefined ? null : yield* rateOf(services, coin)
   const gasValue = cost === null || coin === undefined || rate === null
     ? null
-    : valueOf(baseUnits(cost.gas * cost.gasPrice / BigInt(cost.addresses)), rate, coin.decimals)
-  const least = minimumValue ?? leastValue(gasValue)
-  const worthy = holdings.filter((each) => isWorthIt(each, least))
-  return { holdings: worthy, gas: cost === null ? null : cost.gas * BigInt(worthy.length) / BigInt(cost.addresses) }
+    : usdValueDown(baseUnits(cost.gas * cost.gasPrice / BigInt(cost.addresses)), rate, coin.decimals)
+  const minimum = minimumValue ?? defaultMinimumValue(gasValue)
+  const selected = holdings.filter((each) => isWorthCollecting(each, minimum))
+  return { holdings: selected, gas: cost === null ? null : cost.gas * BigInt(selected.length) / BigInt(cost.addresses) }
 })
 
 const sumOf = (parts: ReadonlyArray<bigint | null>): bigint | null =>
@@ -183,7 +183,7 @@ export const readCollectable = (services: BatchServices) =>
       const tokens = new Map(
         tokensOf(services, owner, request).map((token) => [keyOf(token.network, spellingOf(token)), token])
       )
-      const looked = yield* repo.receipts({
+      const newest = yield* repo.receipts({
         ...owner,
         tokens: [...tokens.values()].map((token) => ({
           network: token.network,
@@ -193,29 +193,29 @@ export const readCollectable = (services: BatchServices) =>
         now: yield* clock.nowSeconds(owner.merchantId, owner.environment)
       }, maximumBalances + 1)
       const wallets = new Map<string, WalletRecord>()
-      for (const fingerprint of new Set(looked.map((each) => each.fingerprint))) {
+      for (const fingerprint of new Set(newest.map((each) => each.fingerprint))) {
         const record = yield* chains.walletRecord(fingerprint)
         if (record?.wallet._tag === "IndexedWallet") wallets.set(fingerprint, record)
       }
-      const receipts = looked.slice(0, maximumBalances).filter(({ fingerprint }) => wallets.has(fingerprint))
+      const receipts = newest.slice(0, maximumBalances).filter(({ fingerprint }) => wallets.has(fingerprint))
       const holdings = yield* Effect.forEach(
         Map.groupBy(receipts, ({ network }) => network),
-        ([network, those]) => holdingsOf(services, owner, network, those, wallets, tokens),
+        ([network, members]) => holdingsOf(services, owner, network, members, wallets, tokens),
         { concurrency: networks.length }
       )
       const byToken = Map.groupBy(
         holdings.flat(),
         ({ payee, token }) => `${token.id} ${payee === null ? "owner" : "collector"}`
       )
-      const groups = yield* Effect.forEach(byToken.values(), (those) =>
+      const groups = yield* Effect.forEach(byToken.values(), (members) =>
         Effect.gen(function*() {
           const chosen = yield* Effect.forEach(
-            Map.groupBy(those, ({ fingerprint }) => fingerprint).values(),
-            (ofWallet) => chooseWorthy(services, owner, request.minimumValue, ofWallet)
+            Map.groupBy(members, ({ fingerprint }) => fingerprint).values(),
+            (ofWallet) => selectWorthCollecting(services, owner, request.minimumValue, ofWallet)
           )
           const group: CollectableGroup = {
-            token: those[0]!.token,
-            method: those[0]!.payee === null ? "owner" : "collector",
+            token: members[0]!.token,
+            method: members[0]!.payee === null ? "owner" : "collector",
             holdings: chosen.flatMap((each) => each.holdings),
             gas: sumOf(chosen.map(({ gas }) => gas))
           }
@@ -223,7 +223,7 @@ export const readCollectable = (services: BatchServices) =>
         }), { concurrency: 4 })
       return {
         groups: groups.filter((group) => group.holdings.length > 0),
-        hasMore: looked.length > maximumBalances
+        hasMore: newest.length > maximumBalances
       }
     }
   )

@@ -1,4 +1,4 @@
-/** Makes a batch: its lines, what they come to, and who must approve, in one commit with what it holds. */
+/** Creates a batch: its lines, its value and the approvals it needs, in one commit with the hold of its refunds. */
 import { Effect } from "effect"
 import { decideAnew, type IdempotentCall } from "../../../runtime/Commit.ts"
 import { canonicalJson, sha256 } from "../../../runtime/http/CanonicalJson.ts"
@@ -52,7 +52,7 @@ const planOf = (
   }
 }
 
-/** The wallet that pays, in the form that is kept. Whose it is nobody can know: it is the merchant's own money. */
+/** The wallet that pays, in its stored form. Nothing proves who owns it, and nothing must: only its owner can sign. */
 const readFrom = Effect.fnUntraced(function*(
   kind: BatchKind,
   network: Network,
@@ -85,14 +85,14 @@ export const createBatch = (services: BatchServices) =>
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
       if (kind === "payouts") yield* checkLimits(services, owner, plan.spotValue, now)
       const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
-      const unnumbered = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
+      const wholePart = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
       const capacity = from === null ? undefined : yield* driver.capacityOf?.(from) ?? Effect.undefined
-      const sizes = unnumbered._tag === "Payout" ? driver.partSizes(unnumbered.lines, capacity) : plan.sizes ?? []
+      const sizes = wholePart._tag === "Payout" ? driver.partSizes(wholePart.lines, capacity) : plan.sizes ?? []
       const lines = newLines(plan.lines, sizes)
-      const book = usdMillis(plan.lines.reduce((sum, { amount }) => sum + amount, 0n))
+      const bookValue = usdMillis(plan.lines.reduce((sum, { amount }) => sum + amount, 0n))
       const { auto_approve_limit: limit } = yield* settings.forInvoices(owner.merchantId, owner.environment)
-      const value = { book, spot: plan.spotValue === null ? null : usdMillis(plan.spotValue) }
-      const named = {
+      const value = { book: bookValue, spot: plan.spotValue === null ? null : usdMillis(plan.spotValue) }
+      const content = {
         ...owner,
         id,
         kind,
@@ -101,10 +101,10 @@ export const createBatch = (services: BatchServices) =>
         validForSeconds: Math.min(request.validForSeconds, driver.maximumValiditySeconds)
       }
       const batch = newBatch({
-        ...named,
+        ...content,
         metadata: request.metadata,
-        contentHash: sha256(canonicalJson(approvedContent(named, lines))),
-        // What is collected can go to its payee only.
+        contentHash: sha256(canonicalJson(approvedContent(content, lines))),
+        // A `collect` can pay only the payee, so nobody has to approve the receiver.
         approvalsRequired: kind === "collect"
           ? 0
           : approvalsRequired(

@@ -1,4 +1,7 @@
-/** Gives a part to a wallet: built from the chain as it is, kept, and only then told. */
+/**
+ * Exports a part for a wallet. The export is stored before it is answered, so a wallet never has an export that the
+ * service does not search for.
+ */
 import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
@@ -18,7 +21,7 @@ import { batchWrite, exportWrite } from "../repo.ts"
 import { auditActOf, driverPart, eventsOf } from "../rules.ts"
 import { type BatchOwner, type BatchServices, networkDegraded, payoutDriver } from "./BatchServices.ts"
 
-/** A part as it was given out, with its bytes. */
+/** An exported part, with the payload for the wallet. */
 export interface GivenPart {
   readonly batch: BatchState
   readonly part: PartState
@@ -31,12 +34,12 @@ export interface ExportRequest {
   readonly actor: string
 }
 
-/** Seconds that an export is valid at least: a person has to read and sign it. */
+/** The shortest validity of an export, in seconds, because a person has to read and sign it. */
 const minimumValiditySeconds = 60
 
 /**
- * Refunds may have been moved since the batch was made: by a payment that left its chain. Each must still be what its
- * line says. The writes mark them as given to a wallet.
+ * A refund can change after its batch was created, for example when its payment leaves the chain. Each must still match
+ * its line. The writes mark the refunds as exported.
  */
 const holdRefunds = Effect.fnUntraced(function*(
   { refunds }: BatchServices,
@@ -67,7 +70,7 @@ const holdRefunds = Effect.fnUntraced(function*(
   return writes
 })
 
-/** Lists change: whoever was not on one when the batch was made may be now. */
+/** Screens the receivers again, because a screening list may have changed since the batch was created. */
 const screenLines = Effect.fnUntraced(function*(
   { screening }: BatchServices,
   { environment, network }: BatchState,
@@ -83,8 +86,8 @@ const screenLines = Effect.fnUntraced(function*(
   }
 })
 
-/** The exported bytes of a part that is out, again. */
-const givenBefore = Effect.fnUntraced(function*({ repo }: BatchServices, batch: BatchState, part: PartState) {
+/** The stored export of a part that a wallet can still execute. */
+const readStoredExport = Effect.fnUntraced(function*({ repo }: BatchServices, batch: BatchState, part: PartState) {
   const payload = yield* repo.exported(batch.merchantId, batch.id, part.part, part.export?.attempt ?? 0)
   return payload === null
     ? yield* Effect.die(new Error(`the export ${batch.id}/${part.part} is not kept`))
@@ -111,7 +114,7 @@ const build = Effect.fnUntraced(function*(
   return yield* driver.build({
     part: driverPart(batch, number, linesOf(batch, number)),
     format,
-    // By the chain's clock, which is the system's and none that a merchant has moved.
+    // The chain compares this with real time, so the seconds by which a devnet merchant moved its clock are taken off.
     validUntil: now - clock.aheadSeconds(merchantId, environment) +
       Math.max(batch.validForSeconds, minimumValiditySeconds),
     spentInputs: yield* repo.liveInputs(network, environment)
@@ -130,7 +133,7 @@ export const exportPart = (services: BatchServices) =>
       const lines = linesOf(batch, part.part)
       const refusal = exportRefusal(batch, part, request.format, lookAlikeLines(lines))
       if (refusal !== null) return yield* refusal
-      if (part.status === "out") return yield* givenBefore(services, batch, part)
+      if (part.status === "out") return yield* readStoredExport(services, batch, part)
       if (batch.kind !== "collect") yield* screenLines(services, batch, lines)
       const holds = yield* holdRefunds(services, batch, lines)
       const built = yield* build(services, batch, part, request.format)
@@ -138,9 +141,9 @@ export const exportPart = (services: BatchServices) =>
       const decision = decide(batch, { _tag: "Export", part: part.part, export: built }, now)
       if (isPublicError(decision)) return yield* decision
       const { next } = decision
-      const given = next.parts.find((each) => each.part === part.part)!
-      const made: GivenPart = { batch: next, part: given, payload: built.payload }
-      const { attempt } = given.export!
+      const exportedPart = next.parts.find((each) => each.part === part.part)!
+      const result: GivenPart = { batch: next, part: exportedPart, payload: built.payload }
+      const { attempt } = exportedPart.export!
       yield* commit.append({
         ...owner,
         cause,
@@ -151,11 +154,11 @@ export const exportPart = (services: BatchServices) =>
           ...yield* auditLog.writesOf(auditActOf(batch, next, "export", request.actor, cause.requestId))
         ],
         events: eventsOf(batch, next),
-        reply: reply(made)
+        reply: reply(result)
       })
       yield* timers.wake("batches")
-      return made
+      return result
     },
-    // Two who export at once: the second finds what the first was given.
+    // Of two exports at once the second loses its commit, is decided again, and answers the stored export of the first.
     decideAnew()
   )

@@ -1,4 +1,4 @@
-/** The merchant's limits for payouts, looked at when a batch is made. */
+/** Checks the merchant's limits for payouts when a batch is created. */
 import { Effect } from "effect"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
@@ -17,8 +17,8 @@ export const checkLimits = Effect.fnUntraced(function*(
   requested: bigint | null,
   now: number
 ): Effect.fn.Return<void, PublicError> {
-  const chosen = yield* settings.forInvoices(owner.merchantId, owner.environment)
-  const limits = { batch: limitOf(chosen.payout_limit_batch), day: limitOf(chosen.payout_limit_day) }
+  const merchantSettings = yield* settings.forInvoices(owner.merchantId, owner.environment)
+  const limits = { batch: limitOf(merchantSettings.payout_limit_batch), day: limitOf(merchantSettings.payout_limit_day) }
   const used = limits.day === null ? 0n : yield* repo.payoutsOf(owner, dayOf(now))
   const refusal = limitRefusal(limits, requested === null ? null : usdMillis(requested), used)
   if (refusal !== null) return yield* refusal

@@ -1,4 +1,4 @@
-/** What a batch is asked to pay, as lines. */
+/** Turns the refunds or payouts of a request into lines. */
 import { Effect } from "effect"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import { maximumReference } from "../../../schemas/Batch.ts"
@@ -19,12 +19,13 @@ import { hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin
 import type { PlannedLine } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 
-/** Lines, and what they are worth together now; null: a price is missing. */
+/** The lines of a new batch. */
 export interface Plan {
   readonly lines: ReadonlyArray<PlannedLine>
   readonly refunds: ReadonlyArray<RefundState>
+  /** usd_millis of all lines at the prices of now; null: a price is missing, or refunds, which have a booked value. */
   readonly spotValue: bigint | null
-  /** Of a collect, whose parts no driver makes. */
+  /** Lines of each part. Only of a `collect`: for other batches the driver divides the lines. */
   readonly sizes?: ReadonlyArray<number>
   readonly searchedTo?: bigint
 }
@@ -61,11 +62,11 @@ const lineOfRefund = (
     return invalid("refund_ids", `${id} is paid on ${destination.network}: one batch pays on one network`)
   }
   const units = hasTerms(refund) ? sentUnits(refund.terms) : refund.tokenAmount
-  const known = token.id === null ? undefined : catalog.get(token.id)
-  const tokenAddress = refund.terms === null ? known?.address : refund.terms.tokenAddress
+  const listedToken = token.id === null ? undefined : catalog.get(token.id)
+  const tokenAddress = refund.terms === null ? listedToken?.address : refund.terms.tokenAddress
   if (units === null || tokenAddress === undefined) {
     return publicError("INVALID_TRANSITION", {
-      message: `The token of ${id} is in no list any more: pay it from the wallet, and report it`,
+      message: `The token of ${id} is no longer in the catalogue: pay it from the wallet, and report it`,
       details: { refund_id: id }
     })
   }
@@ -96,18 +97,21 @@ export const planRefunds = Effect.fnUntraced(function*(
   const found = ids === "all"
     ? yield* services.refunds.payable({ ...owner, network }, driver.maximumLines)
     : yield* services.refunds.findAll(ids)
-  const own = found.filter(({ environment, merchantId }) =>
+  const ownRefunds = found.filter(({ environment, merchantId }) =>
     merchantId === owner.merchantId && environment === owner.environment
   )
-  const missing = ids === "all" ? undefined : ids.find((id) => !own.some((refund) => refund.id === id))
+  const missing = ids === "all" ? undefined : ids.find((id) => !ownRefunds.some((refund) => refund.id === id))
   if (missing !== undefined) {
     return yield* publicError("REFUND_NOT_FOUND", { message: `No such refund: ${missing}`, param: "refund_ids" })
   }
-  const lines = yield* Effect.forEach(own, (refund) =>
-    Effect.succeed(lineOfRefund(services, refund, network)).pipe(
-      Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
-    ))
-  return { lines, refunds: own, spotValue: null }
+  const lines = yield* Effect.forEach(
+    ownRefunds,
+    (refund) =>
+      Effect.succeed(lineOfRefund(services, refund, network)).pipe(
+        Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
+      )
+  )
+  return { lines, refunds: ownRefunds, spotValue: null }
 })
 
 const spotValueOf = ({ prices }: BatchServices, token: Token, units: bigint) =>
@@ -177,7 +181,7 @@ const lineOfPayout = Effect.fnUntraced(function*(
   }
 })
 
-/** Payouts of the merchant's own, priced now. */
+/** Lines of payouts, with their value at the prices of now. */
 export const planPayouts = Effect.fnUntraced(function*(
   services: BatchServices,
   owner: BatchOwner,
@@ -199,7 +203,7 @@ export const planPayouts = Effect.fnUntraced(function*(
   }
 })
 
-/** What the network is too coarse to carry. Errors: `BATCH_EMPTY`, `AMOUNT_BELOW_MINIMUM`. */
+/** Refuses a batch without lines, and a line that is smaller than the network can transfer. Errors: `BATCH_EMPTY`, `AMOUNT_BELOW_MINIMUM`. */
 export const checkLines = (
   lines: ReadonlyArray<PlannedLine>,
   { minimumAmount }: PayoutDriver

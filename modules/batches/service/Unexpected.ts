@@ -1,4 +1,4 @@
-/** Transfers of a batch that should not be there: each is an exception, from the first look that sees it. */
+/** Opens an exception for each transfer of a batch that should not exist, as soon as a search of the chain shows it. */
 import { Effect } from "effect"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
@@ -15,7 +15,7 @@ import {
 import { batchWrite } from "../repo.ts"
 import type { BatchServices } from "./BatchServices.ts"
 
-/** Which of the merchant's wallets sent it: the books take it out of that one. */
+/** Fingerprint of the merchant's wallet that sent a transfer, because the ledger books it from that wallet; or null. */
 export const walletOf = Effect.fnUntraced(function*(
   { chains }: BatchServices,
   { environment, merchantId, network }: BatchState,
@@ -27,7 +27,7 @@ export const walletOf = Effect.fnUntraced(function*(
     : null
 })
 
-/** A transfer has one exception, whichever line it is about. */
+/** The id comes from the transfer alone, so a transfer has one exception even where its line changes. */
 const exceptionIdOf = ({ environment, network }: BatchState, { index, txHash }: TransferName): string =>
   `exc_${uuidOf(`payout:${network}:${environment}:${txHash}:${index}`)}`
 
@@ -68,7 +68,7 @@ const detailsOf = (
   }
 }
 
-const sight = Effect.fnUntraced(function*(
+const openException = Effect.fnUntraced(function*(
   services: BatchServices,
   batch: BatchState,
   unexpected: UnexpectedTransfer
@@ -95,8 +95,8 @@ const sight = Effect.fnUntraced(function*(
 })
 
 /**
- * Opens and closes the exceptions of what a look saw, in one commit with what the batch keeps of them, so that the next
- * look knows which of them to close. Answers the batch as it is then.
+ * Opens and closes the exceptions of one search, in one commit with the batch's list of its open ones: from that list
+ * the next search knows which to close. Answers the batch as stored.
  */
 export const storeUnexpected = Effect.fnUntraced(function*(
   services: BatchServices,
@@ -104,13 +104,13 @@ export const storeUnexpected = Effect.fnUntraced(function*(
   { next, unexpected, withdrawn }: BatchDecision
 ) {
   const { environment, merchantId } = batch
-  const seen = yield* Effect.forEach(unexpected, (each) => sight(services, batch, each))
-  const gone = yield* Effect.forEach(withdrawn, (each) =>
+  const openings = yield* Effect.forEach(unexpected, (each) => openException(services, batch, each))
+  const closings = yield* Effect.forEach(withdrawn, (each) =>
     services.invoices.sightPayout(
       { id: exceptionIdOf(batch, each), merchantId, environment, sight: "gone" },
       null
     ))
-  const changes = [...seen, ...gone].filter((change): change is PayoutExceptionChange => change !== null)
+  const changes = [...openings, ...closings].filter((change): change is PayoutExceptionChange => change !== null)
   if (changes.length === 0) return batch
   const stored = onlyUnexpected(batch, next)
   yield* services.commit.append({

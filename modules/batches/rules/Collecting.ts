@@ -1,19 +1,19 @@
 /** What is worth collecting, and how it is divided among signatures. Pure. */
-import { type BaseUnits, type UsdMillis, usdMillis, usdValueDown } from "../../../schemas/Money.ts"
+import { type BaseUnits, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import type { PlannedLine } from "./NewBatches.ts"
 
 /** Addresses that one signature collects: 200 take 10.7 million gas, and a transaction has 16,777,216 (EIP-7825). */
 export const addressesPerPart = 200
 
-/** Lines of a batch that collects: several times those of one that pays, because nothing of it can go astray. */
+/** Lines of a `collect` batch, at most. It may have more than a batch that pays, because it can pay only the payee. */
 export const maximumCollectLines = 1_000
 
-/** By how much a balance must be worth more than its own gas, and the least in usd_millis that is worth a look. */
+/** A balance is worth collecting from so many times the cost of its own gas, and from so many usd_millis. */
 const gasMultiple = 3n
-const leastUsdMillis = 1_000n
+const minimumUsdMillis = 1_000n
 
-/** What lies on an address of a token. */
+/** The balance of one token on one address. */
 export interface AddressHolding {
   readonly token: Token
   /** In the one spelling of its family. */
@@ -21,26 +21,24 @@ export interface AddressHolding {
   readonly address: string
   readonly index: number
   readonly fingerprint: string
-  /** Of a forwarder; null: whoever has the keys moves it. */
+  /** The payee of the forwarder at the address; null: it is no forwarder, so the owner of its keys moves the money. */
   readonly payee: string | null
   readonly salt: string | null
   readonly units: BaseUnits
-  /** usd_millis; null: nobody can price it. */
+  /** usd_millis; null: the token has no price. */
   readonly value: UsdMillis | null
-  /** Of the final block at which it was read. */
+  /** Height of the final block at which the balance was read. */
   readonly height: bigint
 }
 
-export const valueOf = usdValueDown
-
-/** The least value that is collected where nobody named one; `gasValue`: of one address, null where it is not known. */
-export const leastValue = (gasValue: UsdMillis | null): UsdMillis => {
-  const least = (gasValue ?? 0n) * gasMultiple
-  return usdMillis(least > leastUsdMillis ? least : leastUsdMillis)
+/** The minimum value where the request names none. `gasValue`: the gas of one address in usd_millis; null: unknown. */
+export const defaultMinimumValue = (gasValue: UsdMillis | null): UsdMillis => {
+  const minimum = (gasValue ?? 0n) * gasMultiple
+  return usdMillis(minimum > minimumUsdMillis ? minimum : minimumUsdMillis)
 }
 
-/** What nobody can price is worth nothing, and collected only by who asks for everything. */
-export const isWorthIt = ({ value }: AddressHolding, least: UsdMillis): boolean => (value ?? 0n) >= least
+/** A token without a price counts as worth 0, so it is collected only where the minimum is 0. */
+export const isWorthCollecting = ({ value }: AddressHolding, minimum: UsdMillis): boolean => (value ?? 0n) >= minimum
 
 const lineOf = ({ address, height, payee, salt, token, tokenAddress, units, value }: AddressHolding): PlannedLine => ({
   tokenId: token.id,
@@ -55,7 +53,7 @@ const lineOf = ({ address, height, payee, salt, token, tokenAddress, units, valu
   refundId: null
 })
 
-/** Lines of at most so many addresses, none of which is divided. */
+/** Parts of at most {@link addressesPerPart} addresses. One call empties an address, so its lines are in one part. */
 const partsOf = (holdings: ReadonlyArray<AddressHolding>): ReadonlyArray<ReadonlyArray<AddressHolding>> => {
   const byAddress = [...Map.groupBy(holdings, ({ address }) => address).values()]
   return Array.from(
@@ -65,7 +63,7 @@ const partsOf = (holdings: ReadonlyArray<AddressHolding>): ReadonlyArray<Readonl
 }
 
 /**
- * The lines of a batch, those of one address together, and how many of them are in each part: at most {@link
+ * The lines of a batch, ofAddress of one address together, and how many of them are in each part: at most {@link
  * addressesPerPart} addresses, all of one wallet. Beyond {@link maximumCollectLines} lines whole addresses are left for
  * another batch.
  */
@@ -73,9 +71,9 @@ export const collectParts = (
   holdings: ReadonlyArray<AddressHolding>
 ): { readonly lines: ReadonlyArray<PlannedLine>; readonly sizes: ReadonlyArray<number> } => {
   const taken: Array<AddressHolding> = []
-  for (const those of Map.groupBy(holdings, ({ address }) => address).values()) {
-    if (taken.length + those.length > maximumCollectLines) break
-    taken.push(...those)
+  for (const ofAddress of Map.groupBy(holdings, ({ address }) => address).values()) {
+    if (taken.length + ofAddress.length > maximumCollectLines) break
+    taken.push(...ofAddress)
   }
   const parts = [...Map.groupBy(taken, ({ fingerprint }) => fingerprint).values()].flatMap(partsOf)
   return { lines: parts.flat().map(lineOf), sizes: parts.map((part) => part.length) }
