@@ -1,8 +1,9 @@
 /**
- * What became of a part on Cardano: the transaction that was given out, by its id; or another one of the wallet's, or
- * that somebody names, where it spends what that one spends. Wallets may write a transaction anew, and of two that
- * spend one output only one is ever on the chain. One that spends something else can be executed beside the exported
- * one: it counts where its message names the part, because the same amounts may be owed to the same receivers twice.
+ * Searches for the execution of a part on Cardano: the exported transaction, by its id, or another one of the wallet,
+ * or a reported one, that spends an output of the export. A wallet may build a transaction of its own. Of two that
+ * spend the same output only one gets on the chain, so the other one takes the place of the export. A transaction that
+ * spends something else can be executed beside the exported one. It counts only where its message names the part,
+ * because the same amounts may be owed to the same receivers twice.
  */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
@@ -34,7 +35,7 @@ interface Execution {
   readonly transfers: ReadonlyArray<PayoutTransfer>
 }
 
-/** What is looked for. */
+/** One search. */
 interface SearchContext {
   readonly environment: Environment
   readonly part: PayoutPart
@@ -150,7 +151,7 @@ const readReport = Effect.fnUntraced(function*(
   const { builtAt, environment, trace: { ttl } } = context
   const tip = yield* readTip(api)
   const final = tip.height - BigInt(requiredDepth(network, environment, "final", 0n).blocks) + 1n
-  // Most looks are before its time, and then the final block's slot says nothing.
+  // Most searches are before the end of validity: then the slot of the final block need not be read.
   const finalSlot = tip.slot < ttl || final < 0n
     ? null
     : final === tip.height

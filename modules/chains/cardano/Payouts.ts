@@ -85,7 +85,7 @@ const noticesOf = (fee: bigint, carried: bigint, isListed: boolean): ReadonlyArr
   ]
 ]
 
-/** How a wallet, and whoever reads the bytes, gets a part. */
+/** The export of a part: it spends only unspent outputs that no other part may still spend. */
 const exportOf = Effect.fnUntraced(function*(
   part: PayoutPart,
   unspent: ReadonlyArray<UnspentOutput>,
@@ -118,7 +118,7 @@ const exportOf = Effect.fnUntraced(function*(
   }
 })
 
-/** The newest block; one whose slot cannot be right is no answer. */
+/** The newest block. A slot that does not match the time is refused, because it would set the validity wrongly. */
 const readTrustedTip = Effect.fnUntraced(function*(api: Api, environment: Environment) {
   const tip = yield* readTip(api)
   if (environment === "devnet" || slotAt(mainnetMagic, tip.time) === tip.slot) return tip

@@ -1,8 +1,8 @@
-/** What the endpoints of a network come to that searched for a part each by itself. Pure. */
+/** Combines the searches of single endpoints for a part into one answer. Pure. */
 import { majorityOf } from "../../../runtime/payouts/Agreement.ts"
 import type { PayoutExecution, PayoutSearch } from "../../../runtime/Payouts.ts"
 
-/** What one endpoint shows. */
+/** The search of one endpoint. */
 export interface EndpointView {
   /** Its place in the configuration, from 0. */
   readonly place: number
@@ -10,13 +10,13 @@ export interface EndpointView {
   readonly head: bigint
   /** The newest block that is final there. */
   readonly final: bigint
-  /** Up to there nothing is missing in what it shows: a final block. */
+  /** The final block up to which its answer is complete. */
   readonly searchedTo: bigint
   /** Oldest first. */
   readonly executions: ReadonlyArray<PayoutExecution>
-  /** A final block lies behind the part's time, and the contract says the same of it as the logs. */
+  /** A final block is later than the part's validity, and the contract agrees with the logs. */
   readonly isOver: boolean
-  /** The contract says that it was executed in a block below those that were searched. */
+  /** The contract says that an earlier block than those that were searched executed it. */
   readonly isPaidBefore: boolean
 }
 
@@ -35,7 +35,7 @@ const namesOf = (views: ReadonlyArray<EndpointView>): string =>
 
 const isShown = ({ executions }: EndpointView, key: string): boolean => executions.some((each) => keyOf(each) === key)
 
-/** One execution as the endpoints show it that have it. */
+/** One execution: final, and with a fee, where enough of the endpoints that show it say so. */
 const agreedExecution = (key: string, showing: ReadonlyArray<EndpointView>, needed: number): PayoutExecution => {
   const all = showing.map(({ executions }) => executions.find((each) => keyOf(each) === key)!)
   const fee = [...Map.groupBy(all, (each) => each.fee)].find(([, alike]) => alike.length >= needed)
@@ -51,7 +51,7 @@ const agreedExecution = (key: string, showing: ReadonlyArray<EndpointView>, need
 const searchedHeight = (views: ReadonlyArray<EndpointView>, needed: number): bigint =>
   views.map(({ searchedTo }) => searchedTo).toSorted((one, other) => Number(other - one))[needed - 1]!
 
-/** What some endpoints show and others miss. */
+/** An execution, with the endpoints that show it and those that have its block and do not show it. */
 interface Claim {
   readonly key: string
   readonly execution: PayoutExecution
@@ -76,10 +76,10 @@ const contradictionOf = ({ execution: { block, txHash }, missing, showing }: Cla
   "compare them with a third node, and correct or remove the wrong one"
 
 /**
- * What more than half of `configured` endpoints show; a sentence for operators where they do not come to that. One that
- * gave no answer shows nothing, neither that a part was executed nor that it was not. An execution that some endpoints
- * show and others miss, none of them being more than half, is waited for while its block may still change, and is a
- * failure after that: nobody may believe then that the part was not executed.
+ * What more than half of the `configured` endpoints show; a sentence for operators where no majority agrees. An
+ * endpoint that did not answer counts for neither side. Where neither those that show an execution nor those that miss
+ * it are a majority, the answer waits while the block may still change. Once the block is final it is a failure,
+ * because a part that may have been executed must not be taken for one that was not.
  */
 export const agreementOf = (
   views: ReadonlyArray<EndpointView>,
@@ -108,7 +108,7 @@ export const agreementOf = (
   }
 }
 
-/** Endpoints that show something in blocks which were searched and are final, that most do not have. */
+/** Places of endpoints that show an execution in a final block where most endpoints show none. */
 export const deniedPlaces = (
   views: ReadonlyArray<EndpointView>,
   { executions, searchedTo }: PayoutSearch

@@ -43,7 +43,7 @@ const lineWords = ({ amount, destination, tokenAddress }: PayoutLine): string =>
 const linesWords = (lines: ReadonlyArray<PayoutLine>): string =>
   numberWord(lines.length) + lines.map(lineWords).join("")
 
-/** What the log `Paid` says that was paid: keccak256(abi.encode(validUntil, lines)). */
+/** `content` in the log `Paid` of the Payer: keccak256(abi.encode(validUntil, lines)). */
 export const contentHash = (validUntil: number, lines: ReadonlyArray<PayoutLine>): string =>
   keccak(hexToBytes(numberWord(validUntil) + numberWord(2 * wordBytes) + linesWords(lines)))
 
@@ -120,8 +120,8 @@ export const payCall = (part: PayoutPart, { chainId, validUntil }: Omit<PayTerms
 })
 
 /**
- * What the wallet calls, in this order: the approval of each token's sum, then the payment. An allowance that is there
- * is set to 0 first, because some tokens, as USDT on Ethereum, change none that is not 0.
+ * The calls of the wallet, in this order: the approval of each token's sum, then the payment. An existing allowance is
+ * set to 0 first, because some tokens, such as USDT on Ethereum, refuse to change one that is not 0.
  */
 export const payoutCalls = (part: PayoutPart, terms: PayTerms): ReadonlyArray<Call> => [
   ...[...sumsByToken(part.lines)].flatMap(([token, sum]) => {
@@ -132,7 +132,7 @@ export const payoutCalls = (part: PayoutPart, terms: PayTerms): ReadonlyArray<Ca
   payCall(part, terms)
 ]
 
-/** The same line as the wallet would pay it by itself, without the Payer. */
+/** The call by which the wallet would pay a line itself, without the Payer. */
 export const transferCall = ({ amount, destination, tokenAddress }: PayoutLine): Call =>
   tokenAddress === null ? { to: destination, value: amount, data: "0x" } : {
     to: tokenAddress,

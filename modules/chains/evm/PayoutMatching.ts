@@ -24,12 +24,12 @@ export interface LoggedTransfer {
 }
 
 /**
- * Line 1 of the native coin that the Payer pays has this index, line 2 the next: it has no log, and no receipt has so
- * many logs.
+ * Added to the place of a line in the native coin, for its index: the Payer's payment of it has no log, and no receipt
+ * has so many logs.
  */
 const nativeLineIndex = 1_000_000_000
 
-/** What a direct payment of the native coin has, as in `transfersOf`. */
+/** The index of a direct payment of the native coin, as in `transfersOf`. */
 export const directPaymentIndex = 0
 
 const isSame = (one: string | null, other: string | null): boolean => one?.toLowerCase() === other?.toLowerCase()
@@ -70,7 +70,7 @@ const isTowards = (line: PayoutLine, { to, tokenAddress }: LoggedTransfer): bool
 
 /**
  * The Payer pays the lines in their order and logs `Paid` behind them, so the lines are looked for from the last one
- * back. What the same transaction paid before is not mistaken for a line then.
+ * back: a transfer that the same transaction made before the Payer is then not taken for a line.
  */
 const linesFromTheEnd = (
   lines: ReadonlyArray<PayoutLine>,
@@ -87,7 +87,7 @@ const linesFromTheEnd = (
   return lineByIndex
 }
 
-/** Each transfer takes the first free line that says just this, or else the first free one to the same receiver. */
+/** Each transfer takes the first free line of the same receiver and amount, else the first free one of the receiver. */
 const linesInAnyOrder = (
   lines: ReadonlyArray<PayoutLine>,
   transfers: ReadonlyArray<LoggedTransfer>
@@ -129,8 +129,8 @@ const fittingLine = (lines: ReadonlyArray<PayoutLine>, transfer: LoggedTransfer)
 /**
  * What a transaction in which the Payer paid the part did for its lines. `logs`: of the whole receipt; `paidAt`: the
  * position of the log `Paid` in them. The lines in the native coin are paid to the last unit, because the Payer pays
- * all lines or none. What else the wallet moved in the transaction is its own affair, but for a further transfer that
- * looks like a line.
+ * all lines or none. Other transfers of the wallet in the transaction are left out, unless they go to the receiver of a
+ * line: those may pay it twice.
  */
 export const transfersOfPaid = (
   { from, lines }: PayoutPart,
@@ -150,8 +150,9 @@ export const transfersOfPaid = (
 }
 
 /**
- * What left the wallet where the Payer paid other lines than the part's under its name: all of it. `paidLines`: those
- * lines, where they are known; what they paid in the native coin shows in no log.
+ * All transfers from the wallet in a transaction in which the Payer paid other lines under the part's name, because
+ * somebody changed the export before it was signed. `paidLines`: those lines, as far as they can be read: no log shows
+ * what they paid in the native coin.
  */
 export const transfersOfChanged = (
   { from, lines }: PayoutPart,
@@ -191,7 +192,7 @@ export const transfersOfList = (
     return line === -1 || !isSame(transfer.from, from) ? [] : [payoutTransfer(transfer, line)]
   })
 
-/** What left the addresses of a part for their payee, whoever ordered it. */
+/** Transfers from the addresses of a part to their payee, whoever sent the transaction. */
 export const transfersOfCollect = (
   { lines, payee }: CollectPart,
   transfers: ReadonlyArray<LoggedTransfer>

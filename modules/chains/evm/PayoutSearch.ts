@@ -1,4 +1,4 @@
-/** What became of a part that was exported, read from every endpoint: `PayoutDriver.search`. */
+/** Searches every endpoint for the transactions that executed an exported part: `PayoutDriver.search`. */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import { finalHeight } from "../../../runtime/chains/Confirmations.ts"
@@ -31,7 +31,7 @@ import {
   transferTopics
 } from "./PayoutMatching.ts"
 
-/** What an export keeps to be found again by: the part's name in the Payer, and what the Payer logs of it. */
+/** Stored with an export, so that a search finds its execution: the part's name in the Payer, and the hash it logs. */
 export const PayoutTrace = Schema.Struct({
   ref: Schema.String,
   /** Null: the Payer does not pay this part. */
@@ -69,10 +69,10 @@ const Transaction = Schema.Struct({ from: Address, to: Schema.NullOr(Address), v
 /** Receipts read side by side. */
 const receiptsAtOnce = 4
 
-/** A part has 200 lines at most: an endpoint that names more transactions than this would only keep the search busy. */
+/** A part has 200 lines at most, so an endpoint that names more transactions than this is wrong or hostile. */
 const maximumTransactions = 2_000
 
-/** What a search of one endpoint has found out of where that endpoint stands. */
+/** The newest block of an endpoint, and the height of its newest final one. */
 interface EndpointHeights {
   readonly head: BlockHeader
   readonly final: bigint
@@ -176,8 +176,8 @@ const findTransactions = Effect.fnUntraced(function*(
 const readTransaction = (endpoint: Endpoint, txHash: string) =>
   endpoint.call("eth_getTransactionByHash", [txHash], Schema.NullOr(Transaction))
 
-/** No transfers are no execution of a list or a collect. */
-const unlessNone = (transfers: ReadonlyArray<PayoutTransfer>) => transfers.length === 0 ? null : transfers
+/** A transaction without a transfer for the part does not execute a list or a collect. */
+const nullIfEmpty = (transfers: ReadonlyArray<PayoutTransfer>) => transfers.length === 0 ? null : transfers
 
 /** What the Payer says of a part at a height: whether the wallet has paid it. */
 const readIsPaid = Effect.fnUntraced(function*(endpoint: Endpoint, from: string, ref: string, height: bigint) {
@@ -213,9 +213,9 @@ const paidTopics = ({ from }: PayoutPart, ref: string) => [topics.paid, `0x${wor
 
 /**
  * A part that the Payer pays: its log names it, and the contract itself says whether it is paid. An endpoint that says
- * one thing by its logs and another by the contract shows nothing. `isPaidBefore`: in a block below those searched.
+ * one thing by its logs and another by the contract is a failure. `isPaidBefore`: an earlier block executed it.
  */
-const searchGuarded = Effect.fnUntraced(function*(
+const searchPayerPart = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   heights: EndpointHeights,
   part: PayoutPart,
@@ -288,13 +288,13 @@ const searchList = Effect.fnUntraced(function*(
       each.txHash === hint ? request.export.builtAt : from,
       Effect.fnUntraced(function*({ logs }) {
         const ofCoin = each.txHash === hint ? yield* readPayment(each.txHash) : []
-        return unlessNone(transfersOfList(part, [...ofCoin, ...transfersBesidePayer(part.from, logs)]))
+        return nullIfEmpty(transfersOfList(part, [...ofCoin, ...transfersBesidePayer(part.from, logs)]))
       })
     ), { concurrency: receiptsAtOnce })
   return inOrder(found)
 })
 
-/** Whatever left the addresses for their payee: anybody may have collected it. */
+/** Transfers from the addresses to their payee. Whoever sent them counts, because anybody may collect. */
 const searchCollect = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   heights: EndpointHeights,
@@ -314,7 +314,7 @@ const searchCollect = Effect.fnUntraced(function*(
         heights,
         each,
         from,
-        ({ logs }) => Effect.succeed(unlessNone(transfersOfCollect(part, loggedTransfers(logs))))
+        ({ logs }) => Effect.succeed(nullIfEmpty(transfersOfCollect(part, loggedTransfers(logs))))
       ),
     { concurrency: receiptsAtOnce }
   )
@@ -329,8 +329,8 @@ const isTimeOver = (endpoint: Endpoint, { final, head }: EndpointHeights, validU
 }
 
 /**
- * Behind one address there may be several nodes, one of which is behind the others and shows fewer logs. For a part
- * that the Payer pays the contract tells that something is missing; for the others as many blocks are searched again.
+ * An endpoint's address may lead to several nodes, and one that lags shows fewer logs. For a part that the Payer pays,
+ * the contract says whether a log is missing. For lists and collects so many final blocks are searched again.
  */
 const repeatedBlocks = 32n
 
@@ -351,7 +351,7 @@ const searchEndpoint = Effect.fnUntraced(function*(
   if (trace.contentHash === null) {
     return { ...view, executions: yield* searchList(endpoint, heights, part, request) }
   }
-  const { executions, isPaidBefore } = yield* searchGuarded(endpoint, heights, part, trace, request)
+  const { executions, isPaidBefore } = yield* searchPayerPart(endpoint, heights, part, trace, request)
   return { ...view, executions, isPaidBefore, isOver: yield* isTimeOver(endpoint, heights, request.export.validUntil) }
 })
 
@@ -359,7 +359,7 @@ const searchEndpoint = Effect.fnUntraced(function*(
 const viewOf = (context: SearchContext, endpoint: Endpoint, trace: PayoutTrace, request: PayoutSearchRequest) =>
   Effect.result(context.rpc.attempt(endpoint, (each) => searchEndpoint(context, each, trace, request)))
 
-/** What the endpoints come to. `isPaidBefore`: one of them says that it was executed in a block below. */
+/** What the endpoints agree about. `isPaidBefore`: one of them says that an earlier block executed the part. */
 const searchFrom = Effect.fnUntraced(function*(
   context: SearchContext,
   trace: PayoutTrace,
@@ -376,13 +376,13 @@ const searchFrom = Effect.fnUntraced(function*(
     const reasons = results.flatMap((result) => result._tag === "Failure" ? [result.failure.reason] : [])
     return yield* partFailure(context, request, [found, ...reasons].join("; "))
   }
-  const inventing = deniedPlaces(views, found)
-  if (inventing.length > 0) {
+  const denied = deniedPlaces(views, found)
+  if (denied.length > 0) {
     yield* Effect.logWarning("an endpoint shows a payout that most do not have", {
       network,
       batch: batchId,
       part,
-      rpc: inventing.map((place) => place + 1)
+      rpc: denied.map((place) => place + 1)
     })
   }
   return { found, isPaidBefore: views.some((view) => view.isPaidBefore) }
@@ -395,8 +395,8 @@ const partFailure = (
 ): DriverError => new DriverError({ network, reason: `${batchId}, part ${part}: ${reason}` })
 
 /**
- * See `PayoutDriver.search`. Where a part is over and was executed in a block below those that were asked for, that
- * execution is told once more: whoever missed it must not take the part for one that was never executed.
+ * See `PayoutDriver.search`. Where a part is over and an earlier block than those of the request executed it, that
+ * execution is answered again: a caller that missed it must not believe that the part was never executed.
  */
 export const searchPayout = (context: SearchContext) =>
   Effect.fnUntraced(function*(request: PayoutSearchRequest): Effect.fn.Return<PayoutSearch, DriverError> {

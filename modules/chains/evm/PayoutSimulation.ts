@@ -1,4 +1,4 @@
-/** What the chain says that a payout would do, before anybody signs it. */
+/** Simulates a payout at a node before anybody signs it, so that a line that must fail is refused in time. */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import type { PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
@@ -23,15 +23,20 @@ const Simulated = Schema.Array(Schema.Struct({
   }))
 }))
 
-/** Calls of single lines that a node is asked for side by side. */
+/** Lines that are simulated at once. */
 const linesAtOnce = 8
 
-/** What is known of a payout beforehand: why it would fail, or what whoever signs it should know. */
+/** The result of a simulation: why the payout would fail, or notices for the person who signs it. */
 export type Forecast =
   | { readonly _tag: "Refused"; readonly error: PublicError }
   | { readonly _tag: "Possible"; readonly notices: ReadonlyArray<string> }
 
-const wire = ({ data, to, value }: Call, from: string) => ({ from, to, value: `0x${value.toString(16)}`, data })
+const callParameters = ({ data, to, value }: Call, from: string) => ({
+  from,
+  to,
+  value: `0x${value.toString(16)}`,
+  data
+})
 
 /** The error that names a line; `place` counts from 0. */
 export const lineRefused = ({ lines }: PayoutPart, place: number): PublicError => {
@@ -59,12 +64,12 @@ const payError = (endpoint: Endpoint, part: PayoutPart, data: string): PublicErr
   return new DriverError({ network: endpoint.network, reason: `${endpoint.name}: ${reason}`, kind: "refused" })
 }
 
-const refused = (error: PublicError | DriverError): Effect.Effect<Forecast, DriverError> =>
+const forecastOf = (error: PublicError | DriverError): Effect.Effect<Forecast, DriverError> =>
   error._tag === "DriverError" ? Effect.fail(error) : Effect.succeed({ _tag: "Refused", error })
 
-const possible = (notices: ReadonlyArray<string> = []): Forecast => ({ _tag: "Possible", notices })
+const possibleForecast = (notices: ReadonlyArray<string> = []): Forecast => ({ _tag: "Possible", notices })
 
-/** What tells the signer of lines that bring less than they say. */
+/** Notices about lines whose token keeps a part of each transfer, so that less arrives. */
 const feeNotices = (part: PayoutPart, logs: ReadonlyArray<Log>): ReadonlyArray<string> => {
   const paidAt = logs.findIndex(({ topics: [kind], address }) =>
     kind === topics.paid && address.toLowerCase() === payer.address.toLowerCase()
@@ -79,12 +84,12 @@ const feeNotices = (part: PayoutPart, logs: ReadonlyArray<Log>): ReadonlyArray<s
 }
 
 /**
- * All calls one after the other, as the wallet will send them; null: the node cannot say. Nodes that do not know the
- * method say so in many ways, and what else they cannot do is found when each line is asked for.
+ * Simulates all calls in the wallet's order; null: the node cannot. Every error counts as that, because nodes without
+ * the method answer in many ways. A node that is really down fails again when the lines are simulated one by one.
  */
 const simulateInOrder = (endpoint: Endpoint, calls: ReadonlyArray<Call>, from: string) =>
   endpoint.call("eth_simulateV1", [
-    { blockStateCalls: [{ calls: calls.map((call) => wire(call, from)) }], validation: false },
+    { blockStateCalls: [{ calls: calls.map((call) => callParameters(call, from)) }], validation: false },
     "latest"
   ], Simulated).pipe(
     Effect.map(([block]) => block?.calls.length === calls.length ? block.calls : null),
@@ -99,11 +104,11 @@ const simulateCalls = Effect.fnUntraced(function*(
   const outcomes = yield* simulateInOrder(endpoint, calls, part.from)
   if (outcomes === null) return null
   const failed = outcomes.findIndex(({ status }) => BigInt(status) !== 1n)
-  if (failed === -1) return possible(feeNotices(part, outcomes.at(-1)!.logs ?? []))
+  if (failed === -1) return possibleForecast(feeNotices(part, outcomes.at(-1)!.logs ?? []))
   const { error, returnData } = outcomes[failed]!
   if (failed === calls.length - 1) {
     const data = returnData === "0x" && typeof error?.data === "string" ? error.data : returnData
-    return yield* refused(payError(endpoint, part, data))
+    return yield* forecastOf(payError(endpoint, part, data))
   }
   const token = calls[failed]!.to
   return { _tag: "Refused", error: lineRefused(part, part.lines.findIndex((line) => line.tokenAddress === token)) }
@@ -119,18 +124,18 @@ export const simulateLines = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Forecast, DriverError> {
   const outcomes = yield* Effect.forEach(
     part.lines,
-    (line) => endpoint.tryCall("eth_call", wire(transferCall(line), part.from)),
+    (line) => endpoint.tryCall("eth_call", callParameters(transferCall(line), part.from)),
     { concurrency: linesAtOnce }
   )
   const failed = outcomes.findIndex(({ data, isReverted }, place) =>
     isReverted || !isAccepted(part.lines[place]!, data)
   )
-  return failed === -1 ? possible() : { _tag: "Refused", error: lineRefused(part, failed) }
+  return failed === -1 ? possibleForecast() : { _tag: "Refused", error: lineRefused(part, failed) }
 })
 
 /**
- * A payment needs the approvals before it, so that a plain call of it says nothing where there are any. A node that can
- * simulate calls in a row is asked for all of them, and another for each line.
+ * Simulates a payout. A payment that needs token approvals fails without them, so all calls are simulated in order
+ * where the node can; else each line is simulated as a plain transfer.
  */
 export const simulatePayout = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -138,8 +143,8 @@ export const simulatePayout = Effect.fnUntraced(function*(
   calls: ReadonlyArray<Call>
 ): Effect.fn.Return<Forecast, DriverError> {
   if (calls.length === 1) {
-    const { data, isReverted } = yield* endpoint.tryCall("eth_call", wire(calls[0]!, part.from))
-    return isReverted ? yield* refused(payError(endpoint, part, data)) : possible()
+    const { data, isReverted } = yield* endpoint.tryCall("eth_call", callParameters(calls[0]!, part.from))
+    return isReverted ? yield* forecastOf(payError(endpoint, part, data)) : possibleForecast()
   }
   return (yield* simulateCalls(endpoint, part, calls)) ?? (yield* simulateLines(endpoint, part))
 })

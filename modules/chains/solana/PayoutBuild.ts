@@ -1,4 +1,4 @@
-/** Building a part of a batch from the chain as it is, and asking the chain what would happen. */
+/** Builds a part of a batch from the current state of the chain, and simulates it: `PayoutDriver.build`. */
 import { Effect, Result } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
@@ -40,7 +40,7 @@ const network = "solana"
 /** Blocks for which a blockhash can be used (`MAX_PROCESSING_AGE` of Agave). */
 export const blockhashBlocks = 150n
 
-/** Seconds that so many blocks take where they are slow: what people are told. The height is what counts. */
+/** Shown to people: the seconds of {@link blockhashBlocks} blocks, as an estimate. Only the block height decides. */
 export const validitySeconds = 80
 
 /** Transactions of the wallet that are looked at for one that has executed the part already. */
@@ -83,20 +83,21 @@ const readFacts = (part: PayoutPart) =>
       accounts,
       rents: new Map(lengths.map((length, place) => [length, rents[place]!])),
       isExecuted: yield* isExecuted(node, part),
-      // Last, so that it can be used as long as possible.
+      // Read last, because its validity begins when the node answers.
       blockhash: yield* readBlockhash(node)
     }
   })
 
-/** From where on an execution can be on the chain, and the last block that can have it. */
+/** The first slot in which the part can be executed, and the last block height. */
 export interface Validity {
   readonly builtAt: bigint
   readonly lastValidBlockHeight: bigint
 }
 
 /**
- * The validity of a blockhash, as most endpoints see it: one that names a block too early would have the part believed
- * to be over while it can be executed. Those that differ by no more than a blockhash lives are only ahead or behind.
+ * The validity of a blockhash, as most endpoints see it: where one endpoint named too early an end, the part would
+ * count as over while it can still be executed. Endpoints that differ by less than the life of a blockhash agree: they
+ * are only ahead or behind.
  */
 export const validityOf = (
   blockhash: Blockhash,
@@ -123,12 +124,14 @@ export const validityOf = (
 }
 
 /** `TokenError::InsufficientFunds` and `SystemError::ResultWithNegativeLamports`; `TokenError::AccountFrozen`. */
-const lacksFunds = 1
-const isFrozen = 17
+const insufficientFundsError = 1
+const accountFrozenError = 17
 
 const programError = (reason: unknown): string =>
   typeof reason === "object" && reason !== null && "Custom" in reason
-    ? reason.Custom === isFrozen ? "the token's issuer has frozen the receiver" : `the program's error ${reason.Custom}`
+    ? reason.Custom === accountFrozenError
+      ? "the token's issuer has frozen the receiver"
+      : `the program's error ${reason.Custom}`
     : JSON.stringify(reason)
 
 /** Why a simulation failed, for whoever wants to sign; null: it says nothing about the part. */
@@ -143,7 +146,7 @@ export const refusalOfSimulation = (
       if (line === null) return null
       const { reason } = failure
       const isShort = typeof reason === "object" && reason !== null && "Custom" in reason &&
-        reason.Custom === lacksFunds
+        reason.Custom === insufficientFundsError
       return isShort
         ? publicError("INSUFFICIENT_FUNDS", {
           message: `The wallet has not enough for line ${line + 1}`,
@@ -158,12 +161,17 @@ export const refusalOfSimulation = (
           of !== null && key !== part.from && instruction.accounts.some((each) => each.isWritable && each.key === key)
         )?.line ?? null
       return line === null
-        ? publicError("INSUFFICIENT_FUNDS", { message: "The wallet has not enough SOL for the fee and for itself" })
+        ? publicError("INSUFFICIENT_FUNDS", {
+          message:
+            "The wallet has not enough SOL for the fee and the minimum that it must keep: send it SOL, then export again"
+        })
         : refuseLine(line, "its receiver's account would have less SOL than an account must have")
     }
     case "Transaction":
       return failure.reason === "AccountNotFound" || failure.reason === "InsufficientFundsForFee"
-        ? publicError("INSUFFICIENT_FUNDS", { message: "The wallet has not enough SOL for the fee" })
+        ? publicError("INSUFFICIENT_FUNDS", {
+          message: "The wallet has not enough SOL for the fee: send it SOL, then export again"
+        })
         : failure.reason === "AlreadyProcessed"
         ? publicError("BATCH_PAID")
         : null

@@ -1,4 +1,4 @@
-/** What became of a part of a batch: `PayoutDriver.search`, of one node and of all. */
+/** Searches one node, and all nodes, for the transactions that executed a part: `PayoutDriver.search`. */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
@@ -21,39 +21,39 @@ const decodeTrace = Schema.decodeUnknownEffect(Trace)
 
 const isSignature = Schema.is(Signature)
 
-/** What a search looks for. `lastValidBlockHeight` null: of a list, which is never over. */
-interface Wanted {
+/** One search. `lastValidBlockHeight` null: the part is a list, whose validity never ends. */
+interface SearchContext {
   readonly part: PayoutPart
   readonly isList: boolean
   readonly from: bigint
   readonly hint: string | null
   readonly lastValidBlockHeight: bigint | null
-  readonly strangers: Strangers
+  readonly unrelated: UnrelatedTransactions
 }
 
-/** Transactions that are remembered to be none of a part's, at most. */
-const maximumStrangers = 20_000
+/** Transactions that are remembered, at most: the oldest are forgotten first, and only cost a second reading. */
+const maximumUnrelated = 20_000
 
 /**
- * Final transactions of a wallet that are none of a part's, by node: the wallet may be paid often while a part is open,
- * and every look would read all of it again.
+ * Remembers final transactions of a wallet that do not execute a part, by node. The wallet may have many other
+ * transactions while a part is open, and every search would read all of them again.
  */
-export interface Strangers {
-  readonly has: (node: JsonRpcClient, wanted: StrangersPart, signature: string) => boolean
-  readonly add: (node: JsonRpcClient, wanted: StrangersPart, signature: string) => void
+export interface UnrelatedTransactions {
+  readonly has: (node: JsonRpcClient, context: SearchedPart, signature: string) => boolean
+  readonly add: (node: JsonRpcClient, context: SearchedPart, signature: string) => void
 }
 
-type StrangersPart = Pick<Wanted, "isList" | "part">
+type SearchedPart = Pick<SearchContext, "isList" | "part">
 
-export const makeStrangers = (): Strangers => {
+export const makeUnrelatedTransactions = (): UnrelatedTransactions => {
   const keys = new Set<string>()
-  const keyOf = ({ place }: JsonRpcClient, { isList, part }: StrangersPart, signature: string) =>
+  const keyOf = ({ place }: JsonRpcClient, { isList, part }: SearchedPart, signature: string) =>
     `${place} ${isList} ${memoOf(part)} ${signature}`
   return {
     has: (...each) => keys.has(keyOf(...each)),
     add: (...each) => {
       keys.add(keyOf(...each))
-      if (keys.size > maximumStrangers) keys.delete(keys.keys().next().value!)
+      if (keys.size > maximumUnrelated) keys.delete(keys.keys().next().value!)
     }
   }
 }
@@ -65,10 +65,11 @@ interface Candidate {
 }
 
 /**
- * Reads a candidate; null: it is none, or the node does not have it. One that it lists and cannot show is none where
- * its memos, which nodes list beside it, are not the part's: anybody may name the wallet in what no node can show.
+ * Reads a candidate; null: it does not execute the part, or the node does not have it. A transaction that the node
+ * lists and cannot show is a failure only where its listed memo is the part's. Anybody can make a transaction that
+ * names the wallet and that no node can show, and such a one must not stop the search.
  */
-const readCandidate = (node: JsonRpcClient, { isList, part }: Wanted, { listed, signature }: Candidate) => {
+const readCandidate = (node: JsonRpcClient, { isList, part }: SearchContext, { listed, signature }: Candidate) => {
   const mayBeOurs = listed !== null && (isList || listed.memo?.includes(memoOf(part)) === true)
   const read = readTransaction(node, signature)
   return mayBeOurs
@@ -82,18 +83,18 @@ const readCandidate = (node: JsonRpcClient, { isList, part }: Wanted, { listed, 
 /** The execution that a transaction is; null: none. `finalSlot`: the node's newest final one. */
 const readExecution = Effect.fnUntraced(function*(
   node: JsonRpcClient,
-  wanted: Wanted,
+  context: SearchContext,
   candidate: Candidate,
   finalSlot: bigint
 ): Effect.fn.Return<PayoutExecution | null, DriverError> {
-  const { isList, part, strangers } = wanted
-  if (strangers.has(node, wanted, candidate.signature)) return null
-  const transaction = yield* readCandidate(node, wanted, candidate)
+  const { isList, part, unrelated } = context
+  if (unrelated.has(node, context, candidate.signature)) return null
+  const transaction = yield* readCandidate(node, context, candidate)
   if (transaction === null) return null
   const transfers = transfersOfPart(part, isList, transaction)
   const height = BigInt(transaction.slot)
   if (transfers.length === 0) {
-    if (height <= finalSlot) strangers.add(node, wanted, candidate.signature)
+    if (height <= finalSlot) unrelated.add(node, context, candidate.signature)
     return null
   }
   const time = transaction.blockTime ?? (yield* readTime(node, height))
@@ -108,8 +109,8 @@ const readExecution = Effect.fnUntraced(function*(
   }
 })
 
-/** What may be an execution: the wallet's transactions, the oldest first and each once, and what somebody named. */
-const listCandidates = Effect.fnUntraced(function*(node: JsonRpcClient, { from, hint, part }: Wanted) {
+/** The wallet's transactions, the oldest first and each once, and the transaction that somebody reported. */
+const listCandidates = Effect.fnUntraced(function*(node: JsonRpcClient, { from, hint, part }: SearchContext) {
   const all = yield* listSince(node, part.from, from)
   const listed = new Map(all.toReversed().map((each) => [each.signature, each]))
   const candidates = [...listed.values()]
@@ -120,18 +121,18 @@ const listCandidates = Effect.fnUntraced(function*(node: JsonRpcClient, { from, 
     : candidates
 })
 
-const searchNode = (wanted: Wanted) =>
+const searchNode = (context: SearchContext) =>
   Effect.fnUntraced(function*(node: JsonRpcClient): Effect.fn.Return<EndpointSearch, DriverError> {
     // Before the transactions: what it does not list after that is not in blocks up to there, but for the index's lag.
     const final = yield* readHeight(node, "finalized")
-    const { from, lastValidBlockHeight } = wanted
+    const { from, lastValidBlockHeight } = context
     if (final.slot >= from && (yield* readTime(node, from)) === null) {
       const reason = `${node.name}: it has no transactions so old as slot ${from}`
       return yield* new DriverError({ network: node.network, reason, kind: "pruned" })
     }
     const found = yield* Effect.forEach(
-      yield* listCandidates(node, wanted),
-      (candidate) => readExecution(node, wanted, candidate, final.slot),
+      yield* listCandidates(node, context),
+      (candidate) => readExecution(node, context, candidate, final.slot),
       { concurrency: concurrentCalls }
     )
     return {
@@ -144,7 +145,7 @@ const searchNode = (wanted: Wanted) =>
 /** `PayoutDriver.search`. */
 export const searchPayout = Effect.fnUntraced(function*(
   nodes: Endpoints<JsonRpcClient>,
-  strangers: Strangers,
+  unrelated: UnrelatedTransactions,
   { export: { builtAt, format, trace }, from, hint, part }: PayoutSearchRequest
 ): Effect.fn.Return<PayoutSearch, DriverError> {
   const { network } = nodes.endpoints[0]!
@@ -157,6 +158,6 @@ export const searchPayout = Effect.fnUntraced(function*(
     Effect.map((read) => BigInt(read.lastValidBlockHeight)),
     Effect.mapError(({ message }) => new DriverError({ network, reason: `the trace of an export: ${message}` }))
   )
-  const wanted: Wanted = { part, isList, from: start, hint, lastValidBlockHeight, strangers }
-  return yield* Effect.fromResult(agreeOnSearch(network, start, yield* askEach(nodes, searchNode(wanted))))
+  const context: SearchContext = { part, isList, from: start, hint, lastValidBlockHeight, unrelated }
+  return yield* Effect.fromResult(agreeOnSearch(network, start, yield* askEach(nodes, searchNode(context))))
 })

@@ -16,21 +16,21 @@ import {
   unsignedTransaction
 } from "./MessageEncoder.ts"
 
-/** Compute units of the memo and the limits, of a transfer, and of a token account that has to be made, on the safe side. */
+/** Compute units of the memo and the limits, of a transfer, and of creating a token account, each rounded up. */
 const generalUnits = 60_000
 const transferUnits = 30_000
 const creationUnits = 60_000
 
 /**
- * Millionths of a lamport for each unit: 8 lines with new accounts cost some 8,000 lamports more. Wallets replace it by
- * what they think right.
+ * Priority fee in millionths of a lamport for each compute unit: about 8,000 lamports for 8 lines with new accounts.
+ * Wallets may replace it by their own figure.
  */
 const unitPrice = 10_000n
 
-/** What a signature costs (`DEFAULT_TARGET_LAMPORTS_PER_SIGNATURE` of Agave), in lamports. */
+/** Fee of a signature (`DEFAULT_TARGET_LAMPORTS_PER_SIGNATURE` of Agave), in lamports. */
 const signatureLamports = 5_000n
 
-/** What a transaction says of itself: it names the part for ever. */
+/** The memo of the part's transaction. It never changes, so every execution of the part is found by it. */
 export const memoOf = ({ batchId, part }: Pick<PayoutPart, "batchId" | "part">): string =>
   `bat_${batchId.replace(/^bat_/, "").replaceAll("-", "")}/${part}`
 
@@ -53,9 +53,9 @@ export interface PlannedInstruction {
   readonly instruction: Instruction
 }
 
-const signer = (key: string): InstructionAccount => ({ key, isSigner: true, isWritable: true })
-const written = (key: string): InstructionAccount => ({ key, isSigner: false, isWritable: true })
-const read = (key: string): InstructionAccount => ({ key, isSigner: false, isWritable: false })
+const signerAccount = (key: string): InstructionAccount => ({ key, isSigner: true, isWritable: true })
+const writableAccount = (key: string): InstructionAccount => ({ key, isSigner: false, isWritable: true })
+const readOnlyAccount = (key: string): InstructionAccount => ({ key, isSigner: false, isWritable: false })
 
 /** Whole numbers of so many bytes each, the lowest byte first. */
 const bytesOf = (...numbers: ReadonlyArray<readonly [value: bigint, length: number]>): Uint8Array =>
@@ -75,7 +75,7 @@ const memo = (text: string): Instruction => ({ program: memoProgram, accounts: [
 /** `SystemInstruction::Transfer`. */
 const coinTransfer = (from: string, to: string, amount: bigint): Instruction => ({
   program: systemProgram,
-  accounts: [signer(from), written(to)],
+  accounts: [signerAccount(from), writableAccount(to)],
   data: bytesOf([2n, 4], [amount, 8])
 })
 
@@ -83,23 +83,23 @@ const coinTransfer = (from: string, to: string, amount: bigint): Instruction => 
 const accountCreation = (from: string, owner: string, token: NonNullable<PlannedLine["token"]>): Instruction => ({
   program: associatedTokenProgram,
   accounts: [
-    signer(from),
-    written(token.account),
-    read(owner),
-    read(token.mint),
-    read(systemProgram),
-    read(token.program)
+    signerAccount(from),
+    writableAccount(token.account),
+    readOnlyAccount(owner),
+    readOnlyAccount(token.mint),
+    readOnlyAccount(systemProgram),
+    readOnlyAccount(token.program)
   ],
   data: Uint8Array.of(1)
 })
 
-/** `TokenInstruction::TransferChecked`. The authority pays the fee as well, so it is written in the message. */
+/** `TokenInstruction::TransferChecked`. The authority pays the fee as well, so it is writable in the message. */
 const tokenTransfer = (from: string, amount: bigint, token: NonNullable<PlannedLine["token"]>): Instruction => ({
   program: token.program,
   accounts: [
-    written(associatedTokenAccount(from, token.mint, token.program)),
-    read(token.mint),
-    written(token.account),
+    writableAccount(associatedTokenAccount(from, token.mint, token.program)),
+    readOnlyAccount(token.mint),
+    writableAccount(token.account),
     { key: from, isSigner: true, isWritable: false }
   ],
   data: bytesOf([12n, 1], [amount, 8], [BigInt(token.decimals), 1])
@@ -117,7 +117,7 @@ export const missingAccounts = (lines: ReadonlyArray<PlannedLine>): ReadonlyMap<
 const unitsOf = (lines: ReadonlyArray<PlannedLine>): number =>
   generalUnits + lines.length * transferUnits + missingAccounts(lines).size * creationUnits
 
-/** What the network takes, in lamports, unless the wallet pays more for being faster. */
+/** The network's fee in lamports. A wallet may pay a higher priority fee. */
 export const feeOf = (lines: ReadonlyArray<PlannedLine>): bigint =>
   signatureLamports + BigInt(unitsOf(lines)) * unitPrice / 1_000_000n + 1n
 
@@ -136,7 +136,7 @@ export const instructionsOf = (from: string, text: string, lines: ReadonlyArray<
   ]
 }
 
-/** The transaction of instructions, not signed. */
+/** The unsigned transaction of the instructions. */
 export const transactionOf = (
   from: string,
   blockhash: string,

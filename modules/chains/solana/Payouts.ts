@@ -10,11 +10,11 @@ import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { buildPayout, validitySeconds } from "./PayoutBuild.ts"
-import { makeStrangers, searchPayout } from "./PayoutSearch.ts"
+import { makeUnrelatedTransactions, searchPayout } from "./PayoutSearch.ts"
 import { partSizes } from "./PayoutTransaction.ts"
 
 export const makePayouts = (nodes: Endpoints<JsonRpcClient>, environment: Environment): PayoutDriver => {
-  const strangers = makeStrangers()
+  const unrelated = makeUnrelatedTransactions()
   return {
     formats: ["solana", "csv"],
     collectFormats: [],
@@ -29,6 +29,6 @@ export const makePayouts = (nodes: Endpoints<JsonRpcClient>, environment: Enviro
           new DriverError({ network: "solana", reason: `${format} is no format of this network`, kind: "refused" })
         )
         : buildPayout(nodes, environment, { part, isList: format === "csv", spentInputs }),
-    search: (request) => searchPayout(nodes, strangers, request)
+    search: (request) => searchPayout(nodes, unrelated, request)
   }
 }

@@ -61,7 +61,7 @@ export const executionRequest = (digest: string): Uint8Array =>
   )
 
 /** `BatchGetTransactionsRequest` of one transaction of whoever made it. */
-export const strangeExecutionRequest = (digest: string): Uint8Array =>
+export const reportedExecutionRequest = (digest: string): Uint8Array =>
   message(
     textField(1, digest),
     readMask(2, [...transactionPaths, "effects.gas_used", "effects.changed_objects"])
@@ -231,7 +231,7 @@ export const readExecution = (bytes: Uint8Array, digest: string): CheckpointedEx
 }
 
 /** A transaction of whoever made it. */
-export interface StrangeExecution {
+export interface ReportedExecution {
   readonly execution: CheckpointedExecution
   readonly transaction: CheckpointedTransaction
   /** Versions of objects that it changed, as {@link versionName} names them. */
@@ -246,7 +246,7 @@ const readSpent = (fields: Message): string | null => {
 }
 
 /** Reads `BatchGetTransactionsResponse` of one digest: `missing` where no checkpoint has it. */
-export const readStrangeExecution = (bytes: Uint8Array, digest: string): StrangeExecution | "missing" | null => {
+export const readReportedExecution = (bytes: Uint8Array, digest: string): ReportedExecution | "missing" | null => {
   const execution = readExecution(bytes, digest)
   const transaction = readTransactions(bytes, [digest])?.[0] ?? null
   if (execution === "missing" || transaction === "missing") return "missing"

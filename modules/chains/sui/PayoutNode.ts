@@ -13,17 +13,17 @@ import {
   readEpoch,
   readExecution,
   readOwnedCoins,
+  readReportedExecution,
   readSimulation,
-  readStrangeExecution,
-  simulateRequest,
-  strangeExecutionRequest
+  reportedExecutionRequest,
+  simulateRequest
 } from "./PayoutMessages.ts"
 import type { Coin } from "./PayoutTransaction.ts"
 
 /** Pages of coins that are read: a transaction spends a few hundred of a type. */
 const maximumPages = 5
 
-/** Executing a transaction of 200 lines for show takes a node longer than a question. */
+/** A node takes longer to simulate a transaction of 200 lines than to answer a read. */
 const simulationCall: CallLimits = { ...smallCall, timeoutMillis: 15_000 }
 
 /** The coins of a type that an address owns, as far as 5 pages show them. */
@@ -46,7 +46,7 @@ export const readCoins = Effect.fnUntraced(function*(
 
 export const readCurrentEpoch = (node: SuiNode) => node.ask("LedgerService", "GetEpoch", epochRequest, readEpoch)
 
-/** What an address holds outside of coins; 0 where the node does not tell. */
+/** The balance of an address that lies in no coin object; 0 where the node does not answer that method. */
 export const readHiddenBalance = (node: SuiNode, owner: string, coinType: string): Effect.Effect<bigint, DriverError> =>
   Effect.catchIf(
     node.ask(
@@ -73,7 +73,7 @@ export const simulate = (node: SuiNode, bytes: Uint8Array): Effect.Effect<Execut
     () => Effect.succeed(null)
   )
 
-/** A transaction whose content its digest tells. */
+/** The outcome of the exported transaction. Its digest proves its content, so the content is not read. */
 export const readExported = (node: SuiNode, digest: string) =>
   node.ask(
     "LedgerService",
@@ -82,11 +82,11 @@ export const readExported = (node: SuiNode, digest: string) =>
     (bytes) => readExecution(bytes, digest)
   )
 
-/** A transaction that anybody may have made. */
-export const readStrange = (node: SuiNode, digest: string) =>
+/** A reported transaction, with its content: another digest may pay anything to anybody. */
+export const readReported = (node: SuiNode, digest: string) =>
   node.ask(
     "LedgerService",
     "BatchGetTransactions",
-    strangeExecutionRequest(digest),
-    (bytes) => readStrangeExecution(bytes, digest)
+    reportedExecutionRequest(digest),
+    (bytes) => readReportedExecution(bytes, digest)
   )

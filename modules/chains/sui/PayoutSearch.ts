@@ -1,7 +1,7 @@
 /**
- * What became of a part on Sui: the transaction that was given out, by its digest; or another one of the wallet's, or
- * that somebody names, where it spends a coin that that one spends. Wallets may build a transaction anew, and of two
- * that spend one version of a coin only one is ever executed.
+ * Searches for the execution of a part on Sui: the exported transaction, by its digest, or another one of the wallet,
+ * or a reported one, that spends a coin of the export. A wallet may build a transaction of its own. Of two that spend
+ * the same version of a coin the network executes only one, so the other one takes the place of the export.
  */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
@@ -16,7 +16,7 @@ import { isDigest } from "./Identifiers.ts"
 import type { CheckpointedTransaction } from "./Messages.ts"
 import type { SuiNode } from "./Nodes.ts"
 import type { CheckpointedExecution, GasUsed } from "./PayoutMessages.ts"
-import { readExported, readStrange } from "./PayoutNode.ts"
+import { readExported, readReported } from "./PayoutNode.ts"
 import { coinTypeOf, coinTypesOf } from "./PayoutPlan.ts"
 import { listTransactionsOf } from "./Scans.ts"
 import type { SuiChain } from "./SuiChain.ts"
@@ -105,18 +105,21 @@ const shownAs = (
 ): ShownTransaction<Execution> => {
   const name = checkpointName(checkpoint)
   const isSuccess = failure === null
-  // An endpoint that says that it failed does not agree with one that says that it did not.
+  // A failure has another hash than a success, so that endpoints which differ about it do not agree.
   const hash = isSuccess ? name : `failed in ${name}`
   return { block: { height: checkpoint, hash, time }, facts: { txHash, gas, isSuccess, transfers } }
 }
 
-/** A transaction of the wallet, or one that somebody names; null where it does not spend what the export spends, or pays no line of it. */
+/**
+ * A transaction of the wallet, or one that somebody names; null where it does not spend what the export spends, or pays
+ * no line of it.
+ */
 const readOther = Effect.fnUntraced(function*(
   node: SuiNode,
   digest: string,
   { part, trace }: SearchContext
 ): Effect.fn.Return<ShownTransaction<Execution> | null, DriverError> {
-  const found = yield* readStrange(node, digest)
+  const found = yield* readReported(node, digest)
   if (found === "missing" || !found.spent.some((name) => trace.spent.includes(name))) return null
   const transfers = matchTransaction(part, found.transaction)
   return transfers.length === 0 ? null : shownAs(found.execution, digest, transfers)
@@ -192,7 +195,7 @@ export const search = (chain: SuiChain): PayoutDriver["search"] =>
       chain.endpoints,
       (node) => readReport(chain, node, context)
     )
-    // One that failed has spent its coins, so it is over as one that succeeded, and has paid nobody.
+    // A failed transaction has spent its coins for gas: it paid nobody, and can never be executed again.
     if (shown === null || !shown.facts.isSuccess) return { executions: [], searchedTo: final, isOver }
     const { block, facts: { gas, transfers, txHash }, isFinal } = shown
     return {

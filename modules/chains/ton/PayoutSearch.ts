@@ -1,6 +1,6 @@
 /**
- * What became of a part of a batch: `PayoutDriver.search`, of one endpoint and of all. What the wallet sent says where
- * to look, and each line is judged alone by what arrived: a wallet may drop single messages.
+ * Searches one endpoint, and all, for what a part has paid: `PayoutDriver.search`. The wallet's outgoing messages name
+ * the receivers to read. Each line is decided alone, by what arrived, because a wallet may drop single messages.
  */
 import { Effect } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
@@ -45,11 +45,11 @@ export const lateSeconds = 900
 /** Seconds after the end of its validity until which a wallet's transaction may still become final. */
 export const graceSeconds = 60
 
-/** Seconds for which what left a wallet is waited for: a message goes through several shards, each with a queue. */
+/** Seconds that a sent message may take to arrive: it goes through several shards, each with a queue. */
 export const travelSeconds = 3_600
 
-/** What a search looks for. */
-interface Wanted {
+/** One search. */
+interface SearchContext {
   readonly environment: Environment
   readonly jettonWallets: JettonWallets
   readonly part: PayoutPart
@@ -82,17 +82,17 @@ export const readAll = Effect.fnUntraced(function*(
 
 /** The accounts in which the wallet, or the receivers, keep the jettons of the lines. */
 const jettonAccountsOf = Effect.fnUntraced(function*(
-  { jettonWallets, lines }: Wanted,
+  { jettonWallets, lines }: SearchContext,
   client: Toncenter,
   ownerOf: (line: WantedLine) => string,
   readFrom: number
 ): Effect.fn.Return<JettonAccounts, DriverError> {
   const accounts = new Map<string, { readonly token: string; readonly owner: string }>()
-  for (const wanted of lines) {
-    const token = wanted.line.tokenAddress
+  for (const line of lines) {
+    const token = line.line.tokenAddress
     const master = token === null ? null : readAccountKey(token)
     if (token === null || master === null) continue
-    const owner = ownerOf(wanted)
+    const owner = ownerOf(line)
     const account = yield* jettonWallets.resolve(client, owner, { token, master }, readFrom)
     if (account !== null) accounts.set(account, { token, owner })
   }
@@ -104,12 +104,12 @@ interface Sent extends SentPayout {
   readonly by: Transaction
   /** Its place among the messages of the transaction. */
   readonly index: number
-  /** It is on its way to the receiver of a line; else somebody else was put in the receiver's place. */
+  /** Whether it goes to the receiver of a line. False: the message names a line, and pays somebody else. */
   readonly isToReceiver: boolean
 }
 
 const sentOf = (
-  { isList, lines }: Wanted,
+  { isList, lines }: SearchContext,
   transactions: ReadonlyArray<Transaction>,
   jettonAccounts: JettonAccounts
 ): ReadonlyArray<Sent> =>
@@ -124,8 +124,11 @@ const sentOf = (
 
 const blockOf = ({ block, height, time }: Transaction) => ({ height, hash: block, time })
 
-/** What went to somebody else than the line says, as the wallet sent it. */
-const misdirected = ({ environment, part }: Wanted, sent: ReadonlyArray<Sent>): ReadonlyArray<PayoutExecution> =>
+/** Executions by which the wallet paid another receiver than the line has. */
+const wrongReceiverExecutions = (
+  { environment, part }: SearchContext,
+  sent: ReadonlyArray<Sent>
+): ReadonlyArray<PayoutExecution> =>
   [...Map.groupBy(sent.filter(({ isToReceiver }) => !isToReceiver), ({ by }) => by.hash).values()].map((all) => ({
     txHash: all[0]!.by.hash,
     block: blockOf(all[0]!.by),
@@ -141,9 +144,9 @@ const misdirected = ({ environment, part }: Wanted, sent: ReadonlyArray<Sent>): 
     fee: null
   }))
 
-/** What arrived, line by line. Of lines that are alike each gets one before any gets a second. */
-const arrivals = (
-  { isList, lines, part, wallet }: Wanted,
+/** Executions by what arrived. Of identical lines each gets one transfer before any gets a second. */
+const arrivedExecutions = (
+  { isList, lines, part, wallet }: SearchContext,
   transactions: ReadonlyArray<Transaction>,
   jettonAccounts: JettonAccounts
 ): ReadonlyArray<PayoutExecution> => {
@@ -167,8 +170,8 @@ const arrivals = (
   })
 }
 
-/** What was sent and has not arrived: of each group of lines that are alike, the newest. */
-const underWay = (
+/** What was sent and has not arrived yet: of identical lines, the newest ones. */
+const inTransit = (
   sent: ReadonlyArray<Sent>,
   arrived: ReadonlyArray<PayoutExecution>
 ): ReadonlyArray<Sent> =>
@@ -182,9 +185,9 @@ const underWay = (
       return alike.toSorted((one, other) => one.by.time - other.by.time).slice(count)
     })
 
-const searchEndpoint = (wanted: Wanted) =>
+const searchEndpoint = (context: SearchContext) =>
   Effect.fnUntraced(function*(client: Toncenter): Effect.fn.Return<EndpointSearch, DriverError> {
-    const { builtAt, from, lines, validUntil, wallet } = wanted
+    const { builtAt, from, lines, validUntil, wallet } = context
     const { network } = client
     const { last: head } = yield* readMasterchain(client)
     const first = head.height < from ? null : yield* readBlockAt(client, from)
@@ -195,11 +198,11 @@ const searchEndpoint = (wanted: Wanted) =>
     }
     const start = first.time - lateSeconds
     const isSearched = ({ height }: Transaction) => height >= from && height > builtAt && height <= head.height
-    const own = yield* jettonAccountsOf(wanted, client, () => wallet, start)
+    const own = yield* jettonAccountsOf(context, client, () => wallet, start)
     const outgoing = (yield* readAll(client, [wallet], start, head.time)).filter(isSearched)
-    const sent = sentOf(wanted, outgoing, own)
+    const sent = sentOf(context, outgoing, own)
     const sentLines = new Set(sent.flatMap(({ isToReceiver, places }) => isToReceiver ? places : []))
-    const receiving = { ...wanted, lines: lines.filter((_, place) => sentLines.has(place)) }
+    const receiving = { ...context, lines: lines.filter((_, place) => sentLines.has(place)) }
     const theirs = yield* jettonAccountsOf(receiving, client, ({ destination }) => destination, start)
     const accounts = new Set([
       ...receiving.lines.flatMap(({ destination, line }) => line.tokenAddress === null ? [destination] : []),
@@ -209,14 +212,14 @@ const searchEndpoint = (wanted: Wanted) =>
     const incoming = accounts.size === 0
       ? []
       : (yield* readAll(client, [...accounts], earliest, head.time)).filter(isSearched)
-    const arrived = arrivals(wanted, incoming, theirs)
-    const travelling = underWay(sent, arrived).filter(({ by }) => head.time - by.time < travelSeconds)
+    const arrived = arrivedExecutions(context, incoming, theirs)
+    const unarrived = inTransit(sent, arrived).filter(({ by }) => head.time - by.time < travelSeconds)
     const searched = yield* readBlockBefore(client, head.time - lateSeconds)
     const searchedTo = searched === null || searched.height < from ? from - 1n : searched.height
     return {
-      executions: [...arrived, ...misdirected(wanted, sent)],
-      searchedTo: travelling.reduce((least, { by }) => by.height <= least ? by.height - 1n : least, searchedTo),
-      isOver: validUntil !== null && head.time > validUntil + graceSeconds && travelling.length === 0
+      executions: [...arrived, ...wrongReceiverExecutions(context, sent)],
+      searchedTo: unarrived.reduce((least, { by }) => by.height <= least ? by.height - 1n : least, searchedTo),
+      isOver: validUntil !== null && head.time > validUntil + graceSeconds && unarrived.length === 0
     }
   })
 
@@ -233,7 +236,7 @@ export const searchPayout = Effect.fnUntraced(function*(
     return yield* new DriverError({ network, reason: "this is no part that a wallet here pays", kind: "refused" })
   }
   const start = from > builtAt ? from : builtAt
-  const wanted: Wanted = {
+  const context: SearchContext = {
     environment,
     jettonWallets,
     part,
@@ -244,5 +247,5 @@ export const searchPayout = Effect.fnUntraced(function*(
     builtAt,
     validUntil
   }
-  return yield* Effect.fromResult(agreeOnSearch(network, start, yield* askEach(endpoints, searchEndpoint(wanted))))
+  return yield* Effect.fromResult(agreeOnSearch(network, start, yield* askEach(endpoints, searchEndpoint(context))))
 })
