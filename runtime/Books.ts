@@ -1,6 +1,7 @@
 /**
- * The books, for what moves money without an invoice: who keeps them registers here, and whoever moves it puts what is
- * to be booked into its own commit. Where nobody keeps books nothing is booked.
+ * The ledger, for modules that move money without an invoice. A module that keeps a ledger registers here. A module
+ * that moves money asks for the entries and writes them in its own commit, so that state and ledger never differ.
+ * Without a registered ledger nothing is booked.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { BalanceDelta, Write } from "./Commit.ts"
@@ -9,7 +10,7 @@ import type { EventDraft } from "../schemas/Event.ts"
 import type { BaseUnits } from "../schemas/Money.ts"
 import type { Environment, Network } from "../schemas/Network.ts"
 
-/** Money of the merchant's own that a wallet has sent, as its network shows it. */
+/** A payout of the merchant's own money, final on its network. */
 export interface BookedPayout {
   readonly merchantId: number
   readonly environment: Environment
@@ -19,11 +20,11 @@ export interface BookedPayout {
   /** In the one spelling of its family; null: the network's own coin. */
   readonly tokenAddress: string | null
   readonly units: BaseUnits
-  /** Fingerprint of the receiving wallet that sent it; null: it was sent from none that is known. */
+  /** Fingerprint of the receiving wallet that sent it; null: no registered wallet did. */
   readonly wallet: string | null
 }
 
-/** What goes into a commit. */
+/** Ledger entries for a commit. */
 export interface BookEntries {
   readonly writes: ReadonlyArray<Write>
   readonly balances: ReadonlyArray<BalanceDelta>
@@ -35,17 +36,17 @@ export interface Bookkeeper {
 }
 
 export class Books extends Context.Service<Books, {
-  /** What a payout is booked by; nothing where nobody keeps books. */
+  /** The entries of a payout; none where no module keeps a ledger. */
   readonly payout: Bookkeeper["payout"]
-  /** Keeps the books, for as long as the scope lives. One per deployment. */
+  /** Registers the ledger for as long as the scope lives. A deployment has at most one. */
   readonly register: (bookkeeper: Bookkeeper) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/runtime/Books") {}
 
-const nothing: BookEntries = { writes: [], balances: [], events: [] }
+const noEntries: BookEntries = { writes: [], balances: [], events: [] }
 
 export const layer: Layer.Layer<Books> = Layer.sync(Books, () => {
   const { current, register } = Registry.single<Bookkeeper>(
-    "two modules keep the books: name one of them in the config file"
+    "two modules keep a ledger: name only one of them in the config file"
   )
-  return Books.of({ register, payout: (payout) => current()?.payout(payout) ?? Effect.succeed(nothing) })
+  return Books.of({ register, payout: (payout) => current()?.payout(payout) ?? Effect.succeed(noEntries) })
 })

@@ -26,7 +26,7 @@ export const PayoutFormat = Schema.Literals([
 ])
 export type PayoutFormat = typeof PayoutFormat.Type
 
-/** So much of a token is to arrive at an address. */
+/** An amount of a token that is to arrive at an address. */
 export interface PayoutLine {
   /** In the form `readAddress` gives. */
   readonly destination: string
@@ -89,11 +89,11 @@ export interface PayoutExport {
    * at any time, so it may be executed late and twice.
    */
   readonly validUntil: number | null
-  /** How it is known again and when its validity ends, in the driver's own words; stored with the part. */
+  /** What the driver needs to find its execution later. Stored with the part, and read by no one else. */
   readonly trace: Schema.Json
   /**
-   * No execution of it lies in an earlier block: the height of the newest one when it was built, or less where a
-   * reorganisation may put an execution below that.
+   * No block below this height can hold an execution of it. It is the height of the newest block when the export was
+   * built, or less where a reorganisation may move an execution into a lower block.
    */
   readonly builtAt: bigint
   /**
@@ -131,7 +131,7 @@ export interface PayoutExecution {
   readonly fee: BaseUnits | null
 }
 
-/** What a chain has of a part, from some height on. */
+/** What a chain shows of a part, from the height of the request on. */
 export interface PayoutSearch {
   /** Oldest first. */
   readonly executions: ReadonlyArray<PayoutExecution>
@@ -144,11 +144,11 @@ export interface PayoutSearch {
   readonly isOver: boolean
 }
 
-/** What a search is told of a part that was exported. */
+/** The input of a search. */
 export interface PayoutSearchRequest {
   readonly part: BatchPart
   readonly export: Pick<PayoutExport, "builtAt" | "format" | "trace" | "validUntil">
-  /** Blocks below were searched before. */
+  /** The first block to search. Those below were searched before. */
   readonly from: bigint
   /** A transaction that somebody says has executed it: where to look, and no proof. Null: nobody has said one. */
   readonly hint: string | null

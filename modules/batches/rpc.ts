@@ -1,4 +1,4 @@
-/** Calls of batches for internal services. They create and export batches, but only a person approves: definitions only. */
+/** Calls for internal services, which create and export batches and never approve: definitions only. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { PayoutFormat } from "../../runtime/Payouts.ts"

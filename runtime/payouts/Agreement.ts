@@ -1,6 +1,6 @@
 /**
- * What became of an exported part by the words of all endpoints: an execution is there where more than half of those
- * that are configured show it. A driver gives what one endpoint says:
+ * Combines the searches of all endpoints for an exported part: an execution counts where more than half of the
+ * configured endpoints show it. A driver gives the search of one endpoint:
  *
  * ```ts
  * const reports = yield* askEach(endpoints, (node) => searchNode(node, request))
@@ -12,10 +12,10 @@ import { DriverError } from "../Chains.ts"
 import type { Endpoints, NodeEndpoint } from "../nodes/Endpoints.ts"
 import type { PayoutExecution, PayoutSearch } from "../Payouts.ts"
 
-/** What an endpoint says; a sentence where it failed. */
+/** The answer of an endpoint; a sentence where it failed. */
 export type Report<A> = Result.Result<A, string>
 
-/** What an endpoint has of a part. */
+/** The search of one endpoint for a part. */
 export interface EndpointSearch {
   /** Every block up to this one is final for it, and was searched. */
   readonly searchedTo: bigint
@@ -38,7 +38,7 @@ export const askEach = <Client extends NodeEndpoint, A>(
     { concurrency: "unbounded" }
   )
 
-/** What was said, where as many endpoints answered as must agree. */
+/** The answers, if as many endpoints answered as must agree. */
 export const answersOf = <A>(
   network: string,
   reports: ReadonlyArray<Report<A>>
@@ -80,7 +80,7 @@ export const agreeOnSearch = (
   Result.flatMap(answersOf(network, reports), (answers): Result.Result<PayoutSearch, DriverError> => {
     const majority = majorityOf(reports.length)
     const agreed: Array<PayoutExecution> = []
-    const doubtful: Array<PayoutExecution> = []
+    const undecided: Array<PayoutExecution> = []
     const groups = Map.groupBy(answers.flatMap(({ executions }) => executions), contentOf)
     for (const [content, group] of groups) {
       const [execution] = group as [PayoutExecution]
@@ -97,14 +97,14 @@ export const agreeOnSearch = (
           "payout: compare with an explorer, and correct or remove the endpoint that is wrong"
         return Result.fail(new DriverError({ network, reason, kind: "contradiction" }))
       }
-      doubtful.push(execution)
+      undecided.push(execution)
     }
     const furthest = answers.map(({ searchedTo }) => searchedTo)
       .toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0)[majority - 1]!
-    const searchedTo = doubtful.reduce((least, { block }) => smaller(least, block.height - 1n), furthest)
+    const searchedTo = undecided.reduce((least, { block }) => smaller(least, block.height - 1n), furthest)
     return Result.succeed({
       executions: agreed.toSorted(byHeight),
       searchedTo: searchedTo < from - 1n ? from - 1n : searchedTo,
-      isOver: doubtful.length === 0 && answers.filter(({ isOver }) => isOver).length >= majority
+      isOver: undecided.length === 0 && answers.filter(({ isOver }) => isOver).length >= majority
     })
   })

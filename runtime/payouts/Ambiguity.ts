@@ -1,29 +1,30 @@
 /**
- * Payments that only token, receiver and amount tell: lines of a list, and those whose text is the receiver's. Two of
- * them that can be executed at one time would each be found for both. Pure.
+ * Lines that are found on the chain by wallet, token, receiver and amount alone, because their transfer carries no
+ * name: lines of a list, and lines whose text is the receiver's memo. If two such lines are equal and can be paid at
+ * the same time, one transfer would be taken for both. Pure.
  */
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { PayoutLine, PayoutPart } from "../Payouts.ts"
 
-/** What such a payment of a wallet is called among {@link PayoutExport.inputs}: one part at a time may have it. */
+/** The name of such a line among {@link PayoutExport.inputs}: only one open part may have it. */
 export const paymentName = (
   from: string,
   { amount, destination, tokenAddress }: Pick<PayoutLine, "amount" | "destination" | "tokenAddress">
 ): string => `payment ${from} ${tokenAddress ?? "native"} ${destination} ${amount}`
 
 /**
- * Why lines of a part cannot be told from others; null: they can. `chosen`: those that only these three tell. `isList`:
- * no two of them may be alike either.
+ * Why a line of a part could be confused with another one; null: none can. `isNameless`: whether a line is found by
+ * these four alone. `isList`: two equal lines of the part itself are refused too, because a list pays them separately.
  */
 export const refusalOfAmbiguity = (
   { from, lines }: Pick<PayoutPart, "from" | "lines">,
-  chosen: (line: PayoutLine) => boolean,
+  isNameless: (line: PayoutLine) => boolean,
   spentInputs: ReadonlySet<string>,
   isList: boolean
 ): PublicError | null => {
   const names = new Set<string>()
   for (const [place, line] of lines.entries()) {
-    if (!chosen(line)) continue
+    if (!isNameless(line)) continue
     const name = paymentName(from, line)
     if (spentInputs.has(name) || (isList && names.has(name))) {
       return publicError("LINES_AMBIGUOUS", {

@@ -7,7 +7,7 @@ import { formatUnits } from "../../schemas/Money.ts"
 import { paymentName } from "./Ambiguity.ts"
 import type { PayoutExport, PayoutLine, PayoutPart } from "../Payouts.ts"
 
-/** The columns that Safe's app for lists reads, and the memo, without which some receivers cannot be paid. */
+/** The columns of Safe's CSV app, and the memo, without which some receivers cannot be paid. */
 const header = "token_type,token_address,receiver,amount,id,memo\r\n"
 
 /** `tokenType`: what the network calls its tokens. */

@@ -1,7 +1,7 @@
 /**
- * What became of one transaction whose hash is known before it is signed, read from every endpoint of a network: it is
- * on the chain where more than half of those that are configured show it, and it never will be where as many have
- * passed the end of its validity and nobody shows it. A driver gives what one endpoint says:
+ * Searches every endpoint of a network for one transaction whose hash is known before it is signed. It is on the chain
+ * where more than half of the configured endpoints show it. It never will be where as many have passed the end of its
+ * validity and no endpoint shows it. A driver gives the report of one endpoint:
  *
  * ```ts
  * return yield* searchTransaction(network, endpoints, (api) => readReport(api, id))
@@ -19,7 +19,10 @@ export interface ShownTransaction<A> {
   readonly facts: A
 }
 
-/** What one endpoint says. Its blocks are read before the transaction: what it does not have then is not in them. */
+/**
+ * The report of one endpoint. It reads its newest blocks before the transaction, so a transaction that it does not have
+ * is in none of these blocks.
+ */
 export interface EndpointReport<A> {
   /** Its newest block, and the newest that is final by the network's rule; below zero: it has none. */
   readonly head: bigint
@@ -38,7 +41,7 @@ export interface EndpointReport<A> {
 /** A transaction that most endpoints show. */
 export type AgreedTransaction<A> = ShownTransaction<A> & { readonly isFinal: boolean }
 
-/** What they agree about. */
+/** What the endpoints agree about. */
 export interface TransactionAgreement<A> {
   readonly shown: AgreedTransaction<A> | null
   /** {@link EndpointReport.others}, those of which they agree. */
@@ -52,9 +55,10 @@ export interface TransactionAgreement<A> {
 const descending = (one: bigint, other: bigint): number => one === other ? 0 : one > other ? -1 : 1
 
 /**
- * What the reports come to. An endpoint that has not come to the block in which others show the transaction does not
- * contradict them yet, and meanwhile nothing is said; one that has, and does not show it there, does. Whatever most of
- * them say, what one of them shows is never over: money that is believed to be unsent is sent again.
+ * Combines the reports. An endpoint that has not reached the block of the transaction does not contradict those that
+ * show it, and until it has, the answer is that nothing is there yet. An endpoint that has the block and not the
+ * transaction contradicts them. A transaction that a single endpoint shows is never over, because money that is wrongly
+ * believed to be unsent is sent a second time.
  */
 const agreeOnOne = <A>(
   network: string,
@@ -84,7 +88,7 @@ const agreeOnOne = <A>(
   }
   const contradicts = (report: EndpointReport<A>) =>
     report.shown === null ? report.head >= height : report.shown.block.hash !== shown.block.hash
-  // No block after the end of its validity can have it, so most of them have come far enough then.
+  // Most endpoints have passed the end of its validity here, so they have every block that could hold it.
   if (isPast || reports.some(contradicts)) {
     const reason = `endpoints do not agree whether block ${height} has a payout: wait, or correct the one that is wrong`
     return Result.fail(new DriverError({ network, reason, kind: "contradiction" }))
@@ -115,18 +119,18 @@ export const agree = <A>(
     return { ...main, others, final, isOver }
   })
 
-/** Asks every endpoint; of one that fails, the reason is told where too few of them answer. */
+/** Asks every endpoint. The reasons of those that fail are in the error where too few answer. */
 export const searchTransaction = Effect.fnUntraced(function*<Client extends NodeEndpoint, A>(
   network: string,
   { attempt, endpoints }: Pick<Endpoints<Client>, "attempt" | "endpoints">,
   ask: (endpoint: Client) => Effect.Effect<EndpointReport<A>, DriverError>
 ): Effect.fn.Return<TransactionAgreement<A>, DriverError> {
-  const asked = yield* Effect.forEach(
+  const results = yield* Effect.forEach(
     endpoints,
     (endpoint) => Effect.result(attempt(endpoint, ask)),
     { concurrency: "unbounded" }
   )
-  const reports = asked.flatMap((each) => each._tag === "Success" ? [each.success] : [])
-  const failures = asked.flatMap((each) => each._tag === "Failure" ? [each.failure] : [])
+  const reports = results.flatMap((each) => each._tag === "Success" ? [each.success] : [])
+  const failures = results.flatMap((each) => each._tag === "Failure" ? [each.failure] : [])
   return yield* Effect.fromResult(agree(network, endpoints.length, reports, failures))
 })

@@ -54,7 +54,8 @@ export const makeReceipts = (sql: SqlClient.SqlClient) => ({
         WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
         GROUP BY t.network, k.family, t.match_key, t.token_address
       )
-      SELECT r.network, r.token_address, a.address, a.fingerprint, a.wallet_index, r.off_chain_units::text AS off_chain_units
+      SELECT r.network, r.token_address, a.address, a.fingerprint, a.wallet_index,
+        r.off_chain_units::text AS off_chain_units
       FROM received r
       CROSS JOIN LATERAL (
         SELECT g.address, g.fingerprint, g.wallet_index, g.invoice_id FROM receive_targets g

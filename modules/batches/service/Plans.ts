@@ -203,7 +203,10 @@ export const planPayouts = Effect.fnUntraced(function*(
   }
 })
 
-/** Refuses a batch without lines, and a line that is smaller than the network can transfer. Errors: `BATCH_EMPTY`, `AMOUNT_BELOW_MINIMUM`. */
+/**
+ * Refuses a batch without lines, and a line that is smaller than the network can transfer. Errors: `BATCH_EMPTY`,
+ * `AMOUNT_BELOW_MINIMUM`.
+ */
 export const checkLines = (
   lines: ReadonlyArray<PlannedLine>,
   { minimumAmount }: PayoutDriver

@@ -82,7 +82,7 @@ export const readExported = (node: SuiNode, digest: string) =>
     (bytes) => readExecution(bytes, digest)
   )
 
-/** A reported transaction, with its content: another digest may pay anything to anybody. */
+/** Another transaction than the exported one, with its content, because nothing is known of what it pays. */
 export const readReported = (node: SuiNode, digest: string) =>
   node.ask(
     "LedgerService",

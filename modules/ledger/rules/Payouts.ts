@@ -1,6 +1,6 @@
 /**
- * Money that a wallet has sent: payouts of the merchant's own, and transfers that nothing owed
- * (modules/docs/reference/ledger.md#payouts). Pure.
+ * Books money that a wallet has sent: payouts of the merchant's own money, and transfers that no refund or payout asked
+ * for (modules/docs/reference/ledger.md#payouts). Pure.
  */
 import { isPayoutException } from "../../../schemas/Payment.ts"
 import { parseUnits } from "../../../schemas/Money.ts"
@@ -10,15 +10,15 @@ import { accounts, assetOf, chainAccount } from "./Accounts.ts"
 import { bookValue } from "./Adjustments.ts"
 import { combine, type NameTransaction, nothingBooked, type Postings, type Source, type Transaction } from "./Moves.ts"
 
-/** So much of an asset that left a wallet. */
+/** An amount of an asset that left a wallet. */
 export interface SentMoney {
   readonly asset: string
-  /** Fingerprint of the wallet; null: it is none that is known. */
+  /** Fingerprint of the wallet; null: it is not a registered wallet. */
   readonly wallet: string | null
   readonly units: bigint
 }
 
-/** What an account holds of the asset, as it is kept: below zero for what is owed. */
+/** The stored balance of an account in the asset: below zero for a liability. */
 export interface HeldAmount {
   readonly account: string
   readonly units: bigint
@@ -26,8 +26,9 @@ export interface HeldAmount {
 }
 
 /**
- * The book value of money that leaves: its share of what the wallet holds, and no more dollars than are available, as
- * an adjustment takes it. Of a wallet that is not known, its share of what is available.
+ * The book value of money that leaves: its share of the wallet's book value, and at most the dollars that are
+ * available, because `merchant_available` must not become negative. For an unknown wallet, its share of what is
+ * available.
  */
 export const sentValue = ({ units, wallet }: SentMoney, balances: ReadonlyArray<HeldAmount>): bigint => {
   const holding = (name: string, sign: bigint) => {
@@ -37,11 +38,11 @@ export const sentValue = ({ units, wallet }: SentMoney, balances: ReadonlyArray<
   const available = holding(accounts.available, -1n)
   if (wallet === null) return bookValue(available, units)
   const value = bookValue(holding(chainAccount(wallet), 1n), units)
-  const most = available.usdMillis > 0n ? available.usdMillis : 0n
-  return value < most ? value : most
+  const maximum = available.usdMillis > 0n ? available.usdMillis : 0n
+  return value < maximum ? value : maximum
 }
 
-interface Leaving {
+interface Departure {
   readonly id: string
   readonly type: "adjustment" | "payout"
   readonly asset: string
@@ -55,8 +56,8 @@ interface Leaving {
   readonly now: number
 }
 
-const leave = (
-  { asset, credit, debit, id, isMerchants, now, source, type, units, usdMillis }: Leaving
+const bookDeparture = (
+  { asset, credit, debit, id, isMerchants, now, source, type, units, usdMillis }: Departure
 ): Postings => ({
   transactions: [{
     id,
@@ -78,11 +79,11 @@ const leave = (
   }]
 })
 
-/** The transaction of a payout: of its line, so that it is booked once. */
+/** The id of a payout's transaction. It comes from the line, so that a line is booked once. */
 export const payoutTransaction = (lineId: string, nameTransaction: NameTransaction): string =>
   nameTransaction("payout", lineId, 1)
 
-/** A payout of the merchant's own that was paid; `lineId`: `<batch>/<line>`. */
+/** Books a payout of the merchant's own money; `lineId`: `<batch>/<line>`. */
 export const bookPayout = (
   lineId: string,
   sent: SentMoney,
@@ -90,7 +91,7 @@ export const bookPayout = (
   now: number,
   nameTransaction: NameTransaction
 ): Postings =>
-  leave({
+  bookDeparture({
     ...sent,
     id: payoutTransaction(lineId, nameTransaction),
     type: "payout",
@@ -106,7 +107,7 @@ const isNetwork = (text: unknown): text is Network => networks.some((network) =>
 
 const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
-/** Money of an exception that has left a wallet for good; null: its transfer is not final, or nothing is known of it. */
+/** Money of an exception that left a wallet; null: its transfer is not final, or its amount is unknown. */
 export const sentByException = ({ evidence }: Pick<ExceptionRecord["exception"], "evidence">): SentMoney | null => {
   const { network, token_amount, token_amount_unit, token_decimals } = evidence
   if (evidence.final !== "yes" || !isNetwork(network) || typeof token_amount !== "string") return null
@@ -123,12 +124,16 @@ export const sentByException = ({ evidence }: Pick<ExceptionRecord["exception"],
 export const isAboutSentMoney = ({ type }: Pick<ExceptionRecord["exception"], "type">): boolean =>
   isPayoutException(type)
 
-/** What a decision says of money that nothing owed: who bears it. Undecided it is missing in `suspense`. */
-const bearers: Readonly<Record<string, string>> = { accept: accounts.available, ignore: accounts.ignored }
+/**
+ * The account that bears the loss of such a transfer, by the decision about its exception. Before the decision the
+ * money is missing in `suspense`.
+ */
+const accountByAction: Readonly<Record<string, string>> = { accept: accounts.available, ignore: accounts.ignored }
 
 /**
- * The groups of an exception about money that was sent: once its transfer is final it is missing in `suspense`, and a
- * decision puts the loss where it belongs. `stored`: its own transactions. `usdMillis`: its book value now.
+ * The entries of an exception about money that was sent. Once its transfer is final, the money is booked out of
+ * `suspense`; the decision then moves the loss to the account that bears it. `stored`: the transactions booked before.
+ * `usdMillis`: the book value now.
  */
 export const bookSentByException = (
   exception: ExceptionRecord["exception"],
@@ -144,10 +149,10 @@ export const bookSentByException = (
   const before = stored.find(({ type }) => type === "payout")
   const value = before === undefined ? usdMillis : -before.amount
   const common = { ...sent, usdMillis: value, source: { object: "exception", id: exception.id }, now } as const
-  const bearer = bearers[exception.resolution?.action ?? ""]
+  const bearingAccount = accountByAction[exception.resolution?.action ?? ""]
   const isDecided = stored.some(({ type }) => type === "adjustment")
   return combine([
-    before !== undefined ? nothingBooked : leave({
+    before !== undefined ? nothingBooked : bookDeparture({
       ...common,
       id: nameTransaction("payout", exception.id, 1),
       type: "payout",
@@ -155,12 +160,12 @@ export const bookSentByException = (
       debit: accounts.suspense,
       credit: chainAccount(sent.wallet)
     }),
-    bearer === undefined || isDecided ? nothingBooked : leave({
+    bearingAccount === undefined || isDecided ? nothingBooked : bookDeparture({
       ...common,
       id: nameTransaction("adjustment", exception.id, 1),
       type: "adjustment",
-      isMerchants: bearer === accounts.available,
-      debit: bearer,
+      isMerchants: bearingAccount === accounts.available,
+      debit: bearingAccount,
       credit: accounts.suspense
     })
   ])

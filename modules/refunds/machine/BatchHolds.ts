@@ -1,9 +1,9 @@
-/** A refund that a batch pays: nobody else moves it while that batch is open. Pure. */
+/** Protects a refund that an open batch pays: only that batch may change it, so that it is not paid twice. Pure. */
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { RefundCommand, RefundDecision, RefundState } from "./State.ts"
 
-/** Only what the batch says of it counts. */
-const isHeldBack = (command: RefundCommand, batchId: string): boolean => {
+/** Whether a command must wait for the batch. Only the result of the batch itself ends the hold. */
+const isBlockedByBatch = (command: RefundCommand, batchId: string): boolean => {
   switch (command._tag) {
     case "Succeed":
     case "Fail":
@@ -16,7 +16,7 @@ const isHeldBack = (command: RefundCommand, batchId: string): boolean => {
   }
 }
 
-/** What `decide` says, unless a batch pays the refund; what the batch says of it ends that. Errors: `REFUND_IN_BATCH`. */
+/** Decides, unless a batch holds the refund. The result of that batch ends the hold. Errors: `REFUND_IN_BATCH`. */
 export const whileHeld = (
   refund: RefundState,
   command: RefundCommand,
@@ -24,7 +24,7 @@ export const whileHeld = (
 ): RefundDecision | PublicError => {
   const batchId = refund.batch?.id
   if (batchId === undefined) return decide()
-  if (isHeldBack(command, batchId)) return publicError("REFUND_IN_BATCH", { details: { batch_id: batchId } })
+  if (isBlockedByBatch(command, batchId)) return publicError("REFUND_IN_BATCH", { details: { batch_id: batchId } })
   const decision = decide()
   return isPublicError(decision) || decision.next === refund
     ? decision

@@ -1,4 +1,4 @@
-/** Refunds that a batch pays: nobody else moves them, and the chain says what became of them. */
+/** Holds refunds for a batch, and ends them by what the chain shows of their lines. */
 import { Effect, MutableRef } from "effect"
 import { noCause, type Write } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
@@ -10,20 +10,20 @@ import type { RefundServices } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 import { senderOf } from "./Reports.ts"
 
-/** What a batch's transaction, final on most nodes, made of a refund. */
+/** The result of a line that pays a refund. Its transaction is final on most nodes. */
 export type BatchEnd =
   & { readonly batchId: string; readonly txHash: string }
   & (
     /** Its line arrived: the transfer with this index, from this wallet. */
     | { readonly _tag: "Paid"; readonly index: number; readonly from: string }
-    /** Something else arrived, or nothing: a person has to look. */
+    /** Another amount arrived, or nothing: a person has to check it. */
     | { readonly _tag: "Mismatch" }
   )
 
 /** `failure_code` of a refund whose batch paid something else. */
 const mismatchCode = "payout_mismatch"
 
-/** Who acts in the audit log: the chain said it, and no person. */
+/** The actor in the audit log: the chain proved it, so there is no person. */
 const actor = "service:batches"
 
 /** `Refunds.holdWrite`. */
@@ -41,7 +41,7 @@ export const endByBatch = (services: RefundServices) =>
       const command: RefundCommand = end._tag === "Paid"
         ? { _tag: "Succeed", txHash, isProven: true, batchId }
         : { _tag: "Fail", code: mismatchCode, batchId }
-      const found = MutableRef.make(before)
+      const stored = MutableRef.make(before)
       const facts = yield* changeSubject(
         services,
         before,
@@ -49,7 +49,7 @@ export const endByBatch = (services: RefundServices) =>
         Effect.fnUntraced(function*(current, now) {
           const refund = yield* repo.find(refundId)
           if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
-          MutableRef.set(found, refund)
+          MutableRef.set(stored, refund)
           const step = yield* decideOnRefund(services)(refund, command, current, now)
           if (step.facts.length === 0) return { commands: [] }
           const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
@@ -67,7 +67,7 @@ export const endByBatch = (services: RefundServices) =>
           }
         })
       )
-      return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(found)
+      return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(stored)
     },
     Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
   )
