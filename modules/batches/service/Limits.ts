@@ -18,7 +18,10 @@ export const checkLimits = Effect.fnUntraced(function*(
   now: number
 ): Effect.fn.Return<void, PublicError> {
   const merchantSettings = yield* settings.forInvoices(owner.merchantId, owner.environment)
-  const limits = { batch: limitOf(merchantSettings.payout_limit_batch), day: limitOf(merchantSettings.payout_limit_day) }
+  const limits = {
+    batch: limitOf(merchantSettings.payout_limit_batch),
+    day: limitOf(merchantSettings.payout_limit_day)
+  }
   const used = limits.day === null ? 0n : yield* repo.payoutsOf(owner, dayOf(now))
   const refusal = limitRefusal(limits, requested === null ? null : usdMillis(requested), used)
   if (refusal !== null) return yield* refusal
