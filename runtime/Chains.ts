@@ -403,6 +403,8 @@ export interface ChainDriver {
    * wallet: what is sent to it is lost. Null instead of a function where an address tells by itself, or none is one.
    */
   readonly isTokenAccount: ((address: string) => Effect.Effect<boolean, DriverError>) | null
+  /** Base units of the coin for a unit of gas, at the newest block. Absent where fees follow no such price. */
+  readonly gasPrice?: Effect.Effect<BaseUnits, DriverError>
   /** Payment link of the family, by `schemas/PaymentUri.ts`; null where its standard has none for the token. */
   readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits, words: PaymentWords) => string | null
   /**

@@ -224,6 +224,10 @@ export const makeDriver = Effect.fnUntraced(
       readForwarderFacts: readForwarderFacts(rpc),
       isTokenAccount: null,
       tokenDecimals: tokenDecimals(rpc),
+      gasPrice: Effect.map(
+        rpc.withFailover((endpoint) => endpoint.call("eth_gasPrice", [], Quantity)),
+        (price) => baseUnits(BigInt(price))
+      ),
       paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
       follow: (recent, watch) => follow(followOptions, recent, watch),
       history: { _tag: "BlockHistory", readBlock: readBlock(network, rpc) },

@@ -3081,7 +3081,9 @@ export interface components {
          *       "availability_status": "DEVNET",
          *       "rate_updated_at": 1766320400,
          *       "unavailable_reason": null,
-         *       "min_amount": 10
+         *       "min_amount": 10,
+         *       "network_fee_usd": 0.002,
+         *       "expected_seconds": 2
          *     }
          */
         AvailableToken: {
@@ -3110,6 +3112,10 @@ export interface components {
             rate_updated_at: number | null;
             unavailable_reason: string | null;
             min_amount: number;
+            /** @description About what the payor's wallet pays the network for the transfer, in US dollars, rounded up to one significant digit; null where it is not known, or known only as it was more than 10 minutes ago */
+            network_fee_usd: number | null;
+            /** @description About how long a payment takes from its block to the depth at which it counts */
+            expected_seconds: number;
         };
         /**
          * @description What was received and where it is, at the prices of when it came.
@@ -18161,7 +18167,9 @@ export interface operations {
                      *         "availability_status": "DEVNET",
                      *         "rate_updated_at": 1766320400,
                      *         "unavailable_reason": null,
-                     *         "min_amount": 10
+                     *         "min_amount": 10,
+                     *         "network_fee_usd": 0.002,
+                     *         "expected_seconds": 2
                      *       }
                      *     ]
                      */

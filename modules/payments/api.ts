@@ -150,7 +150,14 @@ export const AvailableToken = Schema.Struct({
   rate_updated_at: nullable(EpochSeconds),
   unavailable_reason: nullable(Schema.String),
   /** usd_millis. */
-  min_amount: Schema.Int
+  min_amount: Schema.Int,
+  network_fee_usd: nullable(Schema.Finite).annotate({
+    description: "About what the payor's wallet pays the network for the transfer, in US dollars, rounded up to one " +
+      "significant digit; null where it is not known, or known only as it was more than 10 minutes ago"
+  }),
+  expected_seconds: Schema.Int.annotate({
+    description: "About how long a payment takes from its block to the depth at which it counts"
+  })
 }).annotate({
   identifier: "AvailableToken",
   examples: [{
@@ -174,7 +181,9 @@ export const AvailableToken = Schema.Struct({
     availability_status: "DEVNET",
     rate_updated_at: 1_766_320_400,
     unavailable_reason: null,
-    min_amount: 10
+    min_amount: 10,
+    network_fee_usd: 0.002,
+    expected_seconds: 2
   }]
 })
 

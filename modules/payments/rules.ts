@@ -7,12 +7,21 @@ import { TokenId } from "../../schemas/Ids.ts"
 import {
   formatUnits,
   minimumInvoiceAmount,
+  type Rate,
   tokenAmountUp,
   usdDecimal,
   type UsdMillis,
   usdWire
 } from "../../schemas/Money.ts"
-import { descriptorOf, type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
+import {
+  descriptorOf,
+  type Environment,
+  type Family,
+  familyOf,
+  type Network,
+  networks,
+  requiredDepth
+} from "../../schemas/Network.ts"
 import { nextPollSeconds, type PaymentExceptionType } from "../../schemas/Payment.ts"
 import { playMoneySender } from "../../schemas/PlayMoney.ts"
 import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
@@ -248,13 +257,44 @@ export interface TokenFacts {
   readonly healthy: boolean
   readonly spot: Spot | null
   readonly now: number
+  /** {@link networkFeeOf} */
+  readonly networkFee: number | null
+}
+
+/** Seconds after which a gas price, and a coin's price, say nothing of today's fee (`available-tokens`). */
+export const staleFeeSeconds = 600
+
+/** Digits after the point up to which a fee is told: a hundred-thousandth of a dollar. */
+const feeDecimals = 5
+
+/**
+ * What a transfer takes in US dollars, rounded up to one significant digit, at least {@link feeDecimals} places after
+ * the point. `units`: base units of the network's coin, of which a whole one is worth `rate`.
+ *
+ * @example
+ * networkFeeOf(105_000_000_000_000n, { numerator: 3500n, denominator: 1n }, 18) // => 0.4
+ */
+export const networkFeeOf = (units: bigint, { denominator, numerator }: Rate, decimals: number): number => {
+  const divisor = denominator * 10n ** BigInt(decimals)
+  const least = (units * numerator * 10n ** BigInt(feeDecimals) + divisor - 1n) / divisor
+  const step = 10n ** BigInt(String(least).length - 1)
+  return Number(formatUnits((least + step - 1n) / step * step, feeDecimals))
+}
+
+/** About how many seconds a payment of an invoice takes from its block to the depth at which it counts. */
+export const expectedSeconds = (
+  { amount, environment, policy }: Pick<InvoiceState, "amount" | "environment" | "policy">,
+  network: Network
+): number => {
+  const { blocks } = requiredDepth(network, environment, policy.confirmations, amount)
+  return Math.ceil(blocks * descriptorOf(network).blockMillis / 1000)
 }
 
 /** One token of `available-tokens`. */
 export const tokenBody = (
   invoice: InvoiceState,
   token: Token,
-  { needsMemo, spot, ...facts }: TokenFacts
+  { needsMemo, networkFee, spot, ...facts }: TokenFacts
 ): typeof AvailableToken.Type => {
   const availability = availabilityOf({ ...facts, environment: token.environment, priceAt: spot?.at ?? null })
   return {
@@ -278,7 +318,9 @@ export const tokenBody = (
     availability_status: availability.status,
     rate_updated_at: spot?.at ?? null,
     unavailable_reason: availability.reason,
-    min_amount: usdWire(minimumInvoiceAmount)
+    min_amount: usdWire(minimumInvoiceAmount),
+    network_fee_usd: networkFee,
+    expected_seconds: expectedSeconds(invoice, token.network)
   }
 }
 

@@ -27,6 +27,22 @@ export interface NativeCoin {
   readonly requiresMemo: boolean
 }
 
+/**
+ * What a transfer of the coin, and one of a token, takes: units of gas, whose price changes with every block, or base
+ * units of the coin where that is the same for months. For payors to compare networks by; nothing is charged by it.
+ */
+export interface TransferFee {
+  readonly unit: "gas" | "coin"
+  readonly coin: bigint
+  readonly token: bigint
+}
+
+/**
+ * Gas of an EVM transfer: of the coin to an account (Ethereum Yellow Paper, appendix G), and of a token, measured of
+ * USDC and USDT to an address that had none before. What rollups take for Ethereum's space is not in it.
+ */
+export const evmTransferFee: TransferFee = { unit: "gas", coin: 21_000n, token: 65_000n }
+
 export interface NetworkDescriptor<Name extends string = string, Family extends NetworkFamily = NetworkFamily> {
   /** What calls, events, the config and the database call it. Never changed once it is released. */
   readonly name: Name
@@ -53,6 +69,10 @@ export interface NetworkDescriptor<Name extends string = string, Family extends 
    * 60 s where blocks come at no fixed pace.
    */
   readonly standstillSeconds: number
+  /** Milliseconds from one block to the next, about: what payors are told to wait is counted in them. */
+  readonly blockMillis: number
+  /** What a transfer takes of its payor. */
+  readonly transferFee: TransferFee
   /** The page of a block explorer about a transaction; null: no public explorer is linked. */
   readonly transactionUrl: Readonly<Record<Environment, ((txHash: string) => string) | null>>
   /**

@@ -4,7 +4,7 @@
  */
 import { ether } from "./ethereum.ts"
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
 
 export const arbitrum: EvmNetworkDescriptor<"arbitrum"> = {
   name: "arbitrum",
@@ -22,5 +22,7 @@ export const arbitrum: EvmNetworkDescriptor<"arbitrum"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 42_161, devnet: 421_614 },
   pollMillis: 1_000,
-  standstillSeconds: 60
+  standstillSeconds: 60,
+  blockMillis: 250,
+  transferFee: evmTransferFee
 }

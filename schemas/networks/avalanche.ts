@@ -3,7 +3,7 @@
  * that is accepted is final.
  */
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
 
 export const avalanche: EvmNetworkDescriptor<"avalanche"> = {
   name: "avalanche",
@@ -27,5 +27,7 @@ export const avalanche: EvmNetworkDescriptor<"avalanche"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 43_114, devnet: 43_113 },
   pollMillis: 1_000,
-  standstillSeconds: 60
+  standstillSeconds: 60,
+  blockMillis: 2_000,
+  transferFee: evmTransferFee
 }

@@ -4,7 +4,7 @@
  */
 import { ether } from "./ethereum.ts"
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
 
 export const base: EvmNetworkDescriptor<"base"> = {
   name: "base",
@@ -22,5 +22,7 @@ export const base: EvmNetworkDescriptor<"base"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 8_453, devnet: 84_532 },
   pollMillis: 1_000,
-  standstillSeconds: 30
+  standstillSeconds: 30,
+  blockMillis: 2_000,
+  transferFee: evmTransferFee
 }

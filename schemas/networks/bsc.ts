@@ -3,7 +3,7 @@
  * where validators do not vote there is none, and 15 blocks stand in for it.
  */
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
 
 export const bsc: EvmNetworkDescriptor<"bsc"> = {
   name: "bsc",
@@ -28,5 +28,7 @@ export const bsc: EvmNetworkDescriptor<"bsc"> = {
   payoutStablecoins: ["USDT", "USDC"],
   chainIds: { mainnet: 56, devnet: 97 },
   pollMillis: 1_000,
-  standstillSeconds: 30
+  standstillSeconds: 30,
+  blockMillis: 750,
+  transferFee: evmTransferFee
 }

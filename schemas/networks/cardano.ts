@@ -22,6 +22,9 @@ export const cardano: NetworkDescriptor<"cardano", typeof cardanoFamily> = {
   // Each second has a block with a chance of 5 % (Shelley genesis, `activeSlotsCoeff`): 300 s without one come less
   // than once a year, ten blocks' time every week.
   standstillSeconds: 300,
+  blockMillis: 20_000,
+  // 44 lovelace a byte and 155,381 beside: a transaction has 300 to 500 bytes (protocol parameters).
+  transferFee: { unit: "coin", coin: 170_000n, token: 180_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://cardanoscan.io/transaction/${txHash}`,
     devnet: null

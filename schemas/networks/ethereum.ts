@@ -3,7 +3,7 @@
  * `SECONDS_PER_SLOT` and `SLOTS_PER_EPOCH`).
  */
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor, NativeCoin } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee, type NativeCoin } from "./NetworkDescriptor.ts"
 
 /** The coin of Ethereum and of the networks that settle on it; `testNetwork` has its play money. */
 export const ether = (testNetwork: string): NativeCoin => ({
@@ -30,5 +30,7 @@ export const ethereum: EvmNetworkDescriptor<"ethereum"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 1, devnet: 11_155_111 },
   pollMillis: 3_000,
-  standstillSeconds: 120
+  standstillSeconds: 120,
+  blockMillis: 12_000,
+  transferFee: evmTransferFee
 }

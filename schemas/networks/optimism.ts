@@ -4,7 +4,7 @@
  */
 import { ether } from "./ethereum.ts"
 import { evmFamily } from "./families/evm.ts"
-import type { EvmNetworkDescriptor } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
 
 export const optimism: EvmNetworkDescriptor<"optimism"> = {
   name: "optimism",
@@ -22,5 +22,7 @@ export const optimism: EvmNetworkDescriptor<"optimism"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 10, devnet: 11_155_420 },
   pollMillis: 1_000,
-  standstillSeconds: 30
+  standstillSeconds: 30,
+  blockMillis: 2_000,
+  transferFee: evmTransferFee
 }

@@ -21,6 +21,9 @@ export const solana: NetworkDescriptor<"solana", typeof solanaFamily> = {
   pollMillis: 2_000,
   // A block's time is what voters agree on, and may lie some seconds beside the clock: longer than ten slots.
   standstillSeconds: 60,
+  blockMillis: 400,
+  // A signature takes 5,000 lamports (solana.com/docs/core/fees).
+  transferFee: { unit: "coin", coin: 5_000n, token: 5_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://explorer.solana.com/tx/${txHash}`,
     // The explorer takes the cluster from the query: a prefix could not say it.

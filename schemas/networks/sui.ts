@@ -20,6 +20,9 @@ export const sui: NetworkDescriptor<"sui", typeof suiFamily> = {
   // A checkpoint comes about four times a second (docs.sui.io).
   pollMillis: 2_000,
   standstillSeconds: 30,
+  blockMillis: 250,
+  // About what a transfer is charged, storage included (docs.sui.io).
+  transferFee: { unit: "coin", coin: 2_000_000n, token: 4_000_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://suiscan.xyz/mainnet/tx/${txHash}`,
     devnet: null

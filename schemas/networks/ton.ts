@@ -22,6 +22,9 @@ export const ton: NetworkDescriptor<"ton", typeof tonFamily> = {
   pollMillis: 3_000,
   // Blocks come at no fixed pace.
   standstillSeconds: 60,
+  blockMillis: 5_000,
+  // About what wallets keep for a transfer of the coin, and for one of a jetton (docs.ton.org).
+  transferFee: { unit: "coin", coin: 5_500_000n, token: 40_000_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://tonviewer.com/transaction/${txHash}`,
     devnet: null

@@ -11,7 +11,7 @@ import { mnemonicToAccount } from "viem/accounts"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { dollars, healthJourney, type JourneyNetwork, paid, paymentJourneys } from "./PaymentJourneys.ts"
-import { assertEvents, assertStatus, chooseToken } from "./Shop.ts"
+import { asPayor, assertEvents, assertStatus, chooseToken } from "./Shop.ts"
 import { openInvoice, openTown, paymentsOf, type Town } from "./Town.ts"
 
 /** A token that no catalogue has. */
@@ -127,6 +127,22 @@ layer(EvmTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a
       assert.include(last.data.object, { status: "paid", amount_paid: 5_000 })
       assert.include(events[2].data.object, { payer_tx_hash: null, payer_wallet_address: null })
       assert.lengthOf(yield* paymentsOf(town, invoice.id), 1)
+    }))
+
+  it.effect("a payor is told what a transfer costs at the node's gas price, and how long it takes", () =>
+    Effect.gen(function*() {
+      const { node, shop, ...town } = yield* EvmTown
+      const { invoice } = yield* openInvoice({ ...town, shop }, "base", "USDC", { amount_usd: 5 })
+      const tokens = yield* asPayor(shop, invoice, "available-tokens")
+      const gasPrice = Number(yield* node.rpc("eth_gasPrice"))
+      for (const [symbol, gas] of [["USDC", 65_000], ["ETH", 21_000]] as const) {
+        const found = tokens.find((each: any) => each.token_symbol === symbol)
+        const exact = gasPrice * 1e-18 * gas * 3_500
+        // The node's price may have fallen by an eighth a block since it was read.
+        assert.isAtLeast(found.network_fee_usd, exact * 0.99)
+        assert.isBelow(found.network_fee_usd, 4 * exact)
+        assert.strictEqual(found.expected_seconds, 2)
+      }
     }))
 
   it.effect("a merchant's own wallet is paid from the next invoice on, and an older invoice keeps its address", () =>

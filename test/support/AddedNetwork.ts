@@ -39,7 +39,9 @@ export const polygon: EvmNetworkDescriptor<"polygon"> = {
   payoutStablecoins: ["USDC", "USDT"],
   chainIds: { mainnet: 137, devnet: ${polygon.devnetChainId} },
   pollMillis: 1_000,
-  standstillSeconds: 30
+  standstillSeconds: 30,
+  blockMillis: 2_000,
+  transferFee: { unit: "gas", coin: 21_000n, token: 65_000n }
 }
 `
 

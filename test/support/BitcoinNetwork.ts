@@ -77,5 +77,7 @@ export const bitcoin: NetworkDescriptor<"bitcoin", typeof bitcoinFamily> = {
   payoutStablecoins: [],
   // Blocks come every 10 min, at no fixed pace.
   pollMillis: 15_000,
-  standstillSeconds: 7_200
+  standstillSeconds: 7_200,
+  blockMillis: 600_000,
+  transferFee: { unit: "coin", coin: 1_500n, token: 1_500n }
 }

@@ -2,7 +2,7 @@
 import { descriptorOf } from "../../../schemas/Network.ts"
 import { badgeOf } from "../../../schemas/TokenBadge.ts"
 import type { View } from "../rules.ts"
-import { type Currency, obstacleTo, pickerOf } from "../rules/Picker.ts"
+import { cheapestOf, type Currency, obstacleTo, pickerOf } from "../rules/Picker.ts"
 import { approximateTokens, tokens } from "../../../runtime/pages/Amounts.ts"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
@@ -105,7 +105,33 @@ const currencyStep = (
   }`
 }
 
-const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean, isTwice: boolean): Html => {
+/** Dollars below which a fee is not told to the cent. */
+const smallestFee = 0.01
+
+const feeText = (texts: Texts, fee: number): string =>
+  fee < smallestFee
+    ? texts.feeUnder(usd(texts, smallestFee.toFixed(3)))
+    : texts.feeAbout(usd(texts, fee.toFixed(3)))
+
+/** Seconds up to which a time is told in seconds, and seconds of a minute. */
+const mostSeconds = 90
+const minute = 60
+
+const timeText = (texts: Texts, seconds: number): string =>
+  seconds <= mostSeconds ? texts.aboutSeconds(seconds) : texts.aboutMinutes(Math.ceil(seconds / minute))
+
+/** What sets a row apart from the others of its list. */
+interface RowMarks {
+  readonly isChecked: boolean
+  /** Its fee is known, and no other of the list is as low. */
+  readonly isCheapest: boolean
+  /** Another row is of the same network. */
+  readonly isTwice: boolean
+}
+
+const row = (view: View, texts: Texts, method: PaymentMethod, marks: RowMarks): Html => {
+  const { isCheapest, isChecked, isTwice } = marks
+  const fee = method.network_fee_usd
   const reason = unavailableReason(view, texts, method)
   const network = networkOf(method)
   const message = reason ?? (view.estimates.has(method.id) ? null : texts.noPriceNow)
@@ -116,9 +142,11 @@ const row = (view: View, texts: Texts, method: PaymentMethod, isChecked: boolean
     <input type="radio" name="token" value="${method.id}" required${state}${proceed}>
     ${badge(network, networkLetters)}
     <span>
-      <span class="name"><b>${network}</b>${isTwice && html`<small>${method.token_name}</small>`}</span>${
-    message !== null && html`<span class="soft">${message}</span>`
-  }
+      <span class="name"><b>${network}</b>${isTwice && html`<small>${method.token_name}</small>`}${
+    reason === null && html`<small>${timeText(texts, method.expected_seconds)}</small>`
+  }</span><span class="soft">${message ?? (fee !== null && feeText(texts, fee))}${
+    isCheapest && html`<small class="best">${texts.lowestFee}</small>`
+  }</span>
     </span>
   </label>`
 }
@@ -142,9 +170,16 @@ const networkStep = (
   }
   const networks = methods.map(({ network }) => network)
   const isTwice = ({ network }: PaymentMethod) => networks.indexOf(network) !== networks.lastIndexOf(network)
+  const cheapest = cheapestOf(methods, view.details.amount_remaining)
   return html`${stepHeading("network", texts.stepNetwork(name), mutedText(texts.walletPaysFee))}
     <fieldset aria-labelledby="network">${
-    methods.map((method) => row(view, texts, method, method === preselected, isTwice(method)))
+    methods.map((method) =>
+      row(view, texts, method, {
+        isChecked: method === preselected,
+        isCheapest: method === cheapest,
+        isTwice: isTwice(method)
+      })
+    )
   }</fieldset>${
     preselected !== null && html`<div class="proceed"><button class="main" id="go">${texts.proceed}</button></div>`
   }`

@@ -184,6 +184,7 @@ fieldset{border:0;padding:0;min-inline-size:0;display:flex;flex-direction:column
 .row>span{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;column-gap:.75rem}
 .row>span>*{max-inline-size:100%}
 .row .soft{text-align:end}
+.row .best{color:var(--good);font-weight:600}
 @media (min-height:30rem){html{scroll-padding-block-end:7rem}
 .proceed{position:sticky;inset-block-end:0;background:var(--card);margin-block-end:-.75rem;padding-block-end:.75rem;
   box-shadow:0 -.5rem .75rem -.25rem var(--card)}}

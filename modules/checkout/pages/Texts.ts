@@ -32,6 +32,12 @@ export interface Texts {
   readonly toSend: (amount: string) => string
   readonly moreCurrencies: string
   readonly walletPaysFee: string
+  readonly feeUnder: (amount: string) => string
+  readonly feeAbout: (amount: string) => string
+  readonly lowestFee: string
+  /** How long a payment takes on a network. */
+  readonly aboutSeconds: (count: number) => string
+  readonly aboutMinutes: (count: number) => string
   readonly whichNetwork: (token: string) => string
   readonly search: string
   /** Spoken while the list is filtered. */

@@ -4,7 +4,13 @@ import type { AvailableToken } from "../../payments/api.ts"
 
 type PaymentMethod = Pick<
   typeof AvailableToken.Type,
-  "id" | "min_amount" | "network" | "supports_stable_settlement" | "token_symbol" | "unavailable_reason"
+  | "id"
+  | "min_amount"
+  | "network"
+  | "network_fee_usd"
+  | "supports_stable_settlement"
+  | "token_symbol"
+  | "unavailable_reason"
 >
 
 /** Why a way to pay cannot be taken now. */
@@ -17,6 +23,9 @@ export const obstacleTo = (method: PaymentMethod, remaining: number): Obstacle |
   if (method.unavailable_reason !== null) return "other"
   return method.min_amount > remaining ? "minimum" : null
 }
+
+/** What a way to pay costs, for its place in the list: one whose fee is not known comes last. */
+const feeOf = ({ network_fee_usd }: PaymentMethod): number => network_fee_usd ?? Number.MAX_VALUE
 
 /** A currency, and the ways to pay with it: what can be paid now first, then the networks that cost least. */
 export interface Currency<Method> {
@@ -58,6 +67,7 @@ export const pickerOf = <Method extends PaymentMethod>(
     symbol,
     methods: methods.toSorted((a, b) =>
       Number(isFree(b)) - Number(isFree(a)) ||
+      feeOf(a) - feeOf(b) ||
       descriptorOf(a.network).paymentListRank - descriptorOf(b.network).paymentListRank
     )
   })).sort((a, b) => rank(a) - rank(b) || b.methods.length - a.methods.length)
@@ -66,4 +76,14 @@ export const pickerOf = <Method extends PaymentMethod>(
   const current = currencies.find((each) => each.symbol === symbol) ?? null
   const preselected = current?.methods.find(({ id }) => id === remembered?.id) ?? current?.methods.find(isFree) ?? null
   return { currencies, current, preselected }
+}
+
+/** The way to pay with the lowest fee, where several can be paid now and no other of them costs as little; else null. */
+export const cheapestOf = <Method extends PaymentMethod>(
+  methods: ReadonlyArray<Method>,
+  remaining: number
+): Method | null => {
+  const [first, second] = methods.filter((method) => obstacleTo(method, remaining) === null)
+    .toSorted((a, b) => feeOf(a) - feeOf(b))
+  return first !== undefined && second !== undefined && feeOf(first) < feeOf(second) ? first : null
 }

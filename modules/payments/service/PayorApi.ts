@@ -30,6 +30,7 @@ import {
   type TokenQuery
 } from "../rules.ts"
 import { Payments } from "../service.ts"
+import { makeNetworkFees } from "./NetworkFees.ts"
 import type { Route } from "./Routes.ts"
 
 /** What may stand against receiving is the same for all tokens of a network, but for its own coin. */
@@ -145,6 +146,7 @@ export class PayorApi extends Context.Service<PayorApi, {
       const secrets = yield* Secrets
       const sessions = yield* PayorSessions
       const settings = yield* Settings
+      const networkFees = yield* makeNetworkFees
 
       const current = (invoiceId: InvoiceId) =>
         Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
@@ -185,6 +187,7 @@ export class PayorApi extends Context.Service<PayorApi, {
           .filter((token) => query.network === undefined || token.network === query.network)
           .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
         const obstacles = yield* obstaclesFor(chains, receivers, offered.filter(isMonitored))
+        const fees = yield* networkFees(environment, offered.filter(isMonitored))
         return offered
           .map((token) =>
             tokenBody(invoice, token, {
@@ -194,7 +197,8 @@ export class PayorApi extends Context.Service<PayorApi, {
               needsMemo: requiresMemo(token, receivers.get(familyOf(token.network)) ?? null),
               healthy: !unhealthyNetworks.has(token.network),
               spot: prices.latest(token),
-              now
+              now,
+              networkFee: fees.get(token.id) ?? null
             })
           )
           .filter((token) => query.mode === "all" || token.is_monitored)

@@ -117,7 +117,8 @@ const allowed: Readonly<Record<string, string>> = {
   "available-tokens":
     `id token_symbol token_name token_type network token_decimals token_address requires_memo photo_uri
     has_settlement_route supports_stable_settlement is_monitored settlement_rate settlement_cost_usd
-    is_same_token_settlement tier tier_fee availability_status rate_updated_at unavailable_reason min_amount`,
+    is_same_token_settlement tier tier_fee availability_status rate_updated_at unavailable_reason min_amount
+    network_fee_usd expected_seconds`,
   "payment-status": `status paid_at ${remainingKeys} latest_payment next_poll_seconds
     ${paymentKeys.split(/\s+/).map((key) => `latest_payment.${key}`).join(" ")}`,
   "payment-addresses": `success temp_address network supported_token_id memo requires_memo payment_uri

@@ -16,7 +16,14 @@ const keys = Object.keys(en) as ReadonlyArray<Key>
 const others = languages.filter((texts) => texts !== en)
 
 /** Counts and not names: the plural forms, and `3 of 12`. */
-const counted: ReadonlySet<Key> = new Set<Key>(["found", "networks", "minutesLeft", "confirmations"])
+const counted: ReadonlySet<Key> = new Set<Key>([
+  "found",
+  "networks",
+  "aboutSeconds",
+  "aboutMinutes",
+  "minutesLeft",
+  "confirmations"
+])
 
 const markers = [[11, 37], ["«first»", "«second»", "«third»"]] as const
 

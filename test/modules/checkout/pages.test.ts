@@ -16,6 +16,7 @@ import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { css, fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
 import { problemFragment, problemPage } from "../../../modules/checkout/pages/Page.ts"
 import {
@@ -26,6 +27,7 @@ import {
   now,
   paymentOf,
   receiver,
+  type TokenOption,
   tokenOptionOf,
   viewOf,
   views
@@ -291,6 +293,32 @@ describe("a screen", () => {
     assert.include(networksOf({ preselectedToken: 3 }).text, "Continue with ETH on Ethereum")
     assert.include(networksOf({ preselectedToken: 2, currency: "ETH" }).text, "Continue with ETH on Ethereum")
     assert.deepStrictEqual(networksOf({ currency: "no such coin" }).ids, ["1", "2"])
+  })
+
+  it("lists networks by what their transfer costs, unknown ones last, and says what it costs and how long it takes", () => {
+    const usdc = (id: number, network: Network, more: Partial<TokenOption>) =>
+      tokenOptionOf(id, "USDC", "USD Coin", network, more)
+    const tokens = [
+      usdc(1, "base", { network_fee_usd: 0.02, expected_seconds: 20 }),
+      usdc(2, "solana", {}),
+      usdc(3, "ethereum", { network_fee_usd: 0.4, expected_seconds: 144 }),
+      usdc(4, "arbitrum", { network_fee_usd: 0.003, expected_seconds: 10 }),
+      usdc(5, "avalanche", { network_fee_usd: 0.001, unavailable_reason: "NETWORK_DEGRADED" })
+    ]
+    const found = networksOf({ tokens, estimates: new Map(tokens.map(({ id }) => [id, "25.000000"])) })
+    assert.deepStrictEqual([found.ids, found.chosen], [["4", "1", "3", "2", "5"], ["4"]])
+    for (
+      const words of [
+        "Arbitrum about 10 s fee under $0.01 lowest fee",
+        "Base about 20 s fee about $0.02",
+        "Ethereum about 3 min fee about $0.40",
+        "Solana about 2 s",
+        "Avalanche network problems"
+      ]
+    ) assert.include(found.text, words)
+    assert.lengthOf(found.text.match(/lowest fee/g) ?? [], 1)
+    const alike = tokens.slice(0, 3).map((method) => ({ ...method, network_fee_usd: 0.02 }))
+    assert.notInclude(networksOf({ tokens: alike }).text, "lowest fee")
   })
 
   it("keeps what cannot be paid with, and says why", () => {
