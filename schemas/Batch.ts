@@ -25,7 +25,7 @@ export const BatchStatus = Schema.Literals([
 export type BatchStatus = typeof BatchStatus.Type
 
 /** What one signature pays: see {@link BatchStatus}. */
-export const BatchPartStatus = Schema.Literals(["ready", "out", "lapsed", "seen", "paid", "mismatch"])
+export const BatchPartStatus = Schema.Literals(["ready", "out", "lapsed", "seen", "paid", "mismatch", "released"])
 export type BatchPartStatus = typeof BatchPartStatus.Type
 
 export const BatchLineStatus = Schema.Literals(["pending", "seen", "paid", "mismatch", "released"])
@@ -63,7 +63,9 @@ export const exampleBatch = {
     unguarded: false,
     valid_until: null,
     tx_hash: null,
-    fee: null
+    fee: null,
+    releasable_at: null,
+    releases: []
   }],
   content_hash: "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
   approval_code: "0a3e5f0c",
@@ -124,6 +126,12 @@ const BatchFields = {
     tx_hash: Schema.NullOr(Schema.String),
     fee: Schema.NullOr(Schema.String).annotate({
       description: "What the network took for it, in base units of its coin; the wallet paid it"
+    }),
+    releasable_at: Schema.NullOr(EpochSeconds).annotate({
+      description: "When people may release it at the earliest; null: they may not, or have"
+    }),
+    releases: Schema.Array(Schema.Struct({ by: Schema.String, at: EpochSeconds, note: Schema.String })).annotate({
+      description: "Who said that what is not paid of it will not be"
     })
   })),
   content_hash: Schema.String.annotate({

@@ -24,6 +24,7 @@ import {
   validityLimits
 } from "../../schemas/Batch.ts"
 import { EpochSeconds, PathId } from "../../schemas/Ids.ts"
+import { maximumNote } from "../../schemas/Exception.ts"
 import { Metadata } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
@@ -280,6 +281,36 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     description:
       "What the wallet signs, built from the network as it is now. While it can be executed the same is answered "
       + "again, and nothing else."
+  })),
+  HttpApiEndpoint.post("release", "/:id/release", {
+    params: { id: PathId },
+    payload: Schema.Struct({
+      part: Part,
+      note: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maximumNote)).annotate({
+        description: `Why it will not be paid any more, for people: at most ${maximumNote} characters`,
+        examples: ["The list was deleted from the wallet's tool before anybody signed it"]
+      })
+    }).annotate({
+      identifier: "ReleasedPart",
+      examples: [{ part: 1, note: "The list was deleted from the wallet's tool before anybody signed it" }]
+    }),
+    success: OneBatch,
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "CREDENTIAL_NOT_ALLOWED",
+      "APPROVER_MUST_DIFFER",
+      "INVALID_TRANSITION",
+      "UNSUPPORTED_NETWORK",
+      "NETWORK_DEGRADED",
+      "SERVICE_UNAVAILABLE",
+      ...found
+    )
+  }).middleware(Idempotent).annotate(RightOf, "batches:approve").annotateMerge(OpenApi.annotations({
+    summary: "Release a list",
+    description:
+      "Of a part that was given out as `csv`: what it has not paid will not be paid by it. Only a signed-in person says "
+      + "so, two where two people may approve, 7 days after its export at the earliest."
   })),
   HttpApiEndpoint.post("sent", "/:id/sent", {
     params: { id: PathId },

@@ -249,6 +249,16 @@ export const handlers = Operations.group(
         })
       )
       .handle(
+        "release",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const { owner, principal } = yield* ownerOf()
+          return yield* answerIdempotently(
+            (call: IdempotentCall<BatchState>) => batches.release(owner, params.id, payload, principal, call),
+            batchObject
+          )
+        })
+      )
+      .handle(
         "sent",
         Effect.fnUntraced(function*({ params, payload }) {
           const { owner } = yield* ownerOf()

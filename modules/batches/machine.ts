@@ -3,18 +3,22 @@
  *
  *   part   ready | lapsed ──> out ──> seen ──> paid | mismatch
  *          out ──> lapsed    nobody can execute it any more, at a final block
+ *          out | seen ──> released    a list of which people have said that the rest will not be paid
  *          seen ──> out      a reorganisation
  *
  * The rules in words: modules/docs/reference/batches.md#states. A line is released, so that something else may pay it,
- * only when no export of its part can be executed any more: that is what keeps it from being paid twice.
+ * only when no export of its part can be executed any more, or when people answer for it: that is what keeps it from
+ * being paid twice.
  */
 import { Struct } from "effect"
 import type { PayoutFormat } from "../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { observe } from "./machine/Observation.ts"
+import { releasePart } from "./machine/Release.ts"
 import type { BatchCommand, BatchDecision, BatchState, LineState, PartState } from "./machine/State.ts"
 import { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
 
+export { isReleasable } from "./machine/Release.ts"
 export type {
   Approval,
   BatchCommand,
@@ -25,6 +29,7 @@ export type {
   LineState,
   PartExport,
   PartState,
+  ReleaseStatement,
   TransferName,
   UnexpectedTransfer
 } from "./machine/State.ts"
@@ -89,7 +94,7 @@ export const exportRefusal = (
       details: { required: batch.approvalsRequired, given: batch.approvals.length }
     })
   }
-  if (part.status === "seen" || part.status === "paid" || part.status === "mismatch") {
+  if (part.status !== "ready" && part.status !== "lapsed" && part.status !== "out") {
     return publicError("INVALID_TRANSITION", { message: `The part is ${part.status}: do not sign it again` })
   }
   if (part.status === "out" && part.export !== null && part.export.format !== format) {
@@ -161,6 +166,19 @@ const giveOut = (
     isWatched: true
   }
   return onlyNext(change(batch, { parts: withPart(batch, next) }, now))
+}
+
+const release = (
+  batch: BatchState,
+  part: PartState,
+  command: BatchCommand & { readonly _tag: "Release" },
+  now: number
+): BatchDecision | PublicError => {
+  const released = releasePart(batch, part, linesOf(batch, part.part), command, now)
+  if (isPublicError(released)) return released
+  const byLine = new Map(released.lines.map((line) => [line.line, line]))
+  const lines = batch.lines.map((line) => byLine.get(line.line) ?? line)
+  return onlyNext(change(batch, { parts: withPart(batch, released.part), lines }, now))
 }
 
 const isSameLine = (one: LineState, other: LineState): boolean =>
@@ -239,10 +257,12 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
       return cancel(batch, now)
     case "Export":
     case "Hint":
-    case "Observe": {
+    case "Observe":
+    case "Release": {
       const part = partOf(batch, command.part)
       if (isPublicError(part)) return part
       if (command._tag === "Export") return giveOut(batch, part, command, now)
+      if (command._tag === "Release") return release(batch, part, command, now)
       if (part.export === null) {
         return publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
       }

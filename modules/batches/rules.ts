@@ -37,11 +37,12 @@ const auditFieldsOf = (batch: BatchState) => ({
   content_hash: batch.contentHash,
   lines: batch.lines.length,
   approved_by: batch.approvals.map(({ actor }) => actor),
-  parts: batch.parts.map(({ export: exported, part, status }) => ({
+  parts: batch.parts.map(({ export: exported, part, releases, status }) => ({
     part,
     status,
     format: exported?.format ?? null,
-    attempt: exported?.attempt ?? null
+    attempt: exported?.attempt ?? null,
+    ...(releases.length === 0 ? {} : { released_by: releases.map(({ actor, note }) => ({ actor, note })) })
   }))
 })
 
@@ -49,7 +50,7 @@ const auditFieldsOf = (batch: BatchState) => ({
 export const auditActOf = (
   before: BatchState | null,
   after: BatchState,
-  verb: "approve" | "cancel" | "create" | "export",
+  verb: "approve" | "cancel" | "create" | "export" | "release",
   actor: string,
   requestId: string | null
 ): AuditAct => ({

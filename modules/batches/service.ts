@@ -24,6 +24,7 @@ import { type Collectable, type CollectableRequest, readCollectable } from "./se
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
 import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
 import { batchTimer } from "./service/Observations.ts"
+import { releaseList, type ReleaseRequest } from "./service/Release.ts"
 import { simulatePart } from "./service/Simulation.ts"
 
 export class Batches extends Context.Service<Batches, {
@@ -66,6 +67,18 @@ export class Batches extends Context.Service<Batches, {
     request: ExportRequest,
     call: IdempotentCall<GivenPart>
   ) => Effect.Effect<GivenPart, PublicError>
+  /**
+   * A person says that what a list has not paid will not be; once enough people have, it is released. The chain is
+   * looked at first. Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`,
+   * `VALIDATION_ERROR`, `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
+   */
+  readonly release: (
+    owner: BatchOwner,
+    id: string,
+    request: ReleaseRequest,
+    actor: BatchActor,
+    call: IdempotentCall<BatchState>
+  ) => Effect.Effect<BatchState, PublicError>
   /** Says where to look for a part. Errors: `BATCH_NOT_FOUND`, `INVALID_TRANSITION`, `VALIDATION_ERROR`. */
   readonly hint: (
     owner: BatchOwner,
@@ -112,6 +125,7 @@ const make = Effect.gen(function*() {
   const cancel = cancelBatch(services)
   const giveOut = exportPart(services)
   const hint = hintTransaction(services)
+  const release = releaseList(services)
   return Batches.of({
     // One after the other for a merchant: each counts those before it, so all but one at once would be decided anew.
     create: (owner, request, call) =>
@@ -123,6 +137,7 @@ const make = Effect.gen(function*() {
     cancel: (...args) => dieOnReplay(cancel(...args)),
     export: (...args) => dieOnReplay(giveOut(...args)),
     hint: (...args) => dieOnReplay(hint(...args)),
+    release: (...args) => dieOnReplay(release(...args)),
     simulate: simulatePart(services)
   })
 })

@@ -1448,6 +1448,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/batches/{id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release a list
+         * @description Of a part that was given out as `csv`: what it has not paid will not be paid by it. Only a signed-in person says so, two where two people may approve, 7 days after its export at the earliest.
+         */
+        post: operations["batches.release"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/batches/{id}/sent": {
         parameters: {
             query?: never;
@@ -3579,7 +3599,9 @@ export interface components {
          *           "unguarded": false,
          *           "valid_until": null,
          *           "tx_hash": null,
-         *           "fee": null
+         *           "fee": null,
+         *           "releasable_at": null,
+         *           "releases": []
          *         }
          *       ],
          *       "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -3632,7 +3654,7 @@ export interface components {
             parts: {
                 part: number;
                 /** @enum {string} */
-                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch";
+                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch" | "released";
                 lines: number;
                 /** @description Names the part for ever, also on chains that carry a text */
                 reference: string;
@@ -3644,6 +3666,15 @@ export interface components {
                 tx_hash: string | null;
                 /** @description What the network took for it, in base units of its coin; the wallet paid it */
                 fee: string | null;
+                /** @description When people may release it at the earliest; null: they may not, or have */
+                releasable_at: number | null;
+                /** @description Who said that what is not paid of it will not be */
+                releases: {
+                    by: string;
+                    /** @example 1766320496 */
+                    at: number;
+                    note: string;
+                }[];
             }[];
             /** @description SHA-256, hex, of what people approve: id, kind, merchant, environment, network, from, valid_for_seconds and the lines in their order */
             content_hash: string;
@@ -3708,7 +3739,9 @@ export interface components {
          *               "unguarded": false,
          *               "valid_until": null,
          *               "tx_hash": null,
-         *               "fee": null
+         *               "fee": null,
+         *               "releasable_at": null,
+         *               "releases": []
          *             }
          *           ],
          *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -3816,7 +3849,9 @@ export interface components {
          *               "unguarded": false,
          *               "valid_until": null,
          *               "tx_hash": null,
-         *               "fee": null
+         *               "fee": null,
+         *               "releasable_at": null,
+         *               "releases": []
          *             }
          *           ],
          *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -3916,7 +3951,9 @@ export interface components {
          *                 "unguarded": false,
          *                 "valid_until": null,
          *                 "tx_hash": null,
-         *                 "fee": null
+         *                 "fee": null,
+         *                 "releasable_at": null,
+         *                 "releases": []
          *               }
          *             ],
          *             "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -3994,7 +4031,9 @@ export interface components {
          *               "unguarded": false,
          *               "valid_until": null,
          *               "tx_hash": null,
-         *               "fee": null
+         *               "fee": null,
+         *               "releasable_at": null,
+         *               "releases": []
          *             }
          *           ],
          *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -4117,7 +4156,9 @@ export interface components {
          *               "unguarded": false,
          *               "valid_until": null,
          *               "tx_hash": null,
-         *               "fee": null
+         *               "fee": null,
+         *               "releasable_at": null,
+         *               "releases": []
          *             }
          *           ],
          *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -8354,7 +8395,9 @@ export interface components {
          *             "unguarded": false,
          *             "valid_until": null,
          *             "tx_hash": null,
-         *             "fee": null
+         *             "fee": null,
+         *             "releasable_at": null,
+         *             "releases": []
          *           }
          *         ],
          *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -8600,7 +8643,9 @@ export interface components {
          *             "unguarded": false,
          *             "valid_until": null,
          *             "tx_hash": null,
-         *             "fee": null
+         *             "fee": null,
+         *             "releasable_at": null,
+         *             "releases": []
          *           }
          *         ],
          *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -9612,7 +9657,9 @@ export interface components {
          *           "unguarded": false,
          *           "valid_until": null,
          *           "tx_hash": null,
-         *           "fee": null
+         *           "fee": null,
+         *           "releasable_at": null,
+         *           "releases": []
          *         }
          *       ],
          *       "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -9665,7 +9712,7 @@ export interface components {
             parts: {
                 part: number;
                 /** @enum {string} */
-                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch";
+                status: "ready" | "out" | "lapsed" | "seen" | "paid" | "mismatch" | "released";
                 lines: number;
                 /** @description Names the part for ever, also on chains that carry a text */
                 reference: string;
@@ -9677,6 +9724,15 @@ export interface components {
                 tx_hash: string | null;
                 /** @description What the network took for it, in base units of its coin; the wallet paid it */
                 fee: string | null;
+                /** @description When people may release it at the earliest; null: they may not, or have */
+                releasable_at: number | null;
+                /** @description Who said that what is not paid of it will not be */
+                releases: {
+                    by: string;
+                    /** @example 1766320496 */
+                    at: number;
+                    note: string;
+                }[];
             }[];
             /** @description SHA-256, hex, of what people approve: id, kind, merchant, environment, network, from, valid_for_seconds and the lines in their order */
             content_hash: string;
@@ -10196,6 +10252,21 @@ export interface components {
             created_at: number;
             /** @example 1766320496 */
             updated_at: number;
+        };
+        /**
+         * @example {
+         *       "part": 1,
+         *       "note": "The list was deleted from the wallet's tool before anybody signed it"
+         *     }
+         */
+        ReleasedPart: {
+            /** @description Which part of the batch, from 1 */
+            part: number;
+            /**
+             * @description Why it will not be paid any more, for people: at most 500 characters
+             * @example The list was deleted from the wallet's tool before anybody signed it
+             */
+            note: string;
         };
         /**
          * @example {
@@ -23005,7 +23076,9 @@ export interface operations {
                      *                 "unguarded": false,
                      *                 "valid_until": null,
                      *                 "tx_hash": null,
-                     *                 "fee": null
+                     *                 "fee": null,
+                     *                 "releasable_at": null,
+                     *                 "releases": []
                      *               }
                      *             ],
                      *             "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -23178,7 +23251,9 @@ export interface operations {
                      *             "unguarded": false,
                      *             "valid_until": null,
                      *             "tx_hash": null,
-                     *             "fee": null
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
                      *           }
                      *         ],
                      *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -23428,7 +23503,9 @@ export interface operations {
                      *             "unguarded": false,
                      *             "valid_until": null,
                      *             "tx_hash": null,
-                     *             "fee": null
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
                      *           }
                      *         ],
                      *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -23603,7 +23680,9 @@ export interface operations {
                      *             "unguarded": false,
                      *             "valid_until": null,
                      *             "tx_hash": null,
-                     *             "fee": null
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
                      *           }
                      *         ],
                      *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -23812,7 +23891,9 @@ export interface operations {
                      *             "unguarded": false,
                      *             "valid_until": null,
                      *             "tx_hash": null,
-                     *             "fee": null
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
                      *           }
                      *         ],
                      *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -24169,6 +24250,249 @@ export interface operations {
             };
         };
     };
+    "batches.release": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "part": 1,
+                 *       "note": "The list was deleted from the wallet's tool before anybody signed it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReleasedPart"];
+            };
+        };
+        responses: {
+            /** @description OneBatch */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "batch",
+                     *         "kind": "refunds",
+                     *         "status": "ready",
+                     *         "environment": "mainnet",
+                     *         "network": "base",
+                     *         "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "lines_total": 1,
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "totals": [
+                     *           {
+                     *             "token_id": 5,
+                     *             "symbol": "USDC",
+                     *             "token_amount": "5.000000"
+                     *           }
+                     *         ],
+                     *         "parts": [
+                     *           {
+                     *             "part": 1,
+                     *             "status": "ready",
+                     *             "lines": 1,
+                     *             "reference": "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1",
+                     *             "format": null,
+                     *             "unguarded": false,
+                     *             "valid_until": null,
+                     *             "tx_hash": null,
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
+                     *           }
+                     *         ],
+                     *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
+                     *         "approval_code": "0a3e5f0c",
+                     *         "approvals_required": 1,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320500
+                     *           }
+                     *         ],
+                     *         "valid_for_seconds": 86400,
+                     *         "created_by": "key_5f0b1c9e3d2a4b8e",
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320500,
+                     *         "closed_at": null,
+                     *         "metadata": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneBatch"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
     "batches.sent": {
         parameters: {
             query?: {
@@ -24250,7 +24574,9 @@ export interface operations {
                      *             "unguarded": false,
                      *             "valid_until": null,
                      *             "tx_hash": null,
-                     *             "fee": null
+                     *             "fee": null,
+                     *             "releasable_at": null,
+                     *             "releases": []
                      *           }
                      *         ],
                      *         "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -32835,7 +33161,9 @@ export interface operations {
                  *               "unguarded": false,
                  *               "valid_until": null,
                  *               "tx_hash": null,
-                 *               "fee": null
+                 *               "fee": null,
+                 *               "releasable_at": null,
+                 *               "releases": []
                  *             }
                  *           ],
                  *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -32963,7 +33291,9 @@ export interface operations {
                  *               "unguarded": false,
                  *               "valid_until": null,
                  *               "tx_hash": null,
-                 *               "fee": null
+                 *               "fee": null,
+                 *               "releasable_at": null,
+                 *               "releases": []
                  *             }
                  *           ],
                  *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -33091,7 +33421,9 @@ export interface operations {
                  *               "unguarded": false,
                  *               "valid_until": null,
                  *               "tx_hash": null,
-                 *               "fee": null
+                 *               "fee": null,
+                 *               "releasable_at": null,
+                 *               "releases": []
                  *             }
                  *           ],
                  *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",
@@ -33219,7 +33551,9 @@ export interface operations {
                  *               "unguarded": false,
                  *               "valid_until": null,
                  *               "tx_hash": null,
-                 *               "fee": null
+                 *               "fee": null,
+                 *               "releasable_at": null,
+                 *               "releases": []
                  *             }
                  *           ],
                  *           "content_hash": "0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d0a3e5f0c1d7b4c9f8e2a6b5d4c3f2e1d",

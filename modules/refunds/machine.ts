@@ -32,7 +32,7 @@ import {
 
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
-export { approvalBy, approvalsRequired, type Approver, approversOf } from "./machine/Approvals.ts"
+export { approvalBy, approvalsRequired, type Approver, approversOf, peopleRequired } from "./machine/Approvals.ts"
 export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
 export { type CoveredException, coveredExceptions } from "./machine/Coverage.ts"
 export {

@@ -24,6 +24,7 @@ export {
   isOpen,
   linkedRefundObject,
   net,
+  peopleRequired,
   type RefundBatch,
   type RefundCommand,
   refundObject,

@@ -27,7 +27,9 @@ export interface Observation {
   readonly unexpected: ReadonlyArray<UnexpectedTransfer>
 }
 
-const isSettled = ({ status }: LineState): boolean => status === "paid" || status === "mismatch"
+/** Nothing that comes changes it: what still comes for it is unexpected. */
+const isSettled = ({ status }: LineState): boolean =>
+  status === "paid" || status === "mismatch" || status === "released"
 
 /**
  * The transfer that pays a line: the one that did; else one of the right amount that is final, as no other can take its
@@ -160,7 +162,12 @@ const statusOfPart = (
   isOver: boolean
 ): BatchPartStatus => {
   const finalByLine = new Map(finalLines.map(({ line, status }) => [line.line, status]))
-  const statuses = lines.map((line) => finalByLine.get(line.line) ?? line.status)
+  const statuses = lines.map((line) => {
+    const status = finalByLine.get(line.line) ?? line.status
+    // Of a batch that is over, and whose part cannot be executed any more.
+    return status === "released" ? "pending" : status
+  })
+  if (part.status === "released") return "released"
   if (statuses.every((status) => status === "paid")) return "paid"
   if (statuses.every((status) => status === "paid" || status === "mismatch")) return "mismatch"
   if (statuses.every((status) => status === "pending")) {

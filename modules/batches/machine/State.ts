@@ -14,6 +14,11 @@ export interface Approval {
   readonly at: number
 }
 
+/** Somebody's statement that a list will not be paid any more. */
+export interface ReleaseStatement extends Approval {
+  readonly note: string
+}
+
 /** What is given to a wallet, without its bytes: those are kept apart, as they are. */
 export interface PartExport extends Omit<PayoutExport, "payload"> {
   /** Counts the exports of the part from 1. */
@@ -45,6 +50,8 @@ export interface PartState {
   readonly unexpected: ReadonlyArray<TransferName>
   /** Whether it can still be executed, once more too, so that the chain must be looked at. */
   readonly isWatched: boolean
+  /** Of people who want it released. */
+  readonly releases: ReadonlyArray<ReleaseStatement>
 }
 
 /** The forwarder that a line of a collect empties. */
@@ -113,6 +120,13 @@ export type BatchCommand =
   | { readonly _tag: "Export"; readonly part: number; readonly export: PayoutExport }
   /** Where somebody says that it was executed. */
   | { readonly _tag: "Hint"; readonly part: number; readonly txHash: string }
+  /** Somebody says that what a list still has open will not be paid; `required`: people who must say so. */
+  | {
+    readonly _tag: "Release"
+    readonly part: number
+    readonly statement: ReleaseStatement
+    readonly required: number
+  }
   /** What the chain has of a part. */
   | { readonly _tag: "Observe"; readonly part: number; readonly search: PayoutSearch }
 

@@ -2,8 +2,8 @@
 import type { BatchStatus } from "../../../schemas/Batch.ts"
 import type { BatchState, PartState } from "./State.ts"
 
-/** The chain has said for good what became of it, so it is never given out again. */
-const isDone = ({ status }: PartState): boolean => status === "paid" || status === "mismatch"
+/** The chain or people have said for good what became of it, so it is never given out again. */
+const isDone = ({ status }: PartState): boolean => status === "paid" || status === "mismatch" || status === "released"
 
 /** Nobody can execute it now. */
 const isIdle = ({ status }: PartState): boolean => status === "ready" || status === "lapsed"

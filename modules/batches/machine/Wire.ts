@@ -3,6 +3,7 @@ import type { Batch, BatchLine } from "../../../schemas/Batch.ts"
 import { formatUnits, usdDecimal, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { partReference } from "../rules/Parts.ts"
 import type { BatchState, LineState } from "./State.ts"
+import { isReleasable, isUnguarded, releasableAt } from "./Release.ts"
 import { statusOf } from "./Statuses.ts"
 
 /** Digits of the hash that people compare. */
@@ -54,10 +55,12 @@ export const batchObject = (batch: BatchState): typeof Batch.Encoded => {
       lines: batch.lines.filter((line) => line.part === part.part).length,
       reference: partReference(batch.id, part.part),
       format: part.export?.format ?? null,
-      unguarded: part.export !== null && part.export.validUntil === null && batch.kind !== "collect",
+      unguarded: isUnguarded(batch, part),
       valid_until: part.export?.validUntil ?? null,
       tx_hash: part.txHash,
-      fee: part.fee?.toString() ?? null
+      fee: part.fee?.toString() ?? null,
+      releasable_at: isReleasable(batch, part) ? releasableAt(part) : null,
+      releases: part.releases.map(({ actor, at, note }) => ({ by: actor, at, note }))
     })),
     content_hash: batch.contentHash,
     approval_code: batch.contentHash.slice(0, codeLength),

@@ -56,7 +56,8 @@ export const newBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchS
     txHash: null,
     fee: null,
     unexpected: [],
-    isWatched: false
+    isWatched: false,
+    releases: []
   })),
   lines,
   createdAt: now,

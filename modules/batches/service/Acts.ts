@@ -4,7 +4,7 @@ import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Co
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import { approvalBy, type Approver, holdWrite } from "../../refunds/plugin.ts"
-import { type BatchCommand, type BatchState, decide, isOpen } from "../machine.ts"
+import { type BatchCommand, type BatchState, decide } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
@@ -17,19 +17,20 @@ export const changedLines = (before: BatchState, after: BatchState): ReadonlyArr
     line === before.lines[place] ? [] : [lineWrite(after, { ...line, version: line.version + 1 })]
   )
 
-/** Refunds that a batch which is over gives free. */
+/** Refunds whose lines are released: of a batch that is over, or of a list that people gave up. */
 export const releasedRefunds = Effect.fnUntraced(function*(
   { refunds }: BatchServices,
   before: BatchState,
   after: BatchState
 ): Effect.fn.Return<ReadonlyArray<Write>> {
-  if (!isOpen(before) || isOpen(after)) return []
-  const ids = after.lines.flatMap(({ refundId, status }) => status === "released" ? refundId ?? [] : [])
+  const ids = after.lines.flatMap(({ refundId, status }, place) =>
+    status === "released" && before.lines[place]?.status !== "released" ? refundId ?? [] : []
+  )
   const held = (yield* refunds.findAll(ids)).filter(({ batch }) => batch?.id === after.id)
   return held.map((refund) => holdWrite(refund, null))
 })
 
-const change = (services: BatchServices, verb: "approve" | "cancel") =>
+export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" | "release") =>
   Effect.fnUntraced(
     function*(
       owner: BatchOwner,
@@ -65,7 +66,7 @@ const change = (services: BatchServices, verb: "approve" | "cancel") =>
 
 /** `Batches.approve`. */
 export const approveBatch = (services: BatchServices) => {
-  const approve = change(services, "approve")
+  const approve = changeBatch(services, "approve")
   return Effect.fn("Batches.approve")(
     function*(owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) {
       if (approvalBy("payout", actor, owner.environment, 0) === null) {
@@ -86,7 +87,7 @@ export const approveBatch = (services: BatchServices) => {
 
 /** `Batches.cancel`. */
 export const cancelBatch = (services: BatchServices) => {
-  const cancel = change(services, "cancel")
+  const cancel = changeBatch(services, "cancel")
   return Effect.fn("Batches.cancel")(
     (owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) =>
       cancel(owner, id, () => ({ _tag: "Cancel" }), actor, call)

@@ -75,7 +75,8 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
   })
 })
 
-const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, given: BatchState, part: PartState) {
+/** One look at the chain for a part. Answers the batch as it is stored then. */
+export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, given: BatchState, part: PartState) {
   const { clock, repo } = services
   const { environment, merchantId, network } = given
   if (part.export === null) return given

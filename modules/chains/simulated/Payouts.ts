@@ -81,6 +81,25 @@ const transfersOf = (part: BatchPart): ReadonlyArray<PayoutTransfer> =>
       from: line.address
     }))
 
+/** What was sent for a part; of a list whatever its wallet sent that is like one of its lines. */
+const sentFor = (
+  all: ReadonlyMap<string, ReadonlyArray<Sent>>,
+  part: BatchPart,
+  isList: boolean
+): ReadonlyArray<Sent> => {
+  if (!isList || part._tag === "Collect") return all.get(keyOf(part)) ?? []
+  const lineOf = (transfer: PayoutTransfer) =>
+    part.lines.findIndex(({ amount, destination, tokenAddress }) =>
+      destination === transfer.destination && tokenAddress === transfer.tokenAddress && amount === transfer.amount
+    )
+  return [...all.values()].flat().flatMap((each): ReadonlyArray<Sent> => {
+    const transfers = each.transfers.flatMap((transfer) =>
+      transfer.from === part.from && lineOf(transfer) !== -1 ? [{ ...transfer, line: lineOf(transfer) }] : []
+    )
+    return transfers.length === 0 ? [] : [{ ...each, transfers }]
+  })
+}
+
 /** Blocks below the newest after which a block is final here; the chain's own mark where its family has one. */
 const finalityBlocks = 2n
 
@@ -133,17 +152,17 @@ export const makePayouts = Effect.fnUntraced(function*(
   })
 
   /** What was sent for a part and is on the chain: what a reorganisation moved is where it is now. */
-  const executionsOf = Effect.fnUntraced(function*(part: BatchPart) {
+  const executionsOf = Effect.fnUntraced(function*(part: BatchPart, isList = false, from = 0n) {
     const state = yield* chain.state
     const top = state.blocks.at(-1)
     const oldest = state.blocks[0]
     const lag = BigInt(traitsOf(network).finalityLagBlocks ?? finalityBlocks)
     const finalHeight = top === undefined ? 0n : top.height - lag
-    const found = (yield* Ref.get(sent)).get(keyOf(part)) ?? []
+    const found = sentFor(yield* Ref.get(sent), part, isList)
     const executions = found.flatMap(({ block, transfers, txHash }): ReadonlyArray<PayoutExecution> => {
       const isForgotten = block !== null && oldest !== undefined && block.height < oldest.height
       const at = blockOf(state, txHash) ?? (isForgotten ? block : undefined)
-      if (at === undefined) return []
+      if (at === undefined || at.height < from) return []
       const { hash, height, time } = at
       return [{ txHash, block: { hash, height, time }, isFinal: height <= finalHeight, transfers, fee: baseUnits(0n) }]
     })
@@ -189,8 +208,9 @@ export const makePayouts = Effect.fnUntraced(function*(
       return built
     }),
     estimateCollect: family === "evm" ? estimateCollect : null,
-    search: Effect.fnUntraced(function*({ export: { validUntil }, part }: PayoutSearchRequest) {
-      const { executions, finalHeight, finalTime } = yield* executionsOf(part)
+    search: Effect.fnUntraced(function*({ export: { format, validUntil }, from, part }: PayoutSearchRequest) {
+      const isList = format === "csv"
+      const { executions, finalHeight, finalTime } = yield* executionsOf(part, isList, isList ? from : 0n)
       return { executions, searchedTo: finalHeight, isOver: validUntil !== null && finalTime > validUntil }
     })
   }

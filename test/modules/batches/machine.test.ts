@@ -14,70 +14,10 @@ import {
   statusOf,
   type UnexpectedTransfer
 } from "../../../modules/batches/machine.ts"
-import { newBatch, newLines } from "../../../modules/batches/rules/NewBatches.ts"
-import type { PayoutExecution, PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
+import type { PayoutExecution, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
-import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
-
-const receiver = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
-const from = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-
-const batchOf = (lines: number, approvalsRequired = 1): BatchState =>
-  newBatch({
-    id: "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
-    merchantId: 1,
-    environment: "devnet",
-    kind: "payouts",
-    network: "base",
-    from,
-    validForSeconds: 300,
-    metadata: {},
-    contentHash: "00",
-    approvalsRequired,
-    lines: newLines(
-      Array.from({ length: lines }, (_, place) => ({
-        tokenId: 1,
-        symbol: "USDC",
-        decimals: 6,
-        tokenAddress: "0x1111111111111111111111111111111111111111",
-        units: baseUnits(BigInt(place + 1) * 1_000_000n),
-        amount: usdMillis(BigInt(place + 1) * 1_000n),
-        destination: { address: receiver, memo: null },
-        source: null,
-        reference: `line ${place + 1}`,
-        refundId: null
-      })),
-      [lines]
-    ),
-    searchedTo: null,
-    createdBy: "key_1",
-    now: 0
-  })
-
-const approval = (person: string) => ({ person, actor: `wallet:${person}`, at: 0 })
-
-const exportOf = (format: PayoutFormat, validUntil: number | null, height: bigint): PayoutExport => ({
-  format,
-  payload: "{}",
-  validUntil,
-  trace: null,
-  builtAt: height,
-  inputs: [],
-  isSimulated: true,
-  notices: []
-})
-
-/** The batch after a command that must not be refused. */
-const after = (batch: BatchState, command: BatchCommand, now = 0): BatchState => {
-  const decision = decide(batch, command, now)
-  assert.isFalse(isPublicError(decision), isPublicError(decision) ? decision.code : "")
-  return (decision as { readonly next: BatchState }).next
-}
-
-const refusal = (batch: BatchState, command: BatchCommand, now = 0) => {
-  const decision = decide(batch, command, now)
-  return isPublicError(decision) ? decision.code : null
-}
+import { baseUnits } from "../../../schemas/Money.ts"
+import { after, approval, batchOf, exportOf, from, refusal } from "./MachineBatches.ts"
 
 describe("people", () => {
   it("must be as many as the batch needs, each counted once, before anything is given out", () => {
