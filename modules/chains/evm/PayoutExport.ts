@@ -121,6 +121,25 @@ const refusalOf = (part: PayoutPart, format: PayoutFormat, facts: WalletFacts): 
     ? publicError("PAYER_MISSING", { details: { contract: payer.address } })
     : insufficientFunds(part, facts.balances)
 
+/**
+ * A contract sends the network's own coin by an internal call, which leaves no log and no transaction of its own: such a
+ * line of a list could never be found, and would be paid again.
+ */
+const readCoinRefusal = Effect.fnUntraced(function*(
+  endpoint: Endpoint,
+  { from, lines }: PayoutPart
+): Effect.fn.Return<PublicError | null, DriverError> {
+  const place = lines.findIndex(({ tokenAddress }) => tokenAddress === null)
+  if (place === -1 || (yield* endpoint.call("eth_getCode", [from, "latest"], Data)) === "0x") return null
+  return publicError("PAYOUT_LINE_REFUSED", {
+    message:
+      `Line ${place + 1} pays the network's own coin, and the wallet ${from} has code: what a contract sends of it ` +
+      "leaves no transfer that could be found. Export the part as safe, eip5792 or transactions, or pay the line by a " +
+      "batch of a plain account",
+    details: { line: place + 1, from }
+  })
+})
+
 const noticesOf = (format: PayoutFormat, calls: number): ReadonlyArray<string> =>
   format === "transactions" && calls > 1
     ? [`Send the ${calls} transactions in their order, each when the one before is in a block.`]
@@ -148,6 +167,8 @@ const buildAt = Effect.fnUntraced(function*(
   const refusal = refusalOf(part, format, facts)
   if (refusal !== null) return refusal
   const isGuarded = isCallFormat(format)
+  const unfindable = isGuarded ? null : yield* readCoinRefusal(endpoint, part)
+  if (unfindable !== null) return unfindable
   const calls = payoutCalls(part, { chainId, validUntil, allowances: facts.allowances })
   const forecast: Forecast = yield* isGuarded
     ? simulatePayout(endpoint, part, calls)

@@ -256,6 +256,21 @@ layer(Town.layer, options)("nothing is given out", (it) => {
       assert.deepStrictEqual(details, { line: 2, destination: refusing.destination })
     }))
 
+  it.effect("as a list of a contract's own coin, which could never be found; its tokens are", () =>
+    Effect.gen(function*() {
+      const { build, coinLine, newLine, newPart, node, wallet } = yield* Town
+      const part = newPart([newLine(), coinLine()])
+      // An account that has handed its calls to a contract (EIP-7702).
+      yield* node.rpc("anvil_setCode", wallet, `0xef0100${"11".repeat(20)}`)
+      assert.deepStrictEqual(yield* refusal(build(part, "csv")), {
+        code: "PAYOUT_LINE_REFUSED",
+        details: { line: 2, from: part.from }
+      })
+      assert.isNull((yield* build(newPart([newLine()]), "csv")).validUntil)
+      yield* node.rpc("anvil_setCode", wallet, "0x")
+      assert.isNull((yield* build(part, "csv")).validUntil)
+    }))
+
   it.effect("that names one, where the node cannot simulate calls in a row", () =>
     Effect.gen(function*() {
       const { build, newLine, newPart, node, send, sign, tokenCall, usdc } = yield* Town
