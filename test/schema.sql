@@ -1111,16 +1111,20 @@ CREATE INDEX transfers_by_time ON public.transfers USING btree (merchant_id, env
 
 -- modules/refunds
 
-CREATE TABLE refund_proofs (
+CREATE TABLE payout_proofs (
   network text NOT NULL,
   environment text NOT NULL,
   tx_hash text NOT NULL,
   transfer_index bigint NOT NULL,
   version bigint NOT NULL,
   merchant_id integer NOT NULL,
-  refund_id text NOT NULL,
+  refund_id text,
+  batch_id text,
+  line integer,
   wallet text,
-  CONSTRAINT refund_proofs_pkey PRIMARY KEY (network, environment, tx_hash, transfer_index)
+  CONSTRAINT payout_proofs_check CHECK (((refund_id IS NOT NULL) OR (batch_id IS NOT NULL))),
+  CONSTRAINT payout_proofs_check1 CHECK (((batch_id IS NULL) = (line IS NULL))),
+  CONSTRAINT payout_proofs_pkey PRIMARY KEY (network, environment, tx_hash, transfer_index)
 );
 
 CREATE TABLE refunds (

@@ -18,6 +18,14 @@ import { releasePart } from "./machine/Release.ts"
 import type { BatchCommand, BatchDecision, BatchState, LineState, PartState } from "./machine/State.ts"
 import { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
 
+export {
+  awaitedElsewhere,
+  isList,
+  namedRivals,
+  seenClaims,
+  type TransferClaim,
+  withoutOthers
+} from "./machine/Claims.ts"
 export { isReleasable } from "./machine/Release.ts"
 export type {
   Approval,

@@ -10,6 +10,7 @@ import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
+import type { TransferClaim } from "./machine/Claims.ts"
 import { makeReceipts } from "./repo/Receipts.ts"
 
 export type { Receipt, ReceiptFilter } from "./repo/Receipts.ts"
@@ -319,12 +320,39 @@ export const makeRepo = Effect.gen(function*() {
         Effect.orDie,
         Effect.map(([row]) => row?.payload ?? null)
       ),
-    /** Coins and outputs that exports of a network spend which can still be executed. */
+    /** Which transfers of these transactions have paid something. */
+    proofs: (
+      { environment, network }: Pick<BatchState, "environment" | "network">,
+      txHashes: ReadonlyArray<string>
+    ): Effect.Effect<ReadonlyArray<TransferClaim>> =>
+      sql<{ tx_hash: string; transfer_index: bigint; batch_id: string | null; line: number | null }>`
+        SELECT tx_hash, transfer_index, batch_id, line FROM payout_proofs
+        WHERE network = ${network} AND environment = ${environment} AND tx_hash = ANY(${[...txHashes]}::text[])`.pipe(
+        Effect.orDie,
+        Effect.map((rows) =>
+          rows.map((row): TransferClaim => ({
+            txHash: row.tx_hash,
+            index: Number(row.transfer_index),
+            line: row.batch_id === null || row.line === null ? null : { batchId: row.batch_id, line: row.line }
+          }))
+        )
+      ),
+    /** Batches of a merchant that are not over and that a wallet pays on a network. */
+    openOf: (
+      { environment, from, merchantId, network }: Pick<BatchState, "environment" | "from" | "merchantId" | "network">
+    ): Effect.Effect<ReadonlyArray<BatchState>> =>
+      read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND environment = ${environment}
+        AND closed_at IS NULL AND network = ${network} AND from_address = ${from} ORDER BY id`),
+    /**
+     * Coins and outputs that exports of a network spend which can still be executed; of lists the payments that they
+     * wait for.
+     */
     liveInputs: (network: Network, environment: Environment): Effect.Effect<ReadonlySet<string>> =>
       sql<{ input: string }>`SELECT json_array_elements_text(part -> 'export' -> 'inputs') AS input
         FROM batches, json_array_elements(parts) AS part
         WHERE due_at IS NOT NULL AND network = ${network} AND environment = ${environment}
-          AND (part ->> 'isWatched')::boolean`.pipe(
+          AND (part ->> 'isWatched')::boolean
+          AND (part -> 'export' ->> 'format' <> 'csv' OR part ->> 'status' IN ('out', 'seen'))`.pipe(
         Effect.orDie,
         Effect.map((rows): ReadonlySet<string> => new Set(rows.map(({ input }) => input)))
       ),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["refunds", "refund_proofs"]
+export const tables: ReadonlyArray<string> = ["refunds", "payout_proofs"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -54,18 +54,24 @@ export const migrations: Migrations = {
     // Whatever decides: money that pays no invoice is given back once.
     yield* sql`CREATE UNIQUE INDEX refunds_one_of_exception ON refunds (merchant_id, (terms ->> 'exceptionId'))
       WHERE invoice_id IS NULL AND status NOT IN ('canceled', 'expired')`
-    // A transfer on a chain proves one refund, once.
-    yield* sql`CREATE TABLE refund_proofs (
+    // A transfer on a chain proves one refund, or one line of a batch, once.
+    yield* sql`CREATE TABLE payout_proofs (
       network text NOT NULL,
       environment text NOT NULL,
       tx_hash text NOT NULL,
       transfer_index bigint NOT NULL,
       version bigint NOT NULL,
       merchant_id integer NOT NULL,
-      refund_id text NOT NULL,
+      -- Null: a payout of the merchant's own.
+      refund_id text,
+      -- Null: no batch paid it.
+      batch_id text,
+      line integer,
       -- Fingerprint of the receiving wallet that sent it; unknown: none of them did. Null: the network does not say.
       wallet text,
-      PRIMARY KEY (network, environment, tx_hash, transfer_index)
+      PRIMARY KEY (network, environment, tx_hash, transfer_index),
+      CHECK (refund_id IS NOT NULL OR batch_id IS NOT NULL),
+      CHECK ((batch_id IS NULL) = (line IS NULL))
     )`
     // A merchant's lists, of one status and of all.
     yield* sql`CREATE INDEX refunds_newest ON refunds (merchant_id, environment, id)`

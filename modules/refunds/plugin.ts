@@ -31,6 +31,7 @@ export {
   type RefundState,
   sentUnits
 } from "./machine.ts"
+export { proofWrite } from "./repo.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
 export { type BatchEnd, holdWrite } from "./service/BatchPayouts.ts"

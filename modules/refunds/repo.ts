@@ -124,8 +124,8 @@ export const refundWrite = (refund: RefundState): Write => ({
   }
 })
 
-/** The transfer that paid a refund. */
-export interface RefundProof {
+/** The transfer that paid a refund, or a line of a batch. */
+export interface PayoutProof {
   readonly network: Network
   readonly environment: Environment
   readonly txHash: string
@@ -134,23 +134,34 @@ export interface RefundProof {
   readonly sender: PayoutSender | null
 }
 
+/** What a transfer paid. */
+export interface PaidByProof {
+  readonly merchantId: number
+  /** Null: a payout of the merchant's own. */
+  readonly refundId: string | null
+  /** Null: no batch paid it. */
+  readonly line: { readonly batchId: string; readonly line: number } | null
+}
+
 /** In place of the fingerprint of a wallet that is none of ours. */
 const unknownWallet = "unknown"
 
-/** Keeps it for the refund; where it is another's by then, the commit is a conflict. */
+/** Keeps it for what it paid; where it is another's by then, the commit is a conflict. */
 export const proofWrite = (
-  { environment, index, network, sender, txHash }: RefundProof,
-  refund: RefundState
+  { environment, index, network, sender, txHash }: PayoutProof,
+  { line, merchantId, refundId }: PaidByProof
 ): Write => ({
-  table: "refund_proofs",
+  table: "payout_proofs",
   row: {
     network,
     environment,
     tx_hash: txHash,
     transfer_index: index,
     version: 1,
-    merchant_id: refund.merchantId,
-    refund_id: refund.id,
+    merchant_id: merchantId,
+    refund_id: refundId,
+    batch_id: line?.batchId ?? null,
+    line: line?.line ?? null,
     wallet: sender === null ? null : sender.wallet ?? unknownWallet
   }
 })
@@ -233,9 +244,9 @@ export const makeRepo = Effect.gen(function*() {
           ...(before === null ? [] : [sql`id < ${before}`])
         ])
       } ORDER BY id DESC LIMIT ${limit}`),
-    /** Indexes of the transfers of a transaction that prove refunds. */
-    provenIndexes: ({ environment, network, txHash }: Omit<RefundProof, "index" | "sender">) =>
-      sql<{ index: bigint }>`SELECT transfer_index AS index FROM refund_proofs
+    /** Indexes of the transfers of a transaction that have paid something. */
+    provenIndexes: ({ environment, network, txHash }: Omit<PayoutProof, "index" | "sender">) =>
+      sql<{ index: bigint }>`SELECT transfer_index AS index FROM payout_proofs
         WHERE network = ${network} AND environment = ${environment} AND tx_hash = ${txHash}`.pipe(
         Effect.orDie,
         Effect.map((rows): ReadonlySet<number> => new Set(rows.map(({ index }) => Number(index))))

@@ -2,11 +2,13 @@
 import { Effect } from "effect"
 import { noCause, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { type BatchState, decide, type FinalLine, linesOf, type PartState } from "../machine.ts"
+import { type BatchState, decide, type FinalLine, type PartState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
-import { driverPart, eventsOf } from "../rules.ts"
+import { proofWrite } from "../../refunds/plugin.ts"
+import { eventsOf } from "../rules.ts"
 import { changedLines, releasedRefunds } from "./Acts.ts"
-import { type BatchServices, payoutDriver } from "./BatchServices.ts"
+import type { BatchServices } from "./BatchServices.ts"
+import { ownSearch, searchPart } from "./Claims.ts"
 import { storeUnexpected, walletOf } from "./Unexpected.ts"
 
 /** Batches the timer looks at in one run. */
@@ -33,7 +35,7 @@ const storeFinalLine = Effect.fnUntraced(function*(
     yield* refunds.endByBatch(
       line.refundId,
       status === "paid" && transfer !== null
-        ? { _tag: "Paid", batchId: batch.id, txHash, index: transfer.index, from: transfer.from }
+        ? { _tag: "Paid", batchId: batch.id, line: line.line, txHash, index: transfer.index, from: transfer.from }
         : { _tag: "Mismatch", batchId: batch.id, txHash },
       [write]
     )
@@ -41,20 +43,31 @@ const storeFinalLine = Effect.fnUntraced(function*(
   }
   const { environment, merchantId } = batch
   // What arrived in place of a line is booked by its exception: nobody has said yet that it was meant.
-  const booking = batch.kind !== "payouts" || transfer === null || status !== "paid" ? null : yield* books.payout({
-    merchantId,
-    environment,
-    id: `${batch.id}/${line.line}`,
-    network: batch.network,
-    tokenAddress: line.tokenAddress,
-    units: transfer.amount,
-    wallet: yield* walletOf(services, batch, transfer.from)
-  })
+  const isPayout = batch.kind === "payouts" && transfer !== null && status === "paid"
+  const wallet = isPayout ? yield* walletOf(services, batch, transfer.from) : null
+  const booking = isPayout
+    ? yield* books.payout({
+      merchantId,
+      environment,
+      id: `${batch.id}/${line.line}`,
+      network: batch.network,
+      tokenAddress: line.tokenAddress,
+      units: transfer.amount,
+      wallet
+    })
+    : null
+  const proof = isPayout
+    ? [proofWrite({ network: batch.network, environment, txHash, index: transfer.index, sender: { wallet } }, {
+      merchantId,
+      refundId: null,
+      line: { batchId: batch.id, line: line.line }
+    })]
+    : []
   yield* commit.append({
     merchantId,
     environment,
     cause: noCause,
-    writes: [write, ...booking?.writes ?? []],
+    writes: [write, ...proof, ...booking?.writes ?? []],
     balances: booking?.balances ?? [],
     events: booking?.events ?? []
   })
@@ -78,16 +91,11 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
 /** One look at the chain for a part. Answers the batch as it is stored then. */
 export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, given: BatchState, part: PartState) {
   const { clock, repo } = services
-  const { environment, merchantId, network } = given
+  const { environment, merchantId } = given
   if (part.export === null) return given
-  const driver = yield* payoutDriver(services, network, environment)
-  const search = yield* driver.search({
-    part: driverPart(given, part.part, linesOf(given, part.part)),
-    export: part.export,
-    from: (part.searchedTo ?? part.export.builtAt - 1n) + 1n,
-    hint: part.hint
-  })
+  const found = yield* searchPart(services, given, part)
   const now = yield* clock.nowSeconds(merchantId, environment)
+  const search = yield* ownSearch(services, given, part, found, now)
   const first = decide(given, { _tag: "Observe", part: part.part, search }, now)
   if (isPublicError(first)) return yield* first
   // First of all: what cannot be stored of the lines holds up no alarm.

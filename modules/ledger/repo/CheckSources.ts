@@ -50,7 +50,7 @@ const refunds = (sql: SqlClient.SqlClient) =>
         FROM booked_refunds k JOIN refunds r ON r.merchant_id = k.merchant_id AND r.id = k.source_id
           JOIN exceptions x ON x.merchant_id = r.merchant_id AND x.id = r.terms ->> 'exceptionId'
         WHERE r.invoice_id IS NULL
-      ) r LEFT JOIN refund_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.source_id
+      ) r LEFT JOIN payout_proofs s ON s.merchant_id = r.merchant_id AND s.refund_id = r.source_id
       WHERE r.terms IS NOT NULL AND r.status NOT IN ('canceled', 'expired')
         AND (r.status = 'failed' AND r.failure_code = ${revertedCode}) IS NOT TRUE
       UNION ALL

@@ -24,7 +24,7 @@ export interface ReportedTransaction {
   readonly isFinal: boolean
   /** The transfer that is meant; null: the one that fits. */
   readonly index: number | null
-  /** Transfers of it that prove other refunds. */
+  /** Transfers of it that have paid something else. */
   readonly used: ReadonlySet<number>
   /** Epoch seconds by the chain's clock: nothing that was sent earlier can be for this refund. */
   readonly notBefore: number
@@ -61,7 +61,7 @@ const refusal = (
   if (withMemo.length === 0) return refuse("lacks the memo of the destination")
   if (withMemo.every(({ time }) => time < notBefore)) return refuse("was sent before the refund was approved")
   return withMemo.every(({ index }) => used.has(index))
-    ? refuse("has paid another refund, and pays one only")
+    ? refuse("has paid another refund or payout, and pays one only")
     : refuse("has no such transfer: leave index out, or name the one that was sent to the destination")
 }
 

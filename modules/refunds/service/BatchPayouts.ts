@@ -15,7 +15,7 @@ export type BatchEnd =
   & { readonly batchId: string; readonly txHash: string }
   & (
     /** Its line arrived: the transfer with this index, from this wallet. */
-    | { readonly _tag: "Paid"; readonly index: number; readonly from: string }
+    | { readonly _tag: "Paid"; readonly line: number; readonly index: number; readonly from: string }
     /** Another amount arrived, or nothing: a person has to check it. */
     | { readonly _tag: "Mismatch" }
   )
@@ -59,7 +59,11 @@ export const endByBatch = (services: RefundServices) =>
           }
           const sender = yield* senderOf(services, refund, network, end.from)
           const { environment } = refund
-          const proof = proofWrite({ network, environment, txHash, index: end.index, sender }, refund)
+          const proof = proofWrite({ network, environment, txHash, index: end.index, sender }, {
+            merchantId: refund.merchantId,
+            refundId,
+            line: { batchId, line: end.line }
+          })
           return {
             commands: step.commands,
             writes: [...step.writes, proof, ...entry, ...writes],

@@ -156,7 +156,11 @@ const prove = Effect.fnUntraced(function*(
       if (isPublicError(proof)) return yield* proof
       const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
       const sender = yield* senderOf(services, refund, network, proof.from)
-      const kept = proofWrite({ network, environment, txHash, index: proof.index, sender }, refund)
+      const kept = proofWrite({ network, environment, txHash, index: proof.index, sender }, {
+        merchantId,
+        refundId: refund.id,
+        line: null
+      })
       return {
         commands: step.commands,
         writes: [...step.writes, kept, ...entry],

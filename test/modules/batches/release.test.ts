@@ -13,6 +13,7 @@ import {
   approve,
   ask,
   giveOut,
+  look,
   newRefund,
   newShop,
   play,
@@ -140,7 +141,10 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       okData(yield* giveOut(shop.key, again))
       yield* play(shop, again)
       yield* readUntil(shop, again, "paid")
+      yield* look(shop, batch)
       assert.strictEqual((yield* read(shop, batch)).lines[0].status, "released")
+      const { data: exceptions } = yield* ask(shop.key, "/api/v1/exceptions")
+      assert.deepStrictEqual(exceptions.map(({ tx_hash }: any) => tx_hash), [late])
     }))
 
   it.effect("is refused where the chain shows by then that it was paid", () =>

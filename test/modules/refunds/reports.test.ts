@@ -129,7 +129,7 @@ layer(invoiceService)("reports of payouts", (it) => {
         const txHash = newHash()
         onChain(txHash, [transfer(4_000_000n, { from })])
         yield* report(refund.id, txHash)
-        const rows = yield* sql`SELECT wallet FROM refund_proofs WHERE refund_id = ${refund.id}`.pipe(Effect.orDie)
+        const rows = yield* sql`SELECT wallet FROM payout_proofs WHERE refund_id = ${refund.id}`.pipe(Effect.orDie)
         assert.deepStrictEqual(rows, [{ wallet }])
       }
     }))

@@ -1,0 +1,165 @@
+/**
+ * Goal: a transfer pays one line, once, also where lists of several batches and other parts look the same to the chain.
+ * Method: a whole devnet over HTTP; then two processes on one database and a real EVM network that look for the same
+ * transfer at once.
+ */
+import { assert, it as test, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { encodeFunctionData, erc20Abi, getAddress } from "viem"
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts"
+import { anvil, usdc } from "../../support/Anvil.ts"
+import { connect, migratedDatabase } from "../../support/Database.ts"
+import { configOf, type Service, startService, temporaryDirectory, until } from "../../support/Service.ts"
+import { DevnetService, okData } from "../simulator/DevnetService.ts"
+import {
+  approve,
+  ask,
+  giveOut,
+  look,
+  newShop,
+  payout,
+  payoutsBatch,
+  play,
+  read,
+  readUntil,
+  receiver,
+  type Shop
+} from "./BatchShop.ts"
+
+const exceptionsOf = (shop: Shop) =>
+  Effect.map(ask(shop.key, "/api/v1/exceptions"), ({ data }): ReadonlyArray<any> => data)
+
+const givenOut = Effect.fnUntraced(function*(shop: Shop, amount: string, format: string) {
+  const batch = okData(yield* payoutsBatch(shop.key, [yield* payout(amount)]))
+  yield* approve(shop, batch)
+  okData(yield* giveOut(shop.key, batch, format))
+  return batch as { readonly id: string }
+})
+
+const lineOf = (shop: Shop, batch: { readonly id: string }) =>
+  Effect.map(read(shop, batch), ({ lines: [line] }) => [line.status, line.tx_hash])
+
+layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("lists that look the same", (it) => {
+  it.effect("each take a transfer of their own, and none is told twice", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const first = yield* givenOut(shop, "41", "csv")
+      const second = yield* givenOut(shop, "41", "csv")
+      const { tx_hash: one } = yield* play(shop, first)
+      yield* readUntil(shop, first, "paid")
+      yield* look(shop, second)
+      yield* look(shop, first)
+      assert.deepStrictEqual(yield* lineOf(shop, second), ["pending", null])
+      // Whoever sends it: what it looks like decides.
+      const { tx_hash: two } = yield* play(shop, first)
+      yield* look(shop, first)
+      yield* look(shop, second)
+      yield* readUntil(shop, second, "paid")
+      assert.deepStrictEqual(yield* lineOf(shop, first), ["paid", one])
+      assert.deepStrictEqual(yield* lineOf(shop, second), ["paid", two])
+      yield* look(shop, first)
+      assert.deepStrictEqual(yield* exceptionsOf(shop), [])
+      const { tx_hash: three } = yield* play(shop, second)
+      yield* look(shop, first)
+      const told = yield* until("the third is told", exceptionsOf(shop), (found) => found.length > 0)
+      assert.deepStrictEqual(told.map(({ tx_hash, type }) => [tx_hash, type]), [[three, "duplicate_payout"]])
+    }))
+
+  it.effect("as a part with a name of its own leave it what pays it", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const list = yield* givenOut(shop, "43", "csv")
+      const named = yield* givenOut(shop, "43", "eip5792")
+      yield* play(shop, named)
+      yield* look(shop, list)
+      yield* readUntil(shop, named, "paid")
+      yield* look(shop, list)
+      assert.deepStrictEqual(yield* lineOf(shop, list), ["pending", null])
+      assert.deepStrictEqual(yield* exceptionsOf(shop), [])
+      yield* play(shop, list)
+      yield* readUntil(shop, list, "paid")
+      assert.deepStrictEqual(yield* exceptionsOf(shop), [])
+    }))
+})
+
+type Credential = Readonly<Record<string, string>>
+
+const askAt = (service: Service, by: Credential, path: string, body?: object) =>
+  Effect.map(
+    service.call(path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { ...by, "idempotency-key": randomUUID() },
+      ...(body === undefined ? {} : { body })
+    }),
+    ({ json, status, text }) => {
+      assert.strictEqual(status, 200, text)
+      return json.data ?? json
+    }
+  )
+
+const signIn = Effect.fnUntraced(function*(service: Service, account: PrivateKeyAccount) {
+  const { message } = yield* askAt(service, {}, "/api/v1/auth/nonce", { address: account.address, network: "base" })
+  const signature = yield* Effect.promise(() => account.signMessage({ message }))
+  const session = yield* askAt(service, {}, "/api/v1/auth/verify", { message, signature })
+  return { authorization: `Bearer ${session.access_token}` }
+})
+
+test.live("two instances count one transfer for one of two equal lines", () =>
+  Effect.gen(function*() {
+    const node = yield* anvil("base")
+    yield* node.token("mint", [node.accounts[1]!, 1_000_000_000n])
+    const database = yield* migratedDatabase
+    const config = configOf({
+      database: database.url,
+      chains: [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], pollMillis: 25 } }]
+    })
+    const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
+    const [here, there] = yield* Effect.all([start, start], { concurrency: 2 })
+    const account = privateKeyToAccount(generatePrivateKey())
+    // A session is of the instance's own URL.
+    const [person, colleague] = [yield* signIn(here, account), yield* signIn(there, account)]
+    const { tokens } = yield* askAt(here, person, "/api/v1/merchant/tokens")
+    const token = tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id
+    const from = getAddress(node.accounts[1]!)
+    const make = Effect.gen(function*() {
+      const lines = [{ token_id: token, token_amount: "2", destination: { address: receiver } }]
+      const { id } = yield* askAt(here, person, "/api/v1/batches", { kind: "payouts", network: "base", from, lines })
+      yield* askAt(here, person, `/api/v1/batches/${id}/approve`, {})
+      yield* askAt(here, person, `/api/v1/batches/${id}/export`, { part: 1, format: "csv" })
+      return `/api/v1/batches/${id}`
+    })
+    const first = yield* make
+      // Two that are given out at once both find no other with the same line: as if the first had come in between.
+      const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
+      yield* sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')`
+      const paths = [first, yield* make]
+    const pay = node.send({
+      from,
+      to: usdc,
+      data: encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [receiver, 2_000_000n] })
+    })
+    const lookAtOnce = (txHash: string) =>
+      Effect.forEach(
+        [[here, person, paths[0]!], [there, colleague, paths[1]!]] as const,
+        ([service, by, path]) => askAt(service, by, `${path}/sent`, { part: 1, tx_hash: txHash }),
+        { concurrency: 2 }
+      )
+    const lines = Effect.forEach(paths, (path) =>
+      Effect.map(askAt(there, colleague, `${path}?expand=lines`), (batch: any) => batch.lines[0]))
+    const paid = (found: ReadonlyArray<any>) =>
+      found.filter(({ status }) => status === "paid")
+    const one = yield* pay
+    yield* lookAtOnce(one)
+    yield* until("one line is paid", lines, (found) => paid(found).length > 0)
+    // Both are looked for once more.
+    yield* lookAtOnce(`0x${"ab".repeat(32)}`)
+    yield* Effect.sleep("500 millis")
+    assert.deepStrictEqual(paid(yield* lines).map(({ tx_hash }) => tx_hash), [one])
+    const two = yield* pay
+    yield* lookAtOnce(two)
+    const both = yield* until("both are paid", lines, (found) => paid(found).length === 2)
+    assert.deepStrictEqual(new Set(both.map(({ tx_hash }) => tx_hash)), new Set([one, two]))
+    assert.deepStrictEqual((yield* askAt(here, person, "/api/v1/exceptions")).data, [])
+  }), 120_000)
