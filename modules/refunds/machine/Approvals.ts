@@ -1,0 +1,67 @@
+/** Who may say that money goes out, and how many people must. Pure. */
+import type { Member } from "../../../runtime/Members.ts"
+import type { Principal } from "../../../schemas/Auth.ts"
+import type { UsdMillis } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { type Right, roleHas } from "../../../schemas/Roles.ts"
+import type { Approval } from "./State.ts"
+
+/** What is approved. */
+export type ApprovedAction = "payout" | "refund"
+
+const rightToApprove = { payout: "batches:approve", refund: "refunds:approve" } as const satisfies Record<
+  ApprovedAction,
+  Right
+>
+
+/** What an act is worth: when the money came, and now; null: nobody knows. */
+export interface ActValue {
+  readonly book: UsdMillis
+  readonly spot: UsdMillis | null
+}
+
+/** The people who may approve. */
+export const approversOf = (
+  action: ApprovedAction,
+  members: ReadonlyArray<Member>,
+  environment: Environment
+): ReadonlySet<string> =>
+  new Set(members.filter(({ role }) => roleHas(role, rightToApprove[action], environment)).map(({ person }) => person))
+
+/** People that an act needs whatever it is worth: two where two may approve, else one. */
+export const peopleRequired = (approvers: ReadonlySet<string>): number => approvers.size < 2 ? 1 : 2
+
+/**
+ * People that an act needs: as {@link peopleRequired}. One is enough up to the merchant's limit, by the larger of the
+ * two values; without a price now nobody knows whether it is below the limit.
+ */
+export const approvalsRequired = (
+  { book, spot }: ActValue,
+  { autoApproveLimit }: { readonly autoApproveLimit: UsdMillis },
+  approvers: ReadonlySet<string>
+): number => {
+  const people = peopleRequired(approvers)
+  const value = spot === null ? null : spot > book ? spot : book
+  return value !== null && value <= autoApproveLimit ? 1 : people
+}
+
+/** Who wants to approve: a person with a role, or a program. */
+export type Approver = Pick<Principal, "credential" | "kind" | "person" | "role">
+
+/**
+ * The approval that a caller gives; null: keys and internal services are programs, which never approve, and some roles
+ * do not.
+ */
+export const approvalBy = (
+  action: ApprovedAction,
+  { credential, kind, person, role }: Approver,
+  environment: Environment,
+  at: number
+): Approval | null =>
+  kind === "wallet" && person !== null && roleHas(role, rightToApprove[action], environment)
+    ? { person, actor: credential, at }
+    : null
+
+/** The approvals with one more; a person counts once. */
+export const withApproval = (approvals: ReadonlyArray<Approval>, added: Approval): ReadonlyArray<Approval> =>
+  approvals.some(({ person }) => person === added.person) ? approvals : [...approvals, added]

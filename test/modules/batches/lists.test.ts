@@ -131,10 +131,10 @@ test.live("two instances count one transfer for one of two equal lines", () =>
       return `/api/v1/batches/${id}`
     })
     const first = yield* make
-      // Two that are given out at once both find no other with the same line: as if the first had come in between.
-      const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
-      yield* sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')`
-      const paths = [first, yield* make]
+    // Two that are given out at once both find no other with the same line: as if the first had come in between.
+    const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
+    yield* sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')`
+    const paths = [first, yield* make]
     const pay = node.send({
       from,
       to: usdc,
