@@ -24403,6 +24403,8 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {

@@ -34,6 +34,13 @@ const keccak = (bytes: Uint8Array): string => `0x${bytesToHex(keccak_256(bytes))
 export const partReference = ({ batchId, part }: Pick<BatchPart, "batchId" | "part">): string =>
   keccak(utf8ToBytes(`tillwire:batch:${batchId.replace(/^bat_/, "")}:${part}`))
 
+/**
+ * The name of one export among wallets: the same calls have the same one. Wallets refuse an id that they know, also of
+ * calls that came too late, so another export of the part needs another.
+ */
+export const exportName = (part: Pick<BatchPart, "batchId" | "part">, calls: ReadonlyArray<Call>): string =>
+  keccak(utf8ToBytes(JSON.stringify([partReference(part), calls.map(({ data, to, value }) => [to, `${value}`, data])])))
+
 /** Words before the lines in `pay`: payer, chain, batch, time, and where the lines begin. */
 const payHeadWords = 5
 

@@ -2,7 +2,7 @@
 import type { BatchPart, PayoutFormat, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import { csvLine, decimal, text } from "../../../schemas/Csv.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
-import { type Call, partReference } from "./PayoutCalls.ts"
+import { type Call, exportName } from "./PayoutCalls.ts"
 import { safeFile } from "./SafeFile.ts"
 
 /** Formats that the chain keeps from being executed twice, in which a wallet is given calls. */
@@ -27,13 +27,13 @@ const senderOf = (from: string | null): { readonly from?: string } => from === n
 
 /**
  * The parameters of `wallet_sendCalls` (EIP-5792, version 2.0.0). Several calls are done all or not at all; wallets
- * that cannot do that may still send a single one. The id is the part's own, so that a wallet refuses a part that it
- * has sent.
+ * that cannot do that may still send a single one. The id is the export's own, so that a wallet refuses an export that
+ * it was given before.
  */
 const sendCallsParameters = ({ calls, chainId, part }: PayloadOptions): string =>
   JSON.stringify([{
     version: "2.0.0",
-    id: partReference(part),
+    id: exportName(part, calls),
     ...senderOf(part.from),
     chainId: hex(chainId),
     atomicRequired: part._tag === "Payout",

@@ -153,14 +153,19 @@ layer(Town.layer, options)("an export of a part", (it) => {
       }))
   }
 
-  it.effect("has the form that wallets read, and the id of the part for all of its exports", () =>
+  it.effect("has the form that wallets read, and an id for each export, because wallets refuse one that they know", () =>
     Effect.gen(function*() {
       const { build, chainId, deployUsdc, newLine, newPart, newToken, wallet } = yield* Town
       const part = newPart([newLine({ tokenAddress: yield* newToken(deployUsdc) })])
-      const [request] = JSON.parse((yield* build(part, "eip5792")).payload)
+      const requestOf = (exported: { readonly payload: string }) => JSON.parse(exported.payload)[0]
+      const request = requestOf(yield* build(part, "eip5792"))
+      const later = requestOf(yield* build(part, "eip5792", { seconds: 90_000 }))
+      assert.match(request.id, /^0x[0-9a-f]{64}$/)
+      assert.notStrictEqual(later.id, request.id)
+      assert.isTrue(later.calls.at(-1).data.includes(referenceOf(part).slice(2)), "what the Payer keeps it under stays")
       assert.deepStrictEqual({ ...request, calls: [] }, {
         version: "2.0.0",
-        id: referenceOf(part),
+        id: request.id,
         from: wallet,
         chainId: toHex(chainId),
         atomicRequired: true,
