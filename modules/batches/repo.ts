@@ -10,7 +10,7 @@ import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
-import type { TransferClaim } from "./machine/Claims.ts"
+import { makeProofs } from "./repo/Proofs.ts"
 import { makeReceipts } from "./repo/Receipts.ts"
 
 export type { Receipt, ReceiptFilter } from "./repo/Receipts.ts"
@@ -256,6 +256,7 @@ export const makeRepo = Effect.gen(function*() {
   })
 
   return {
+    ...makeProofs(sql),
     ...makeReceipts(sql),
     find: (merchantId: number, id: string): Effect.Effect<BatchState | null> =>
       Effect.map(
@@ -319,23 +320,6 @@ export const makeRepo = Effect.gen(function*() {
         WHERE merchant_id = ${merchantId} AND batch_id = ${id} AND part = ${part} AND attempt = ${attempt}`.pipe(
         Effect.orDie,
         Effect.map(([row]) => row?.payload ?? null)
-      ),
-    /** Which transfers of these transactions have paid something. */
-    proofs: (
-      { environment, network }: Pick<BatchState, "environment" | "network">,
-      txHashes: ReadonlyArray<string>
-    ): Effect.Effect<ReadonlyArray<TransferClaim>> =>
-      sql<{ tx_hash: string; transfer_index: bigint; batch_id: string | null; line: number | null }>`
-        SELECT tx_hash, transfer_index, batch_id, line FROM payout_proofs
-        WHERE network = ${network} AND environment = ${environment} AND tx_hash = ANY(${[...txHashes]}::text[])`.pipe(
-        Effect.orDie,
-        Effect.map((rows) =>
-          rows.map((row): TransferClaim => ({
-            txHash: row.tx_hash,
-            index: Number(row.transfer_index),
-            line: row.batch_id === null || row.line === null ? null : { batchId: row.batch_id, line: row.line }
-          }))
-        )
       ),
     /** Batches of a merchant that are not over and that a wallet pays on a network. */
     openOf: (
