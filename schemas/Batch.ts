@@ -75,6 +75,7 @@ export const exampleBatch = {
   created_by: "key_5f0b1c9e3d2a4b8e",
   created_at: 1_766_320_496,
   updated_at: 1_766_320_500,
+  expires_at: 1_766_406_900,
   closed_at: null,
   metadata: {}
 } as const
@@ -145,6 +146,9 @@ const BatchFields = {
   created_by: Schema.String,
   created_at: EpochSeconds,
   updated_at: EpochSeconds,
+  expires_at: Schema.NullOr(EpochSeconds).annotate({
+    description: "When it ends by itself if nothing more of it is given out; null: something is out, or it is over"
+  }),
   closed_at: Schema.NullOr(EpochSeconds),
   metadata: Metadata
 }

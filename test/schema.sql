@@ -626,6 +626,7 @@ CREATE TABLE batches (
   approvals_required integer NOT NULL,
   approvals json NOT NULL,
   is_canceled boolean NOT NULL,
+  is_expired boolean NOT NULL,
   parts json NOT NULL,
   created_by text NOT NULL,
   created_at bigint NOT NULL,

@@ -13,6 +13,7 @@
 import { Struct } from "effect"
 import type { PayoutFormat } from "../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { expiresAt } from "./machine/Expiry.ts"
 import { observe } from "./machine/Observation.ts"
 import { releasePart } from "./machine/Release.ts"
 import type { BatchCommand, BatchDecision, BatchState, LineState, PartState } from "./machine/State.ts"
@@ -61,17 +62,20 @@ const checkSeconds = (exportedAt: number, now: number): number =>
   Math.min(Math.max(Math.floor((now - exportedAt) / checkDivisor), minimumCheckSeconds), maximumCheckSeconds)
 
 /**
- * When the chain is checked next for any part of the batch. A line that is seen becomes final within minutes, so its
+ * When the chain is checked next for any part of the batch, or the batch ends by itself. A line that is seen becomes final within minutes, so its
  * part is checked often. A part whose other lines may never come is not: it can stay `seen` for months.
  */
-const nextCheck = ({ lines, parts }: Pick<BatchState, "lines" | "parts">, now: number): number | null => {
+const nextCheck = (batch: BatchState, now: number): number | null => {
+  const { lines, parts } = batch
+  const end = expiresAt(batch)
   const waiting = new Set(lines.flatMap(({ part, status }) => status === "seen" ? [part] : []))
   const checks = parts.flatMap((part) =>
     part.isWatched && part.export !== null
       ? [now + (waiting.has(part.part) ? minimumCheckSeconds : checkSeconds(part.export.exportedAt, now))]
       : []
   )
-  return checks.length === 0 ? null : Math.min(...checks)
+  const all = end === null ? checks : [...checks, end]
+  return all.length === 0 ? null : Math.min(...all)
 }
 
 export const linesOf = (batch: BatchState, part: number): ReadonlyArray<LineState> =>
@@ -263,6 +267,10 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
     }
     case "Cancel":
       return cancel(batch, now)
+    case "Expire": {
+      const end = expiresAt(batch)
+      return onlyNext(end === null || now < end ? batch : change(batch, { isExpired: true }, now))
+    }
     case "Export":
     case "Hint":
     case "Observe":

@@ -25,6 +25,7 @@ export const migrations: Migrations = {
       approvals_required integer NOT NULL,
       approvals json NOT NULL,
       is_canceled boolean NOT NULL,
+      is_expired boolean NOT NULL,
       parts json NOT NULL,
       created_by text NOT NULL,
       created_at bigint NOT NULL,

@@ -3617,6 +3617,7 @@ export interface components {
          *       "created_by": "key_5f0b1c9e3d2a4b8e",
          *       "created_at": 1766320496,
          *       "updated_at": 1766320500,
+         *       "expires_at": 1766406900,
          *       "closed_at": null,
          *       "metadata": {}
          *     }
@@ -3692,6 +3693,8 @@ export interface components {
             created_at: number;
             /** @example 1766320496 */
             updated_at: number;
+            /** @description When it ends by itself if nothing more of it is given out; null: something is out, or it is over */
+            expires_at: number | null;
             closed_at: number | null;
             metadata: Record<string, never>;
         };
@@ -3757,6 +3760,7 @@ export interface components {
          *           "created_by": "key_5f0b1c9e3d2a4b8e",
          *           "created_at": 1766320496,
          *           "updated_at": 1766320500,
+         *           "expires_at": 1766406900,
          *           "closed_at": null,
          *           "metadata": {}
          *         },
@@ -3867,6 +3871,7 @@ export interface components {
          *           "created_by": "key_5f0b1c9e3d2a4b8e",
          *           "created_at": 1766320496,
          *           "updated_at": 1766320500,
+         *           "expires_at": 1766406900,
          *           "closed_at": null,
          *           "metadata": {}
          *         },
@@ -3969,6 +3974,7 @@ export interface components {
          *             "created_by": "key_5f0b1c9e3d2a4b8e",
          *             "created_at": 1766320496,
          *             "updated_at": 1766320500,
+         *             "expires_at": 1766406900,
          *             "closed_at": null,
          *             "metadata": {}
          *           }
@@ -4049,6 +4055,7 @@ export interface components {
          *           "created_by": "key_5f0b1c9e3d2a4b8e",
          *           "created_at": 1766320496,
          *           "updated_at": 1766320500,
+         *           "expires_at": 1766406900,
          *           "closed_at": null,
          *           "metadata": {}
          *         },
@@ -4174,6 +4181,7 @@ export interface components {
          *           "created_by": "key_5f0b1c9e3d2a4b8e",
          *           "created_at": 1766320496,
          *           "updated_at": 1766320500,
+         *           "expires_at": 1766406900,
          *           "closed_at": null,
          *           "metadata": {}
          *         },
@@ -8413,6 +8421,7 @@ export interface components {
          *         "created_by": "key_5f0b1c9e3d2a4b8e",
          *         "created_at": 1766320496,
          *         "updated_at": 1766320500,
+         *         "expires_at": 1766406900,
          *         "closed_at": null,
          *         "metadata": {}
          *       }
@@ -8661,6 +8670,7 @@ export interface components {
          *         "created_by": "key_5f0b1c9e3d2a4b8e",
          *         "created_at": 1766320496,
          *         "updated_at": 1766320500,
+         *         "expires_at": 1766406900,
          *         "closed_at": null,
          *         "metadata": {}
          *       }
@@ -9675,6 +9685,7 @@ export interface components {
          *       "created_by": "key_5f0b1c9e3d2a4b8e",
          *       "created_at": 1766320496,
          *       "updated_at": 1766320500,
+         *       "expires_at": 1766406900,
          *       "closed_at": null,
          *       "metadata": {}
          *     }
@@ -9750,6 +9761,8 @@ export interface components {
             created_at: number;
             /** @example 1766320496 */
             updated_at: number;
+            /** @description When it ends by itself if nothing more of it is given out; null: something is out, or it is over */
+            expires_at: number | null;
             closed_at: number | null;
             metadata: Record<string, never>;
             lines?: {
@@ -23094,6 +23107,7 @@ export interface operations {
                      *             "created_by": "key_5f0b1c9e3d2a4b8e",
                      *             "created_at": 1766320496,
                      *             "updated_at": 1766320500,
+                     *             "expires_at": 1766406900,
                      *             "closed_at": null,
                      *             "metadata": {}
                      *           }
@@ -23269,6 +23283,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -23521,6 +23536,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -23698,6 +23714,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -23909,6 +23926,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -24349,6 +24367,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -24594,6 +24613,7 @@ export interface operations {
                      *         "created_by": "key_5f0b1c9e3d2a4b8e",
                      *         "created_at": 1766320496,
                      *         "updated_at": 1766320500,
+                     *         "expires_at": 1766406900,
                      *         "closed_at": null,
                      *         "metadata": {}
                      *       }
@@ -33181,6 +33201,7 @@ export interface operations {
                  *           "created_by": "key_5f0b1c9e3d2a4b8e",
                  *           "created_at": 1766320496,
                  *           "updated_at": 1766320500,
+                 *           "expires_at": 1766406900,
                  *           "closed_at": null,
                  *           "metadata": {}
                  *         },
@@ -33311,6 +33332,7 @@ export interface operations {
                  *           "created_by": "key_5f0b1c9e3d2a4b8e",
                  *           "created_at": 1766320496,
                  *           "updated_at": 1766320500,
+                 *           "expires_at": 1766406900,
                  *           "closed_at": null,
                  *           "metadata": {}
                  *         },
@@ -33441,6 +33463,7 @@ export interface operations {
                  *           "created_by": "key_5f0b1c9e3d2a4b8e",
                  *           "created_at": 1766320496,
                  *           "updated_at": 1766320500,
+                 *           "expires_at": 1766406900,
                  *           "closed_at": null,
                  *           "metadata": {}
                  *         },
@@ -33571,6 +33594,7 @@ export interface operations {
                  *           "created_by": "key_5f0b1c9e3d2a4b8e",
                  *           "created_at": 1766320496,
                  *           "updated_at": 1766320500,
+                 *           "expires_at": 1766406900,
                  *           "closed_at": null,
                  *           "metadata": {}
                  *         },

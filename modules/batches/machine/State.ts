@@ -102,6 +102,8 @@ export interface BatchState {
   readonly approvals: ReadonlyArray<Approval>
   /** Nothing of it is given out any more. */
   readonly isCanceled: boolean
+  /** The same, because nobody gave it out in time. */
+  readonly isExpired: boolean
   readonly parts: ReadonlyArray<PartState>
   readonly lines: ReadonlyArray<LineState>
   readonly createdBy: string
@@ -116,6 +118,8 @@ export type BatchCommand =
   /** Somebody says that it may be paid. */
   | { readonly _tag: "Approve"; readonly approval: Approval }
   | { readonly _tag: "Cancel" }
+  /** The clock may have ended it. */
+  | { readonly _tag: "Expire" }
   /** A part was built, and is given out with the commit. */
   | { readonly _tag: "Export"; readonly part: number; readonly export: PayoutExport }
   /** Where somebody says that it was executed. */

@@ -8,16 +8,18 @@ const isDone = ({ status }: PartState): boolean => status === "paid" || status =
 /** Nobody can execute it now. */
 const isIdle = ({ status }: PartState): boolean => status === "ready" || status === "lapsed"
 
-type BatchFacts = Pick<BatchState, "approvals" | "approvalsRequired" | "isCanceled" | "lines" | "parts">
+type BatchFacts = Pick<BatchState, "approvals" | "approvalsRequired" | "isCanceled" | "isExpired" | "lines" | "parts">
 
 /** The status that its parts and lines come to (modules/docs/reference/batches.md#states). */
-export const statusOf = ({ approvals, approvalsRequired, isCanceled, lines, parts }: BatchFacts): BatchStatus => {
-  const isOver = parts.every((part) => isDone(part) || (isCanceled && isIdle(part)))
+export const statusOf = (
+  { approvals, approvalsRequired, isCanceled, isExpired, lines, parts }: BatchFacts
+): BatchStatus => {
+  const isOver = parts.every((part) => isDone(part) || ((isCanceled || isExpired) && isIdle(part)))
   if (isOver) {
     const paid = lines.filter(({ status }) => status === "paid").length
     if (paid === lines.length) return "paid"
     if (paid > 0) return "partly_paid"
-    return parts.some((part) => part.export !== null) ? "expired" : "canceled"
+    return isExpired || parts.some((part) => part.export !== null) ? "expired" : "canceled"
   }
   if (!parts.every(isIdle)) return "open"
   return approvals.length < approvalsRequired ? "pending_approval" : "ready"

@@ -2,6 +2,7 @@
 import type { Batch, BatchLine } from "../../../schemas/Batch.ts"
 import { formatUnits, usdDecimal, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { partReference } from "../rules/Parts.ts"
+import { expiresAt } from "./Expiry.ts"
 import type { BatchState, LineState } from "./State.ts"
 import { isReleasable, isUnguarded, releasableAt } from "./Release.ts"
 import { statusOf } from "./Statuses.ts"
@@ -70,6 +71,7 @@ export const batchObject = (batch: BatchState): typeof Batch.Encoded => {
     created_by: batch.createdBy,
     created_at: batch.createdAt,
     updated_at: batch.updatedAt,
+    expires_at: expiresAt(batch),
     closed_at: batch.closedAt,
     metadata: batch.metadata
   }

@@ -2,6 +2,7 @@
 import type { BatchKind } from "../../../schemas/Batch.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
+import { expiresAt } from "../machine/Expiry.ts"
 import type { BatchState, LineState, PartState } from "../machine/State.ts"
 
 /** A line before it has its place. */
@@ -42,11 +43,17 @@ export const newLines = (
   }))
 }
 
-export const newBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchState => ({
+export const newBatch = (batch: NewBatch): BatchState => {
+  const made = readyBatch(batch)
+  return { ...made, dueAt: expiresAt(made) }
+}
+
+const readyBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchState => ({
   ...batch,
   version: 1,
   approvals: [],
   isCanceled: false,
+  isExpired: false,
   parts: [...new Set(lines.map(({ part }) => part))].map((part): PartState => ({
     part,
     status: "ready",

@@ -135,6 +135,9 @@ const look = (services: BatchServices, batch: BatchState) =>
     for (const { part } of batch.parts.filter(({ isWatched }) => isWatched)) {
       current = yield* lookAtPart(services, current, current.parts.find((each) => each.part === part)!)
     }
+    const now = yield* services.clock.nowSeconds(batch.merchantId, batch.environment)
+    const ended = decide(current, { _tag: "Expire" }, now)
+    if (!isPublicError(ended) && ended.next !== current) yield* store(services, current, ended.next)
     return 1
   }).pipe(
     Effect.catch((error) =>

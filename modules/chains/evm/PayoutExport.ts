@@ -122,8 +122,8 @@ const refusalOf = (part: PayoutPart, format: PayoutFormat, facts: WalletFacts): 
     : insufficientFunds(part, facts.balances)
 
 /**
- * A contract sends the network's own coin by an internal call, which leaves no log and no transaction of its own: such a
- * line of a list could never be found, and would be paid again.
+ * A contract sends the network's own coin by an internal call, which leaves no log and no transaction of its own: such
+ * a line of a list could never be found, and would be paid again.
  */
 const readCoinRefusal = Effect.fnUntraced(function*(
   endpoint: Endpoint,
