@@ -62,7 +62,8 @@ const checkSeconds = (exportedAt: number, now: number): number =>
   Math.min(Math.max(Math.floor((now - exportedAt) / checkDivisor), minimumCheckSeconds), maximumCheckSeconds)
 
 /**
- * When the chain is checked next for any part of the batch, or the batch ends by itself. A line that is seen becomes final within minutes, so its
+ * When the chain is checked next for any part of the batch, or the batch ends by itself.
+ * A line that is seen becomes final within minutes, so its
  * part is checked often. A part whose other lines may never come is not: it can stay `seen` for months.
  */
 const nextCheck = (batch: BatchState, now: number): number | null => {
