@@ -9,8 +9,8 @@ const approvalSeconds = 7 * 86_400
 const leastExportSeconds = 86_400
 
 /**
- * Epoch seconds of the merchant's clock at which it ends, so that its refunds are free; null: a wallet may be paying it,
- * or it is over. A part that was given out could be signed until it lapsed.
+ * Epoch seconds of the merchant's clock at which it ends, so that its refunds are free; null: a wallet may be paying
+ * it, or it is over. A part that was given out could be signed until it lapsed.
  */
 export const expiresAt = (batch: BatchState): number | null => {
   const { approvals, approvalsRequired, createdAt, isCanceled, parts, validForSeconds } = batch
