@@ -12,7 +12,7 @@
  * cut by hand, because cut by who imports what there would be hundreds. A chunk of a module keeps what other
  * modules import of it, so a module is loaded once, whoever needs it.
  */
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { findPackageJSON, isBuiltin } from "node:module"
 import { dirname, join, relative } from "node:path"
 import { build, type BuildOptions, type CodeSplittingNameFunction, type ModuleInfo, type Plugin } from "rolldown"
@@ -20,7 +20,8 @@ import { folderOf } from "./config/Plugins.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
 const target = process.argv[2] ?? join(root, "dist", "service")
-const effectFolder = join(dirname(findPackageJSON("effect", import.meta.url) ?? ""), "dist")
+/** As the bundler names it: without links. */
+const effectFolder = realpathSync(join(dirname(findPackageJSON("effect", import.meta.url) ?? ""), "dist"))
 
 const withoutExtension = (path: string): string => path.replace(/\.[jt]s$/, "")
 const filesBelow = (folder: string): ReadonlyArray<string> => readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -123,13 +124,22 @@ const undiciItself: Plugin = {
   }
 }
 
-const ownPlugins = [keepSourceUrls, builtInsByName, undiciItself, inAscii]
+/**
+ * The compile cache stays a file, in the place where `copyAssets` puts it. Left to the bundler, its path would be counted
+ * from the folder that all sources share, which is another one where `node_modules` is a link.
+ */
+const compileCache: Plugin = {
+  name: "compile-cache",
+  resolveId: (specifier) =>
+    specifier === "./cache.cjs" ? { id: "./runtime/cache.cjs", external: "absolute" } : undefined
+}
+
+const ownPlugins = [compileCache, keepSourceUrls, builtInsByName, undiciItself, inAscii]
 
 const common: BuildOptions = {
   platform: "node",
   // jsonc-parser has a form that cannot be bundled as its `main`.
   resolve: { mainFields: ["module", "main"] },
-  external: [/\.cjs$/],
   plugins: ownPlugins,
   logLevel: "warn"
 }

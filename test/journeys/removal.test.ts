@@ -1,7 +1,7 @@
 /**
  * Goal: a feature is a plugin: who deletes commerce, its ports and the simulator has a service that lacks nothing else.
  * Method: the short form of `npm run test:without`: the sources are copied without them, checked by the compiler,
- * started, and tested by a few of their other tests, among them one that is paid on a chain.
+ * bundled, started, and tested by a few of their other tests, among them one that is paid on a chain.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -30,16 +30,18 @@ layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports an
     120_000
   )
 
-  it.effect("the service starts and takes an invoice, and knows no route of what is gone", () =>
+  // Its packages are a link, as those of a deployment may be.
+  it.effect("the service starts as its bundle and takes an invoice, and knows no route of what is gone", () =>
     Effect.gen(function*() {
       const { root } = yield* Copy
+      yield* runIn(root, "build")
       const { url } = yield* emptyDatabase
       const { modules, ...config } = configOf({ database: url, chains: [{ use: "simulated" }] })
       const kept = modules.filter(({ use }) => !optionalModules.includes(use.split("/")[0]!))
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: { ...config, modules: kept },
-        program: join(root, "runtime/main.ts")
+        program: join(root, "dist/service/main.js")
       })
       const { merchant_key: key } = yield* service.keys
       const headers = { "x-api-key": key, "idempotency-key": "first" }
