@@ -244,9 +244,14 @@ const chainFaults = (events: ReadonlyArray<WireEvent>, now: unknown): ReadonlyAr
   return faults
 }
 
-/** What an object's decisions told, by the flush they landed in: no two decisions of one invoice share a flush. */
-const decisionsOf = (events: ReadonlyArray<WireEvent>): number =>
-  new Set(events.map(({ id }) => positionOf(id)[0])).size
+/**
+ * How many decisions these events of one invoice tell, by the flush that wrote each: no two decisions of one invoice
+ * share a flush. Their times would not do: two flushes may share a millisecond.
+ */
+export const decisionsOf = (
+  events: ReadonlyArray<Pick<WireEvent, "id">>,
+  flushes: ReadonlyMap<string, string>
+): number => new Set(events.map(({ id }) => flushes.get(id))).size
 
 /**
  * Judges what a merchant was told by what is in the tables: nothing answered is lost, each version of an invoice has
@@ -285,10 +290,15 @@ export const checkCommits = Effect.fnUntraced(function*(
   if (new Set(answered).size !== asked.length) faults.push("two keys share an invoice")
   if (known.size !== asked.length) faults.push(`${known.size} invoices for ${asked.length} keys`)
 
+  // A flush is one transaction, which marks each row that it inserts.
+  const written = yield* query(`select 'evt_' || ms || '-' || seq as id, xmin::text as flush from events
+    where merchant_id = ${merchant.id}`)
+  const flushes = new Map(written.map(({ flush, id }) => [id as string, flush as string]))
   for (const { amount_paid, counted, id, version } of invoices) {
     const told = byInvoice.get(id) ?? []
+    const decisions = decisionsOf(told, flushes)
     if (amount_paid !== counted) faults.push(`${id}: amount_paid ${amount_paid}, payments ${counted}`)
-    if (decisionsOf(told) !== version) faults.push(`${id}: ${decisionsOf(told)} decisions told, version ${version}`)
+    if (decisions !== version) faults.push(`${id}: ${decisions} decisions told, version ${version}`)
     if (!byObject.has(id)) {
       faults.push(`${id}: no event`)
       continue
