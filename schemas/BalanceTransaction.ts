@@ -12,6 +12,7 @@ export const BalanceTransactionType = Schema.Literals([
   "refund_reversal",
   "fee",
   "adjustment",
+  "suspense",
   "tolerance_writeoff",
   "credit",
   "payout"

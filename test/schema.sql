@@ -1090,6 +1090,8 @@ CREATE TABLE reconciliation_adjustments (
   asset text NOT NULL,
   units numeric(78,0) NOT NULL,
   usd_millis bigint NOT NULL,
+  ignored_units numeric(78,0) NOT NULL DEFAULT 0,
+  ignored_usd_millis bigint NOT NULL DEFAULT 0,
   note text NOT NULL,
   explains_period text,
   explains_id text,

@@ -3351,7 +3351,7 @@ export interface components {
             /** @constant */
             object: "balance_transaction";
             /** @enum {string} */
-            type: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit" | "payout";
+            type: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "suspense" | "tolerance_writeoff" | "credit" | "payout";
             /** @enum {string} */
             status: "pending" | "available" | "voided";
             /** @description usd_millis; below zero: they go away */
@@ -19274,7 +19274,7 @@ export interface operations {
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
                 /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
-                type?: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "tolerance_writeoff" | "credit" | "payout";
+                type?: "payment" | "payment_reversal" | "settlement" | "refund" | "refund_reversal" | "fee" | "adjustment" | "suspense" | "tolerance_writeoff" | "credit" | "payout";
                 /** @description Only those that move this asset */
                 asset?: string;
                 /** @description Only those about this payment, exception, refund or invoice */

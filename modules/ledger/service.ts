@@ -25,6 +25,7 @@ import {
   combine,
   createdEvents,
   deltasOf,
+  hasIgnored,
   isAboutSentMoney,
   type NameTransaction,
   nothingBooked,
@@ -95,6 +96,8 @@ export class Ledger extends Context.Service<Ledger, {
     readonly events: ReadonlyArray<EventDraft>
   }>
   readonly balances: Repo["balances"]
+  /** Whether money of the asset that a payment or an exception brought is in `suspense:ignored`. */
+  readonly isIgnored: (merchantId: number, sourceId: string, asset: string) => Effect.Effect<boolean>
   /** Balances that are not what their entries and the objects come to; of one merchant, or of all: null. */
   readonly check: Repo["check"]
   readonly find: Repo["find"]
@@ -148,6 +151,8 @@ export class Ledger extends Context.Service<Ledger, {
           }))
         },
         balances: repo.balances,
+        isIgnored: (merchantId, sourceId, asset) =>
+          Effect.map(repo.ofSource(merchantId, sourceId), (stored) => hasIgnored(stored, asset)),
         check: repo.check,
         find: repo.find,
         list: repo.list,

@@ -74,6 +74,9 @@ export const migrations: Migrations = {
       asset text NOT NULL,
       units numeric(78, 0) NOT NULL CHECK (units <> 0),
       usd_millis bigint NOT NULL,
+      -- So much of it is taken from what the merchant ignored, not from what is available.
+      ignored_units numeric(78, 0) NOT NULL DEFAULT 0,
+      ignored_usd_millis bigint NOT NULL DEFAULT 0,
       note text NOT NULL,
       -- The month, and the payment or exception, whose difference it accounts for; null: none in particular.
       explains_period text,

@@ -55,6 +55,8 @@ export const adjustmentWrite = (
     asset: adjustment.asset,
     units: adjustment.units.toString(),
     usd_millis: adjustment.usdMillis.toString(),
+    ignored_units: adjustment.ignored.units.toString(),
+    ignored_usd_millis: adjustment.ignored.usdMillis.toString(),
     note: adjustment.note,
     explains_period: adjustment.explainsPeriod,
     explains_id: adjustment.explainsId,
@@ -70,6 +72,8 @@ interface AdjustmentRow {
   readonly asset: string
   readonly units: string
   readonly usd_millis: bigint
+  readonly ignored_units: string
+  readonly ignored_usd_millis: bigint
   readonly note: string
   readonly explains_period: string | null
   readonly explains_id: string | null
@@ -84,6 +88,7 @@ const readAdjustmentRow = (row: AdjustmentRow): StoredAdjustment => ({
   asset: row.asset,
   units: BigInt(row.units),
   usdMillis: row.usd_millis,
+  ignored: { units: BigInt(row.ignored_units), usdMillis: row.ignored_usd_millis },
   note: row.note,
   explainsPeriod: row.explains_period,
   explainsId: row.explains_id,
@@ -178,8 +183,8 @@ export const makeRepo = Effect.gen(function*() {
 
   /** Adjustments that account for differences of a month. */
   const adjustments = ({ environment, merchantId }: BookOwner, period: string) =>
-    sql<AdjustmentRow>`SELECT id, account, asset, units::text AS units, usd_millis, note, explains_period, explains_id,
-        balance_transaction_id, actor, created_at
+    sql<AdjustmentRow>`SELECT id, account, asset, units::text AS units, usd_millis, ignored_units::text AS ignored_units,
+        ignored_usd_millis, note, explains_period, explains_id, balance_transaction_id, actor, created_at
       FROM reconciliation_adjustments
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND explains_period = ${period}
       ORDER BY ordinal`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readAdjustmentRow)))

@@ -20,7 +20,7 @@ import {
   closingAct,
   closingRefusal,
   monthInWords,
-  ownHolding,
+  ownHoldings,
   type Period,
   readAdjustment,
   readMonth,
@@ -143,7 +143,9 @@ const make = Effect.gen(function*() {
         const asked = readAdjustment(
           request,
           wallets,
-          ownHolding(balances),
+          ownHoldings(balances),
+          request.explains !== undefined &&
+            (yield* ledger.isIgnored(owner.merchantId, request.explains.toLowerCase(), request.asset)),
           ledger.tokenOf(owner.environment, request.asset),
           createdAt
         )

@@ -72,8 +72,11 @@ const refunds = (sql: SqlClient.SqlClient) =>
     ) of_refunds`
 
 const adjustments = (sql: SqlClient.SqlClient, ofMerchant: Fragment) =>
-  sql`SELECT a.merchant_id, a.environment, s.account, a.asset, s.sign * a.units, s.sign * a.usd_millis
-    FROM reconciliation_adjustments a, LATERAL (VALUES (a.account, 1), (${accounts.available}, -1)) s (account, sign)
+  sql`SELECT a.merchant_id, a.environment, s.account, a.asset, s.units, s.usd_millis
+    FROM reconciliation_adjustments a, LATERAL (VALUES
+      (a.account, a.units, a.usd_millis),
+      (${accounts.available}, a.ignored_units - a.units, a.ignored_usd_millis - a.usd_millis),
+      (${accounts.ignored}, -a.ignored_units, -a.ignored_usd_millis)) s (account, units, usd_millis)
     WHERE ${ofMerchant}`
 
 /**

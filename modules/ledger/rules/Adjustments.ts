@@ -2,7 +2,7 @@
  * Adjustments: a person books what nothing else explains, like coins that the merchant spent from a receiving wallet.
  * Pure.
  */
-import { accounts } from "./Accounts.ts"
+import { accounts, type Entry } from "./Accounts.ts"
 import type { Postings } from "./Moves.ts"
 
 /** What a person books. */
@@ -16,6 +16,8 @@ export interface Adjustment {
   readonly units: bigint
   /** Their worth in usd_millis, of the same sign. */
   readonly usdMillis: bigint
+  /** So much of a loss is of money that the merchant ignored; below zero as the whole is, or zero. */
+  readonly ignored: { readonly units: bigint; readonly usdMillis: bigint }
   readonly now: number
 }
 
@@ -34,24 +36,33 @@ export const bookValue = (held: Holding, units: bigint): bigint => {
   return units >= held.units ? held.usdMillis : units * held.usdMillis / held.units
 }
 
-/** An adjustment as it is booked: through an account of its own, which returns to zero, into the merchant's balance. */
+/**
+ * An adjustment as it is booked: through an account of its own, which returns to zero, into the merchant's balance. A
+ * loss is taken from where the money stood, so that ignored money is no loss of what is available.
+ */
 export const bookAdjustment = (adjustment: Adjustment): Postings => {
-  const { account, asset, id, now, transactionId, units, usdMillis } = adjustment
+  const { account, asset, id, ignored, now, transactionId, units, usdMillis } = adjustment
   const isGain = units > 0n
-  const entry = (debit: string, credit: string) => ({
+  const entry = (debit: string, credit: string, ofUnits = units, ofUsd = usdMillis) => ({
     debit,
     credit,
     asset,
-    units: isGain ? units : -units,
-    usdMillis: isGain ? usdMillis : -usdMillis
+    units: isGain ? ofUnits : -ofUnits,
+    usdMillis: isGain ? ofUsd : -ofUsd
   })
+  const isMoved = (part: Entry) => part.units !== 0n || part.usdMillis !== 0n
+  const losses = () =>
+    [
+      entry(accounts.available, accounts.adjustments, units - ignored.units, usdMillis - ignored.usdMillis),
+      entry(accounts.ignored, accounts.adjustments, ignored.units, ignored.usdMillis)
+    ].filter(isMoved)
   return {
     transactions: [{
       id: transactionId,
       type: "adjustment",
       startsPending: false,
       amount: usdMillis,
-      net: usdMillis,
+      net: usdMillis - ignored.usdMillis,
       asset,
       units,
       source: { object: "adjustment", id },
@@ -64,7 +75,18 @@ export const bookAdjustment = (adjustment: Adjustment): Postings => {
       createdAt: now,
       entries: isGain
         ? [entry(account, accounts.adjustments), entry(accounts.adjustments, accounts.available)]
-        : [entry(accounts.available, accounts.adjustments), entry(accounts.adjustments, account)]
+        : [...losses(), entry(accounts.adjustments, account)]
     }]
   }
+}
+
+/** Whether transactions of one source have left money of the asset in `suspense:ignored`. */
+export const hasIgnored = (
+  stored: ReadonlyArray<{ readonly entries: ReadonlyArray<Omit<Entry, "usdMillis">> }>,
+  asset: string
+): boolean => {
+  const signed = stored.flatMap(({ entries }) => entries).filter((entry) => entry.asset === asset).map((entry) =>
+    entry.credit === accounts.ignored ? entry.units : entry.debit === accounts.ignored ? -entry.units : 0n
+  )
+  return signed.reduce((sum, units) => sum + units, 0n) > 0n
 }

@@ -127,9 +127,9 @@ const leave = (position: Position, transactionId: string, { idOf, now, source }:
   if (position.account === accounts.pending) {
     return { transactions: [], groups: [{ transactionId, kind: "voided", createdAt: now, entries }] }
   }
-  const type = isMerchants(position) ? "payment_reversal" : "adjustment"
-  // Of an object that leaves suspense and comes back to it in one change there are two adjustments.
-  const id = idOf(type === "adjustment" ? "payment_reversal" : type)
+  const type = isMerchants(position) ? "payment_reversal" : "suspense"
+  // Of an object that leaves suspense and comes back to it in one change there are two transactions of that type.
+  const id = idOf("payment_reversal")
   return {
     transactions: [{
       id,

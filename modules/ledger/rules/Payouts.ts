@@ -44,7 +44,7 @@ export const sentValue = ({ units, wallet }: SentMoney, balances: ReadonlyArray<
 
 interface Departure {
   readonly id: string
-  readonly type: "adjustment" | "payout"
+  readonly type: "payout" | "suspense"
   readonly asset: string
   readonly units: bigint
   readonly usdMillis: bigint
@@ -150,7 +150,7 @@ export const bookSentByException = (
   const value = before === undefined ? usdMillis : -before.amount
   const common = { ...sent, usdMillis: value, source: { object: "exception", id: exception.id }, now } as const
   const bearingAccount = accountByAction[exception.resolution?.action ?? ""]
-  const isDecided = stored.some(({ type }) => type === "adjustment")
+  const isDecided = stored.some(({ type }) => type === "suspense")
   return combine([
     before !== undefined ? nothingBooked : bookDeparture({
       ...common,
@@ -162,8 +162,8 @@ export const bookSentByException = (
     }),
     bearingAccount === undefined || isDecided ? nothingBooked : bookDeparture({
       ...common,
-      id: nameTransaction("adjustment", exception.id, 1),
-      type: "adjustment",
+      id: nameTransaction("suspense", exception.id, 1),
+      type: "suspense",
       isMerchants: bearingAccount === accounts.available,
       debit: bearingAccount,
       credit: accounts.suspense

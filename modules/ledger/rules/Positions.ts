@@ -14,7 +14,7 @@ import {
 import { type Account, accounts, assetOf } from "./Accounts.ts"
 
 /** Types of balance transactions that bring money somewhere. */
-export type ArrivalType = "payment" | "credit" | "adjustment"
+export type ArrivalType = "payment" | "credit" | "suspense"
 
 /** So much money in one account, and the wallet that received it. */
 export interface Position {
@@ -63,7 +63,7 @@ export const paymentPosition = (
 const refusedPlace = (action: string | undefined, isFinal: boolean): Pick<Position, "account" | "type"> =>
   action === "credit"
     ? { account: isFinal ? accounts.available : accounts.pending, type: "credit" }
-    : { account: action === "ignore" ? accounts.ignored : accounts.suspense, type: "adjustment" }
+    : { account: action === "ignore" ? accounts.ignored : accounts.suspense, type: "suspense" }
 
 /**
  * The money of an exception without an invoice; null: it left its chain, or an invoice has it now. Such an exception

@@ -27,18 +27,63 @@ export interface WalletBalance extends AssetSum {
   readonly account: string
 }
 
-const ownAccounts: ReadonlySet<string> = new Set([accounts.available, accounts.ignored])
+/** What of an asset is the merchant's to lose, by where it stands in the books. */
+export interface OwnHoldings {
+  readonly available: AssetSum
+  /** What it decided to ignore. */
+  readonly ignored: AssetSum
+}
 
 export type NewAdjustment = Pick<
   StoredAdjustment,
-  "account" | "asset" | "explainsId" | "explainsPeriod" | "note" | "units" | "usdMillis"
+  "account" | "asset" | "explainsId" | "explainsPeriod" | "ignored" | "note" | "units" | "usdMillis"
 >
 
-/** The book value of what is missing, and no more dollars than are the merchant's: others were worth more when they came. */
-const lossValue = (wallet: AssetSum, own: AssetSum, units: bigint): bigint => {
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+const atLeastZero = (value: bigint): bigint => (value > 0n ? value : 0n)
+
+/** So much of a holding, and its share of the holding's dollars. */
+const partOf = (holding: AssetSum, units: bigint, mostUsd: bigint): AssetSum => ({
+  units,
+  usdMillis: least(bookValue(holding, units), mostUsd)
+})
+
+/** The same part with more of the holding's dollars, `usd` more at most. */
+const withMore = (part: AssetSum, holding: AssetSum, usd: bigint): AssetSum =>
+  part.units === 0n ? part : {
+    units: part.units,
+    usdMillis: part.usdMillis + least(usd, atLeastZero(holding.usdMillis - part.usdMillis))
+  }
+
+/**
+ * What a loss takes from each holding: units from the first as far as it has them, and the book value of what the wallet
+ * lost. No holding gives more dollars than it has: others of the same asset were worth more when they came.
+ */
+const splitLoss = (wallet: AssetSum, first: AssetSum, second: AssetSum, units: bigint): [AssetSum, AssetSum] => {
   const value = bookValue(wallet, units)
-  const most = own.usdMillis > 0n ? own.usdMillis : 0n
-  return value < most ? value : most
+  const ofFirst = least(units, atLeastZero(first.units))
+  const from = partOf(first, ofFirst, value)
+  const rest = partOf(second, units - ofFirst, value - from.usdMillis)
+  const whole = withMore(from, first, value - from.usdMillis - rest.usdMillis)
+  return [whole, withMore(rest, second, value - whole.usdMillis - rest.usdMillis)]
+}
+
+/** A loss as it is taken from what the merchant has: below zero, with the part that is taken from what it ignored. */
+const lossOf = (
+  wallet: AssetSum,
+  { available, ignored }: OwnHoldings,
+  units: bigint,
+  isOfIgnored: boolean
+): Pick<NewAdjustment, "ignored" | "units" | "usdMillis"> => {
+  const [first, second] = isOfIgnored
+    ? splitLoss(wallet, ignored, available, units)
+    : splitLoss(wallet, available, ignored, units)
+  const ofIgnored = isOfIgnored ? first : second
+  return {
+    units: -units,
+    usdMillis: -(first.usdMillis + second.usdMillis),
+    ignored: { units: -ofIgnored.units, usdMillis: -ofIgnored.usdMillis }
+  }
 }
 
 const signedPattern = /^(-?)(\d{1,40}(?:\.\d{1,40})?)$/u
@@ -66,20 +111,23 @@ const chooseWallet = (
  * What of an asset is the merchant's to lose: what is available, and what it decided to ignore. The rest waits for a
  * decision or for its chain, or is promised to payors.
  */
-export const ownHolding = (balances: ReadonlyArray<WalletBalance>): AssetSum =>
-  balances.filter(({ account }) => ownAccounts.has(account)).reduce(
-    (sum, { units, usdMillis }) => ({ units: sum.units - units, usdMillis: sum.usdMillis - usdMillis }),
-    { units: 0n, usdMillis: 0n }
-  )
+export const ownHoldings = (balances: ReadonlyArray<WalletBalance>): OwnHoldings => {
+  const held = (name: string): AssetSum => {
+    const found = balances.find(({ account }) => account === name)
+    return { units: -(found?.units ?? 0n), usdMillis: -(found?.usdMillis ?? 0n) }
+  }
+  return { available: held(accounts.available), ignored: held(accounts.ignored) }
+}
 
 /**
  * An adjustment of what a wallet holds, or what is wrong with the request. `wallets`: those that hold the asset.
- * `own`: what of it a loss can be taken from, in all of them.
+ * `own`: what of it a loss can be taken from, in all of them. `isOfIgnored`: what it explains is money that was ignored.
  */
 export const readAdjustment = (
   request: AdjustmentRequest,
   wallets: ReadonlyArray<WalletBalance>,
-  own: AssetSum,
+  own: OwnHoldings,
+  isOfIgnored: boolean,
   token: AssetToken | null,
   now: number
 ): NewAdjustment | PublicError => {
@@ -112,9 +160,10 @@ export const readAdjustment = (
       param: "token_amount"
     })
   }
-  if (isLoss && magnitude > own.units) {
+  const most = atLeastZero(own.available.units + own.ignored.units)
+  if (isLoss && magnitude > most) {
     return publicError("VALIDATION_ERROR", {
-      message: `token_amount: only ${textOf(own.units > 0n ? own.units : 0n)} of the asset is available to you, and ` +
+      message: `token_amount: only ${textOf(most)} of the asset is available to you, and ` +
         "the rest is pending, in suspense or kept for refunds: wait until its payments are final, decide on its " +
         "exceptions or cancel its refunds, then book this again",
       param: "token_amount"
@@ -123,12 +172,11 @@ export const readAdjustment = (
   if (isLoss && request.amount !== undefined) {
     return invalidParameter("amount", "left out where coins are missing: they take their book value with them")
   }
-  const usdMillis = isLoss ? -lossValue(wallet, own, magnitude) : BigInt(request.amount ?? 0)
+  const gain = { units: magnitude, usdMillis: BigInt(request.amount ?? 0), ignored: { units: 0n, usdMillis: 0n } }
   return {
+    ...(isLoss ? lossOf(wallet, own, magnitude, isOfIgnored) : gain),
     account: wallet.account,
     asset: request.asset,
-    units: isLoss ? -magnitude : magnitude,
-    usdMillis,
     note: request.note,
     explainsPeriod: request.period ?? null,
     explainsId: request.explains?.toLowerCase() ?? null

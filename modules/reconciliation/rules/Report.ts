@@ -61,6 +61,8 @@ export interface StoredAdjustment {
   readonly asset: string
   readonly units: bigint
   readonly usdMillis: bigint
+  /** So much of a loss is taken from what the merchant ignored: below zero, or zero. */
+  readonly ignored: { readonly units: bigint; readonly usdMillis: bigint }
   readonly note: string
   readonly explainsPeriod: string | null
   readonly explainsId: string | null

@@ -64,6 +64,10 @@ const faults = {
     change: "UPDATE reconciliation_adjustments SET units = units + 1",
     account: "merchant_available"
   },
+  "the adjustment is of ignored money": {
+    change: "UPDATE reconciliation_adjustments SET ignored_units = units",
+    account: "suspense:ignored"
+  },
   "nobody adjusted": { change: "DELETE FROM reconciliation_adjustments", account: "merchant_available" },
   "the payment is settled on another day": {
     change: `UPDATE invoice_payments SET settlement = jsonb_set(settlement::jsonb, '{settledAt}', '1')::json

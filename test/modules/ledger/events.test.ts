@@ -89,6 +89,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       assert.sameMembers([...new Set(booked.map(({ type }) => type))], [
         "payment",
         "payment_reversal",
+        "suspense",
         "adjustment",
         "credit",
         "tolerance_writeoff",

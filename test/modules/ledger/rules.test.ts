@@ -143,10 +143,10 @@ describe("the books of an invoice", () => {
     assert.strictEqual(histories.length, 400)
     const types = new Set(histories.flatMap(({ books }) => books.transactions.map(({ type }) => type)))
     assert.deepStrictEqual([...types].toSorted(), [
-      "adjustment",
       "credit",
       "payment",
       "payment_reversal",
+      "suspense",
       "tolerance_writeoff"
     ])
   })
@@ -299,7 +299,7 @@ describe("the money of an exception without an invoice", () => {
       wallet: "w",
       units: 1_500_000n,
       usdMillis: 1_500n,
-      type: "adjustment"
+      type: "suspense"
     })
     assert.strictEqual(place(resolved("credit")), "merchant_available")
     assert.strictEqual(place(resolved("ignore")), "suspense:ignored")

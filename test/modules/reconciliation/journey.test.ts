@@ -345,6 +345,41 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       )
     }))
 
+  it.effect("takes a loss of ignored money from what was ignored, and leaves what is available", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const wrongToken = Effect.fnUntraced(function*(action: string) {
+        const id = yield* newInvoice(player)
+        yield* simulate(player, id, "wrong_token")
+        const [exception] = (yield* call(player, `/api/v1/exceptions?status=open&invoice_id=${id}`)).data
+        yield* call(player, `/api/v1/exceptions/${exception.id}/resolve`, { action })
+        const [payment] = yield* call(player, `/api/v1/invoices/${id}/payments`)
+        return payment
+      })
+      const heldOf = (name: "available" | "ignored") =>
+        Effect.map(balanceOf(player), ({ assets: [held] }) => BigInt(held[name].units))
+      const ignored = yield* wrongToken("ignore")
+      const { period, wallets: [{ asset, closing }] } = yield* report(player)
+      // The token is in no list: whole base units.
+      const half = BigInt(closing.units) / 2n
+      yield* adjust(player, { asset, token_amount: `-${half}` })
+      yield* assertBalanced(player.id)
+      assert.strictEqual(yield* heldOf("available"), 0n, "nothing was available, and nothing is owed")
+      yield* wrongToken("credit")
+      const available = yield* heldOf("available")
+      assert.isTrue(available > half)
+      const rest = BigInt(closing.units) - half
+      yield* adjust(player, { asset, token_amount: `-${rest}`, period, explains: ignored.id.toUpperCase() })
+      yield* assertBalanced(player.id)
+      assert.deepStrictEqual([yield* heldOf("available"), yield* heldOf("ignored")], [available, 0n])
+      for (const { net, source } of yield* transactionsOf(player, "type=adjustment")) {
+        assert.deepStrictEqual([source.object, net], ["adjustment", 0])
+      }
+      yield* adjust(player, { asset, token_amount: `-${half}`, period, explains: ignored.id })
+      yield* assertBalanced(player.id)
+      assert.strictEqual(yield* heldOf("available"), available - half, "what was ignored is gone")
+    }))
+
   it.effect("books an adjustment of what is there once, whatever is asked for at the same time", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

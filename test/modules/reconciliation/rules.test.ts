@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import { makeRandom } from "../../fixtures/histories.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { closePeriod, closingRefusal, firstPreviousHash } from "../../../modules/reconciliation/rules/Closing.ts"
-import { type AssetSum, ownHolding, readAdjustment } from "../../../modules/reconciliation/rules/Adjustments.ts"
+import { type AssetSum, type OwnHoldings, ownHoldings, readAdjustment } from "../../../modules/reconciliation/rules/Adjustments.ts"
 import {
   chainDifferences,
   type Comparison,
@@ -284,6 +284,7 @@ describe("a difference", () => {
           asset,
           units: bookedUnits,
           usdMillis: 0n,
+          ignored: { units: 0n, usdMillis: 0n },
           note: "found",
           explainsPeriod: "2026-11",
           explainsId: "p1",
@@ -360,9 +361,12 @@ describe("a month", () => {
 describe("an adjustment", () => {
   const token = { symbol: "USDC", decimals: 6 }
   const wallet = { account: "chain:one", units: 10_000_000n, usdMillis: 9_999n }
-  const read = (request: object, wallets = [wallet], known: typeof token | null = token, own: AssetSum = wallet) => {
-    const asked = { asset: "base:0xa", token_amount: "-1", note: "gas", ...request }
-    const found = readAdjustment(asked, wallets, own, known, at)
+  const nothing: AssetSum = { units: 0n, usdMillis: 0n }
+  const availableOf = (available: AssetSum): OwnHoldings => ({ available, ignored: nothing })
+  const decide = (request: object, wallets = [wallet], known: typeof token | null = token, own = availableOf(wallet)) =>
+    readAdjustment({ asset: "base:0xa", token_amount: "-1", note: "gas", ...request }, wallets, own, false, known, at)
+  const read = (...request: Parameters<typeof decide>) => {
+    const found = decide(...request)
     return isPublicError(found) ? found.param : [found.units, found.usdMillis]
   }
 
@@ -383,13 +387,72 @@ describe("an adjustment", () => {
       { account: "suspense", units: -2_000_000n, usdMillis: -2_000n },
       { account: "refund_payable", units: -2_000_000n, usdMillis: -2_000n }
     ]
-    const own = ownHolding(balances)
-    assert.deepStrictEqual(own, { units: 4_000_000n, usdMillis: 3_000n })
+    const own = ownHoldings(balances)
+    assert.deepStrictEqual(own, {
+      available: { units: 3_000_000n, usdMillis: 2_000n },
+      ignored: { units: 1_000_000n, usdMillis: 1_000n }
+    })
     assert.deepStrictEqual(read({ token_amount: "-1" }, [wallet], token, own), [-1_000_000n, -999n])
     assert.deepStrictEqual(read({ token_amount: "-4" }, [wallet], token, own), [-4_000_000n, -3_000n])
     assert.strictEqual(read({ token_amount: "-4.000001" }, [wallet], token, own), "token_amount")
-    assert.strictEqual(read({}, [wallet], token, { units: -1n, usdMillis: -1n }), "token_amount")
+    assert.strictEqual(read({}, [wallet], token, availableOf({ units: -1n, usdMillis: -1n })), "token_amount")
     assert.deepStrictEqual(read({ token_amount: "9" }, [wallet], token, own), [9_000_000n, 0n], "a gain is not limited")
+  })
+
+  describe("is a loss of where the money stands:", () => {
+    const ignored = { units: 6_000_000n, usdMillis: 6_000n }
+    const loss = (text: string, own: OwnHoldings, isOfIgnored: boolean) => {
+      const asked = { asset: "base:0xa", token_amount: text, note: "gas" }
+      const found = readAdjustment(asked, [wallet], own, isOfIgnored, token, at)
+      return isPublicError(found) ? assert.fail(found.message) : found
+    }
+
+    it("of what is available first, and of what was ignored once that is gone", () => {
+      const own = { available: { units: 4_000_000n, usdMillis: 3_999n }, ignored }
+      assert.deepInclude(loss("-4", own, false), { units: -4_000_000n, usdMillis: -3_999n, ignored: nothing })
+      const more = loss("-5", own, false)
+      assert.deepStrictEqual(more.ignored.units, -1_000_000n)
+      assert.deepInclude(loss("-10", own, false), {
+        usdMillis: -9_999n,
+        ignored: { units: -6_000_000n, usdMillis: -6_000n }
+      })
+      assert.deepInclude(loss("-2", { available: nothing, ignored }, false), {
+        usdMillis: -1_999n,
+        ignored: { units: -2_000_000n, usdMillis: -1_999n }
+      })
+    })
+
+    it("of what was ignored first, where it explains that", () => {
+      const own = { available: { units: 4_000_000n, usdMillis: 3_999n }, ignored }
+      assert.deepInclude(loss("-4", own, true), {
+        usdMillis: -3_999n,
+        ignored: { units: -4_000_000n, usdMillis: -3_999n }
+      })
+      assert.deepStrictEqual(loss("-7", own, true).ignored, { units: -6_000_000n, usdMillis: -6_000n })
+    })
+
+    it("never more than it has there, in units and in dollars, of random holdings", () => {
+      const roll = makeRandom(4)
+      const sum = (): AssetSum => ({ units: BigInt(roll(5_000)), usdMillis: BigInt(roll(5_000)) })
+      for (let n = 0; n < 2_000; n++) {
+        const own = { available: sum(), ignored: sum() }
+        const held = {
+          units: own.available.units + own.ignored.units,
+          usdMillis: own.available.usdMillis + own.ignored.usdMillis
+        }
+        if (held.units === 0n) continue
+        const asked = { asset: "base:0xa", token_amount: `-${1 + roll(Number(held.units))}`, note: "gas" }
+        const found = readAdjustment(asked, [{ account: "chain:one", ...held }], own, roll(2) === 0, null, at)
+        if (isPublicError(found)) return assert.fail(found.message)
+        const { ignored, units, usdMillis } = found
+        const available = { units: units - ignored.units, usdMillis: usdMillis - ignored.usdMillis }
+        for (const [part, whole] of [[ignored, own.ignored], [available, own.available]] as const) {
+          assert.isTrue(part.units <= 0n && -part.units <= whole.units, `step ${n}`)
+          assert.isTrue(part.usdMillis <= 0n && -part.usdMillis <= whole.usdMillis, `step ${n}`)
+        }
+        if (-units === held.units) assert.strictEqual(-usdMillis, held.usdMillis, `step ${n}: nothing stays behind`)
+      }
+    })
   })
 
   it("is refused with the field that is wrong", () => {
