@@ -1,32 +1,28 @@
 /** Serves all groups that registered as one: HTTP POST with newline-delimited JSON at {@link rpcPath}. */
 import { Context, Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { HttpBody, type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type Rpc as Procedure, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
+import { RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
 import { Rpc } from "../Rpc.ts"
 import { bearerMatches } from "./Credential.ts"
+import { readPayloads, type ServedGroup } from "./Payloads.ts"
 
 /** Where the internal port answers calls. */
 export const rpcPath = "/rpc"
 
-interface RegisteredGroup {
-  readonly group: RpcGroup.RpcGroup<Procedure.Any>
-  readonly handlers: Context.Context<never>
-}
-
 /** What registered so far; boot.ts reads it once, after the last plugin. */
 export class RpcRegistry extends Context.Service<RpcRegistry, {
-  readonly groups: () => ReadonlyArray<RegisteredGroup>
+  readonly groups: () => ReadonlyArray<ServedGroup>
 }>()("tillwire/runtime/rpc/RpcRegistry") {}
 
 /** `Rpc` for the plugins, and the registry for boot.ts. */
 export const layer: Layer.Layer<Rpc | RpcRegistry> = Layer.effectContext(Effect.sync(() => {
-  const groups: Array<RegisteredGroup> = []
+  const groups: Array<ServedGroup> = []
   const rpc = Rpc.of({
     serve: (group, handlers) =>
       Effect.gen(function*() {
         const context = yield* Layer.build(handlers)
         // The group's own calls are known to whoever registers it; here they are only carried.
-        const entry = { group, handlers: context } as unknown as RegisteredGroup
+        const entry = { group, handlers: context } as unknown as ServedGroup
         yield* Effect.acquireRelease(
           Effect.sync(() => groups.push(entry)),
           () => Effect.sync(() => groups.splice(groups.indexOf(entry), 1))
@@ -59,7 +55,7 @@ const endStreamOn = (closing: Deferred.Deferred<void>) => (response: HttpServerR
  */
 export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, token: Redacted.Redacted) {
   const registry = yield* RpcRegistry
-  const registered = registry.groups()
+  const registered = registry.groups().map(readPayloads)
   const group = RpcGroup.make().merge(...registered.map((entry) => entry.group)) as RpcGroup.RpcGroup<never>
   const handlers = registered.reduce((all, entry) => Context.merge(all, entry.handlers), Context.empty())
   const answer = yield* RpcServer.toHttpEffect(group, { disableTracing: true, disableFatalDefects: true }).pipe(
