@@ -6,6 +6,7 @@ import { RightsOf } from "../../runtime/Rights.ts"
 import { AuditEntryId, EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
+import { success } from "../../schemas/Success.ts"
 
 const exampleEntry = {
   id: AuditEntryId.make("aud_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
@@ -45,10 +46,9 @@ export const AuditEntryObject = Schema.Struct({
   examples: [exampleEntry]
 })
 
-const AuditLogPage = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(AuditEntryObject), has_more: Schema.Boolean })
-}).annotate({
+const AuditLogPage = success(
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(AuditEntryObject), has_more: Schema.Boolean })
+).annotate({
   identifier: "AuditLogPage",
   examples: [{ success: true, data: { object: "list", data: [exampleEntry], has_more: false } }]
 })

@@ -7,6 +7,7 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { KeyPermission } from "../../schemas/Roles.ts"
+import { success } from "../../schemas/Success.ts"
 import { readTime } from "../../schemas/Time.ts"
 import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
@@ -21,8 +22,6 @@ const defaultOverlapSeconds = 86_400
 const pageLimits = { minimum: 1, maximum: 100 }
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.tag(true), data })
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(maximumName)).annotate({
   description: "What its owner tells it from others by"

@@ -29,6 +29,7 @@ import { Metadata } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
 import { PayoutTxHash } from "../../schemas/Refund.ts"
+import { success } from "../../schemas/Success.ts"
 import { CollectableGroup } from "./api/Collectable.ts"
 
 const exampleAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -88,20 +89,19 @@ export const NewBatch = Schema.Struct({
   examples: [{ kind: "refunds", network: "base", from: exampleAddress, refund_ids: "all" }]
 })
 
-const OneBatch = Schema.Struct({ success: Schema.Literal(true), data: Batch }).annotate({
+const OneBatch = success(Batch).annotate({
   identifier: "OneBatch",
   examples: [{ success: true, data: exampleBatch }]
 })
 
-const OneReadBatch = Schema.Struct({ success: Schema.Literal(true), data: ReadBatch }).annotate({
+const OneReadBatch = success(ReadBatch).annotate({
   identifier: "OneReadBatch",
   examples: [{ success: true, data: exampleBatch }]
 })
 
-const BatchList = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Batch), has_more: Schema.Boolean })
-}).annotate({
+const BatchList = success(
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Batch), has_more: Schema.Boolean })
+).annotate({
   identifier: "BatchList",
   examples: [{ success: true, data: { object: "list", data: [exampleBatch], has_more: false } }]
 })
@@ -132,10 +132,9 @@ export const BatchExportFields = {
   notices: Schema.Array(Schema.String).annotate({ description: "For whoever signs" })
 }
 
-const ExportedPart = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct(BatchExportFields)
-}).annotate({
+const ExportedPart = success(
+  Schema.Struct(BatchExportFields)
+).annotate({
   identifier: "ExportedPart",
   examples: [{
     success: true,
@@ -153,15 +152,12 @@ const ExportedPart = Schema.Struct({
   }]
 })
 
-const SimulatedPart = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    object: Schema.tag("batch_simulation"),
-    batch_id: Schema.String,
-    part: Schema.Int,
-    tx_hash: Schema.NullOr(Schema.String).annotate({ description: "Null: the network refused it, and nothing moved" })
-  })
-}).annotate({
+const SimulatedPart = success(Schema.Struct({
+  object: Schema.tag("batch_simulation"),
+  batch_id: Schema.String,
+  part: Schema.Int,
+  tx_hash: Schema.NullOr(Schema.String).annotate({ description: "Null: the network refused it, and nothing moved" })
+})).annotate({
   identifier: "SimulatedPart",
   examples: [{
     success: true,

@@ -19,12 +19,11 @@ import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { exampleOrder, Order, OrderId, OrderStatus, OrderSubstatus, Retailer } from "../../schemas/Order.ts"
 import { RefundQuote } from "../../schemas/Refund.ts"
+import { success } from "../../schemas/Success.ts"
 import { TimeFrom, TimeTo } from "../../schemas/Time.ts"
 
 const shortText = Schema.String.check(Schema.isMaxLength(255))
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
-
 /** An address as sent; whether it is one of its network is for the handler to say. */
 const WalletAddress = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumAddressLength))
 

@@ -13,6 +13,7 @@ import {
 import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 
 const exampleErasure = {
   object: "customer_erasure",
@@ -44,24 +45,21 @@ export const CustomerErasure = Schema.Struct({
   examples: [exampleErasure]
 })
 
-const OneErasure = Schema.Struct({ success: Schema.Literal(true), data: CustomerErasure }).annotate({
+const OneErasure = success(CustomerErasure).annotate({
   identifier: "OneCustomerErasure",
   examples: [{ success: true, data: exampleErasure }]
 })
 
-const CustomerExport = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    object: Schema.tag("customer_export"),
-    customer_id: Schema.String,
-    environment: Environment,
-    created_at: EpochSeconds,
-    records: Schema.Array(Schema.Struct({
-      kind: Schema.String.annotate({ description: "`invoice`, `payor`, `event` and others. More may be added" }),
-      data: Schema.Json
-    }))
-  })
-}).annotate({
+const CustomerExport = success(Schema.Struct({
+  object: Schema.tag("customer_export"),
+  customer_id: Schema.String,
+  environment: Environment,
+  created_at: EpochSeconds,
+  records: Schema.Array(Schema.Struct({
+    kind: Schema.String.annotate({ description: "`invoice`, `payor`, `event` and others. More may be added" }),
+    data: Schema.Json
+  }))
+})).annotate({
   identifier: "CustomerExport",
   examples: [{
     success: true,

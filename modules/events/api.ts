@@ -5,6 +5,7 @@ import { errors, MerchantAuth, ParameterCodes, UnknownParameters, WrappedErrors 
 import { RightsOf } from "../../runtime/Rights.ts"
 import { Event } from "../../schemas/Event.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 import { pageLimits } from "./rules.ts"
 
 const { minimum, maximum } = pageLimits
@@ -67,7 +68,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
       })),
     HttpApiEndpoint.get("retrieve", "/:eventId", {
       params: { eventId: Schema.String },
-      success: Schema.Struct({ success: Schema.tag(true), data: Event }),
+      success: success(Event),
       error: errors(
         "wrapped",
         ...authErrors,

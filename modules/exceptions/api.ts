@@ -17,9 +17,8 @@ import { Environment, Network } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
 import { ExceptionStatus, ExceptionType } from "../../schemas/Payment.ts"
 import { FeeBearer, Refund, RefundReason } from "../../schemas/Refund.ts"
+import { success } from "../../schemas/Success.ts"
 import { RefundWishes } from "../refunds/api.ts"
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
 /** How the money of an exception goes back. */
 export const ExceptionRefund = Schema.Struct({

@@ -12,6 +12,7 @@ import {
 import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds, MerchantId, PathId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 
 /** Characters of an address, at most: the longest family's have 108. */
 const maximumAddress = 255
@@ -25,8 +26,6 @@ const maximumToken = 2_048
 const ProofText = Schema.NonEmptyString.check(Schema.isMaxLength(maximumProof))
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.tag(true), data })
 
 /** Which wallet is to sign. */
 export const NonceRequest = Schema.Struct({

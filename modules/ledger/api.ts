@@ -24,8 +24,7 @@ import {
 import { EpochSeconds, PathId, TokenId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
+import { success } from "../../schemas/Success.ts"
 
 const OneTransaction = success(BalanceTransaction).annotate({
   identifier: "OneBalanceTransaction",

@@ -7,6 +7,7 @@ import { EpochSeconds } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 
 const withDescription = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
 
@@ -148,7 +149,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
         )
       )
     },
-    success: Schema.Struct({ success: Schema.tag(true), data: Metrics }).annotate({
+    success: success(Metrics).annotate({
       identifier: "MetricsAnswer",
       examples: [{ success: true, data: example }]
     }),

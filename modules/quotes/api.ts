@@ -8,6 +8,7 @@ import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { exampleQuote, Quote } from "../../schemas/Quote.ts"
+import { success } from "../../schemas/Success.ts"
 
 /** Routes of one batch, at most (modules/docs/reference/quotes.md#calls). */
 export const maximumRoutes = 50
@@ -109,8 +110,6 @@ export const QuoteEstimate = Schema.Struct({
 })
 export type QuoteEstimate = typeof QuoteEstimate.Type
 
-const wrapped = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
-
 const callerErrors = ["UNAUTHORIZED", "API_KEY_INVALID", "SERVICE_UNAVAILABLE"] as const
 const writeErrors = [
   "VALIDATION_ERROR",
@@ -128,7 +127,7 @@ const routeErrors = ["UNSUPPORTED_NETWORK", "TOKEN_NOT_ACCEPTED", "TOKEN_NETWORK
 export class QuotesGroup extends HttpApiGroup.make("quotes").add(
   HttpApiEndpoint.post("create", "/api/v1/quotes", {
     payload: NewQuote,
-    success: wrapped(IdentifiedQuote),
+    success: success(IdentifiedQuote),
     error: errors("wrapped", ...routeErrors, ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Price one route of an invoice",
@@ -139,7 +138,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
   })),
   HttpApiEndpoint.post("createBatch", "/api/v1/quotes/batch", {
     payload: NewQuotes,
-    success: wrapped(Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(RouteResult) })),
+    success: success(Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(RouteResult) })),
     error: errors("wrapped", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Price up to 50 routes of an invoice",
@@ -154,7 +153,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
       token_id: Schema.Int,
       environment: Schema.optionalKey(Environment)
     },
-    success: wrapped(QuoteEstimate),
+    success: success(QuoteEstimate),
     error: errors(
       "wrapped",
       "INVALID_AMOUNT_FORMAT",
@@ -180,7 +179,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
   HttpApiEndpoint.get("get", "/api/v1/quotes/:quote_id", {
     params: { quote_id: PathId },
     query: { environment: Schema.optionalKey(Environment) },
-    success: wrapped(IdentifiedQuote),
+    success: success(IdentifiedQuote),
     error: errors("wrapped", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "QUOTE_NOT_FOUND", ...callerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Read a quote back",

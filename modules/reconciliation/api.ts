@@ -12,6 +12,7 @@ import {
 import { RightsOf } from "../../runtime/Rights.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 import { causes } from "./rules/Differences.ts"
 import { flowNames } from "./rules/Flows.ts"
 // Not of `rules.ts`, which reaches the ledger's service: a client is made of the definitions, also in a browser.
@@ -145,8 +146,8 @@ export const AdjustmentRequestBody = Schema.Struct({
 })
 
 /** The `data` of an answer, with an example of it. */
-const success = <S extends Schema.Top>(data: S, example: S["Type"]) =>
-  Schema.Struct({ success: Schema.Literal(true), data }).annotate({
+const successWith = <S extends Schema.Top>(data: S, example: S["Type"]) =>
+  success(data).annotate({
     examples: [{ success: true, data: example } as never]
   })
 
@@ -213,7 +214,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       }),
       to: Schema.optionalKey(moment).annotate({ description: "Before this moment; now unless sent" })
     },
-    success: success(ReconciliationReport, exampleReport),
+    success: successWith(ReconciliationReport, exampleReport),
     error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", ...environmentErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Compare chain, books and events",
@@ -226,7 +227,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       identifier: "PeriodToClose",
       examples: [{ period: "2026-11" }]
     }),
-    success: success(ClosedPeriodReport, { ...exampleClosed, report: exampleReport }),
+    success: successWith(ClosedPeriodReport, { ...exampleClosed, report: exampleReport }),
     error: errors(
       "wrapped",
       "SCOPE_MISMATCH",
@@ -247,7 +248,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(closedLimits))),
       starting_after: Schema.optionalKey(Schema.String).annotate({ description: "A month: those before it" })
     },
-    success: success(
+    success: successWith(
       Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(ClosedPeriodObject), has_more: Schema.Boolean }),
       { object: "list", data: [exampleClosed], has_more: false }
     ),
@@ -272,7 +273,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       })
     },
     success: [
-      success(ClosedPeriodReport, { ...exampleClosed, report: exampleReport }),
+      successWith(ClosedPeriodReport, { ...exampleClosed, report: exampleReport }),
       Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
     ],
     error: errors("wrapped", "SCOPE_MISMATCH", "VALIDATION_ERROR", "NOT_FOUND", ...environmentErrors)
@@ -282,7 +283,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
   })),
   HttpApiEndpoint.post("adjust", "/adjustments", {
     payload: AdjustmentRequestBody,
-    success: success(AdjustmentObject, exampleAdjustment),
+    success: successWith(AdjustmentObject, exampleAdjustment),
     error: errors("wrapped", "SCOPE_MISMATCH", "CREDENTIAL_NOT_ALLOWED", "VALIDATION_ERROR", ...environmentErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Book an adjustment",

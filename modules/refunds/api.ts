@@ -16,6 +16,7 @@ import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 import { exampleRefund, FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import { success } from "../../schemas/Success.ts"
 import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
 
 const optional = <S extends Schema.Top>(schema: S, description: string) =>
@@ -76,7 +77,7 @@ export const NewRefundBody = Schema.Struct({
   }]
 })
 
-const OneRefund = Schema.Struct({ success: Schema.Literal(true), data: Refund }).annotate({
+const OneRefund = success(Refund).annotate({
   identifier: "OneRefund",
   examples: [{ success: true, data: exampleRefund }]
 })
@@ -92,10 +93,9 @@ const CreatedRefunds = Schema.Struct({
   examples: [{ success: true, data: exampleRefund, refunds: [exampleRefund] }]
 })
 
-const RefundList = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Refund), has_more: Schema.Boolean })
-}).annotate({
+const RefundList = success(
+  Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Refund), has_more: Schema.Boolean })
+).annotate({
   identifier: "RefundList",
   examples: [{ success: true, data: { object: "list", data: [exampleRefund], has_more: false } }]
 })

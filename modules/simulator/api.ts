@@ -15,6 +15,7 @@ import { Order } from "../../schemas/Order.ts"
 import { maximumCredit, usdWire } from "../../schemas/Money.ts"
 import { Payment } from "../../schemas/Payment.ts"
 import { Refund } from "../../schemas/Refund.ts"
+import { success } from "../../schemas/Success.ts"
 import { invoiceActions, orderTransitions } from "./rules.ts"
 
 /** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
@@ -163,7 +164,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   HttpApiEndpoint.post("simulateRefund", "/api/v1/devnet/refunds/:id/simulate", {
     params: { id: PathId },
     payload: SimulateRefundRequest,
-    success: Schema.Struct({ success: Schema.tag(true), data: Refund }),
+    success: success(Refund),
     error: errors("wrapped", "VALIDATION_ERROR", "REFUND_NOT_FOUND", "INVALID_TRANSITION", ...devnetOnly)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Simulate the payout of a refund",

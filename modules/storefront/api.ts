@@ -18,6 +18,7 @@ import {
   OrderId,
   Retailer
 } from "../../schemas/Order.ts"
+import { success } from "../../schemas/Success.ts"
 import { HttpsUrl } from "../../schemas/Web.ts"
 
 const optionalNullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -481,8 +482,6 @@ export const Cart = Schema.Struct({
     updated_at: 1_766_320_496
   }]
 })
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
 const RemovedItems = success(Schema.Struct({ items_removed: Schema.Int })).annotate({
   identifier: "RemovedItems",

@@ -13,6 +13,7 @@ import { RightsOf } from "../../runtime/Rights.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 import { ticketSeconds } from "./rules.ts"
 
 const { maximum, minimum } = ticketSeconds
@@ -24,18 +25,15 @@ export const NewStreamTicket = Schema.Struct({
   ).annotate({ description: "Seconds within which it must be used; absent: 60" })
 }).annotate({ identifier: "NewStreamTicket", examples: [{ scope: "merchant", ttl_seconds: 60 }] })
 
-export const StreamTicket = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    token: Schema.String.annotate({ description: "Goes into the query as `token`, once" }),
-    scope: KeyScope,
-    environment: Environment,
-    endpoint: Schema.String,
-    format: Schema.Literal("event_v1"),
-    ws_url: Schema.String.annotate({ description: "Where to connect: add `&token=` and filters" }),
-    expires_at: EpochSeconds
-  })
-}).annotate({
+export const StreamTicket = success(Schema.Struct({
+  token: Schema.String.annotate({ description: "Goes into the query as `token`, once" }),
+  scope: KeyScope,
+  environment: Environment,
+  endpoint: Schema.String,
+  format: Schema.Literal("event_v1"),
+  ws_url: Schema.String.annotate({ description: "Where to connect: add `&token=` and filters" }),
+  expires_at: EpochSeconds
+})).annotate({
   identifier: "StreamTicket",
   examples: [{
     success: true,

@@ -5,6 +5,7 @@ import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from 
 import { RightsOf } from "../../runtime/Rights.ts"
 import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { success } from "../../schemas/Success.ts"
 import { MomentFrom, MomentTo, TimeFrom } from "../../schemas/Time.ts"
 import {
   DeliveryStatus,
@@ -23,8 +24,6 @@ const maximumFilters = 50
 const maximumDescription = 500
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
 const Url = Schema.String.annotate({ description: "`https`, on a public address, without credentials" })
 
