@@ -183,7 +183,9 @@ export const makeRepo = Effect.gen(function*() {
 
   /** Adjustments that account for differences of a month. */
   const adjustments = ({ environment, merchantId }: BookOwner, period: string) =>
-    sql<AdjustmentRow>`SELECT id, account, asset, units::text AS units, usd_millis, ignored_units::text AS ignored_units,
+    sql<
+      AdjustmentRow
+    >`SELECT id, account, asset, units::text AS units, usd_millis, ignored_units::text AS ignored_units,
         ignored_usd_millis, note, explains_period, explains_id, balance_transaction_id, actor, created_at
       FROM reconciliation_adjustments
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND explains_period = ${period}

@@ -7,7 +7,12 @@ import { createHash } from "node:crypto"
 import { makeRandom } from "../../fixtures/histories.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { closePeriod, closingRefusal, firstPreviousHash } from "../../../modules/reconciliation/rules/Closing.ts"
-import { type AssetSum, type OwnHoldings, ownHoldings, readAdjustment } from "../../../modules/reconciliation/rules/Adjustments.ts"
+import {
+  type AssetSum,
+  type OwnHoldings,
+  ownHoldings,
+  readAdjustment
+} from "../../../modules/reconciliation/rules/Adjustments.ts"
 import {
   chainDifferences,
   type Comparison,

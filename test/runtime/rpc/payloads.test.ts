@@ -35,7 +35,8 @@ class Port extends Context.Service<Port, {
       yield* (yield* Registry).serve(
         Desk,
         Desk.toLayer({
-          "desk.read": ({ at, environment, merchant_id }) => Effect.succeed(`${merchant_id} ${environment} ${typeof at}`),
+          "desk.read": ({ at, environment, merchant_id }) =>
+            Effect.succeed(`${merchant_id} ${environment} ${typeof at}`),
           "desk.watch": ({ merchant_id }) => Stream.make(merchant_id),
           "desk.ping": () => Effect.succeed("here")
         })
