@@ -125,8 +125,8 @@ const undiciItself: Plugin = {
 }
 
 /**
- * The compile cache stays a file, in the place where `copyAssets` puts it. Left to the bundler, its path would be counted
- * from the folder that all sources share, which is another one where `node_modules` is a link.
+ * The compile cache stays a file, in the place where `copyAssets` puts it. Left to the bundler, its path would be
+ * counted from the folder that all sources share, which is another one where `node_modules` is a link.
  */
 const compileCache: Plugin = {
   name: "compile-cache",
