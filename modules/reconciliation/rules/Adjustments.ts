@@ -56,8 +56,8 @@ const withMore = (part: AssetSum, holding: AssetSum, usd: bigint): AssetSum =>
   }
 
 /**
- * What a loss takes from each holding: units from the first as far as it has them, and the book value of what the wallet
- * lost. No holding gives more dollars than it has: others of the same asset were worth more when they came.
+ * What a loss takes from each holding: units from the first as far as it has them, and the book value of what the
+ * wallet lost. No holding gives more dollars than it has: others of the same asset were worth more when they came.
  */
 const splitLoss = (wallet: AssetSum, first: AssetSum, second: AssetSum, units: bigint): [AssetSum, AssetSum] => {
   const value = bookValue(wallet, units)
@@ -121,7 +121,8 @@ export const ownHoldings = (balances: ReadonlyArray<WalletBalance>): OwnHoldings
 
 /**
  * An adjustment of what a wallet holds, or what is wrong with the request. `wallets`: those that hold the asset.
- * `own`: what of it a loss can be taken from, in all of them. `isOfIgnored`: what it explains is money that was ignored.
+ * `own`: what of it a loss can be taken from, in all of them. `isOfIgnored`: what it explains is money that was
+ * ignored.
  */
 export const readAdjustment = (
   request: AdjustmentRequest,
