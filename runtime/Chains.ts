@@ -801,6 +801,16 @@ export class Chains extends Context.Service<Chains, {
     /** What an earlier answer said was forwarded of each, and its height: only later blocks are searched. */
     readonly forwardedBefore?: ReadonlyArray<{ readonly units: bigint; readonly height: bigint } | null>
   }) => Effect.Effect<WalletBalances, DriverError>
+  /**
+   * Addresses of a merchant's wallet, given out or watched ahead, of which `matchKey` is one; empty: it is of no wallet
+   * of this merchant's, or the wallet has more than {@link maximumWalletAddresses}. Three small queries.
+   */
+  readonly walletAddresses: (request: {
+    readonly merchantId: number
+    readonly network: Network
+    readonly environment: Environment
+    readonly matchKey: string
+  }) => Effect.Effect<ReadonlyArray<string>>
   /** What addresses hold, each by itself, at the newest block of the network that is final here. */
   readonly addressBalances: (request: {
     readonly network: Network

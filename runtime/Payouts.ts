@@ -186,7 +186,8 @@ export interface PayoutDriver {
   /**
    * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked.
    * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs}
-   * of parts that may still be executed. Errors, each with what to do: `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`,
+   * of parts that may still be executed. `walletAddresses`: others of the merchant's wallet that the part's address is
+   * one of, which one signature may spend from as well. Errors, each with what to do: `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`,
    * `PAYER_MISSING`, `COLLECTOR_MISSING`, `AMOUNT_BELOW_MINIMUM`, `PAYOUT_LINE_REFUSED` with `details.line` (counted
    * from 1) where the chain says which line it is, `BATCH_PAID` where the chain has executed it before,
    * `NOTHING_TO_COLLECT`.
@@ -196,7 +197,10 @@ export interface PayoutDriver {
     readonly format: PayoutFormat
     readonly validUntil: number
     readonly spentInputs: ReadonlySet<string>
+    readonly walletAddresses?: ReadonlyArray<string>
   }) => Effect.Effect<PayoutExport, PublicError | DriverError>
+  /** Whether {@link PayoutDriver.build} asks for `walletAddresses`. Absent: it does not. */
+  readonly spendsWallets?: boolean
   /**
    * Errors: `COLLECTOR_MISSING`, `NOTHING_TO_COLLECT`. Null: the family's wallets need no collecting, or nothing is
    * taken for it.

@@ -3,7 +3,13 @@ import { Duration, Effect } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Family, familyOf, familyRecord } from "../../schemas/Network.ts"
 import { shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
-import type { Chains, DriverError, IndexedWallet, ReceiveTarget } from "../Chains.ts"
+import {
+  type Chains,
+  type DriverError,
+  type IndexedWallet,
+  maximumWalletAddresses,
+  type ReceiveTarget
+} from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
 import { accountIndex, cursorId, walletOwnerWrite } from "./ChainsRepo.ts"
@@ -157,3 +163,13 @@ export const walletReceiver = ({ repo }: JournalContext): Service["walletReceive
     const { fingerprint, walletIndex } = receiving[0]!
     return { merchantId, isAccount, fingerprint, walletIndex }
   })
+
+/** `Chains.walletAddresses`. */
+export const walletAddresses =
+  (journal: JournalContext): Service["walletAddresses"] => ({ environment, matchKey, merchantId, network }) =>
+    Effect.gen(function*() {
+      const found = yield* walletReceiver(journal)(network, environment, matchKey)
+      if (found === null || found.merchantId !== merchantId) return []
+      const addresses = yield* journal.repo.addressesOfWallet(found.fingerprint, maximumWalletAddresses + 1)
+      return addresses.length > maximumWalletAddresses ? [] : addresses
+    })

@@ -35,6 +35,7 @@ import {
   targets,
   verifyWallet,
   wallet,
+  walletAddresses,
   walletReceiver,
   walletUse
 } from "./ReceivingWallets.ts"
@@ -122,6 +123,7 @@ const make = Effect.gen(function*() {
     isReceiveAddress: isReceiveAddress(journal),
     isTokenAccount: isTokenAccount(journal),
     walletReceiver: walletReceiver(journal),
+    walletAddresses: walletAddresses(journal),
     coverage: coverage(journal),
     assignEntry: (entry, { invoiceId, merchantId }) =>
       transferWrite({ ...entry, invoiceId, merchantId, version: entry.version + 1 }),

@@ -10,12 +10,13 @@ import { Context, Effect, Layer } from "effect"
 import { blockfrost, projectId } from "../support/cardano/Blockfrost.ts"
 import { accountOf } from "../support/cardano/Keys.ts"
 import { enterpriseAddress, Ledger } from "../support/cardano/Ledger.ts"
-import { readSigned, signPayout } from "../support/cardano/SignedPayout.ts"
+import { readPayout, readSigned, signPayout } from "../support/cardano/SignedPayout.ts"
 import { openRefundTown, refundBatches, type RefundNetwork, type RefundTown } from "./RefundBatches.ts"
 
 const account = await accountOf(new Uint8Array(16).fill(0x3d))
-/** Where the first invoice is paid to. */
-const from = account.address(0, "devnet")
+/** Where invoices are paid to, one after the other; the first one pays back, and its wallet has the keys of all. */
+const addresses = Array.from({ length: 10 }, (_, index) => account.address(index, "devnet"))
+const from = addresses[0]!
 
 /** Blocks until an export of five minutes is over: a block of the rig takes 20 slots. */
 const longBlocks = 20
@@ -58,7 +59,16 @@ const cardano: RefundNetwork<CardanoTown> = {
   newReceiver: Effect.sync(() => enterpriseAddress(ed25519.getPublicKey(ed25519.utils.randomSecretKey()))),
   sign: (payload) =>
     Effect.map(CardanoTown, ({ ledger }) => {
-      const transaction = readSigned(signPayout(payload, account.signer(0)), from)
+      const outputs = new Map(
+        ledger.blocks.flatMap(({ transactions }) => transactions).flatMap(({ outputs: made, txHash }) =>
+          made.map(({ address }, index) => [`${txHash}#${index}`, address] as const)
+        )
+      )
+      const spent = new Set(readPayout(payload).inputs.map(({ index, txHash }) => outputs.get(`${txHash}#${index}`)))
+      const signers = [...addresses.entries()].flatMap(([place, address]) =>
+        spent.has(address) ? [account.signer(place)] : []
+      )
+      const transaction = readSigned(signPayout(payload, ...signers), from)
       const refusal = ledger.submit(transaction)
       ledger.mine()
       return refusal === null ? transaction.txHash : null

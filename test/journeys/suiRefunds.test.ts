@@ -22,7 +22,7 @@ class SuiTown extends Context.Service<SuiTown, RefundTown & { readonly rig: SuiR
     Effect.gen(function*() {
       const rig = yield* suiRig()
       for (const balance of [3n, 1n]) rig.coins.give(from, suiCoin, balance * 1_000_000_000n)
-      rig.coins.give(from, usdcCoin, 5_000_000n)
+      rig.coins.give(from, usdcCoin, 100_000_000n)
       const town = yield* openRefundTown(
         {
           prices: { ...prices, sui: "3.5" },

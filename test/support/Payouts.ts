@@ -46,14 +46,19 @@ export const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3_600
 export const buildPart = (
   payouts: PayoutDriver,
   part: PayoutPart,
-  more: { readonly spentInputs?: ReadonlyArray<string>; readonly validUntil?: number; readonly format?: PayoutFormat } =
-    {}
+  more: {
+    readonly spentInputs?: ReadonlyArray<string>
+    readonly validUntil?: number
+    readonly format?: PayoutFormat
+    readonly walletAddresses?: ReadonlyArray<string>
+  } = {}
 ) =>
   payouts.build({
     part,
     format: more.format ?? payouts.formats[0]!,
     validUntil: more.validUntil ?? inAnHour(),
-    spentInputs: new Set(more.spentInputs)
+    spentInputs: new Set(more.spentInputs),
+    walletAddresses: more.walletAddresses ?? []
   })
 
 /** Looks for a part from the block in which it was built. */

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import { hasTerms, holdWrite, sentUnits } from "../../refunds/plugin.ts"
 import {
   type BatchState,
@@ -111,13 +112,23 @@ const build = Effect.fnUntraced(function*(
     })
   }
   const now = yield* clock.nowSeconds(merchantId, environment)
+  const { from } = batch
+  const walletAddresses = from === null || driver.spendsWallets !== true
+    ? []
+    : yield* chains.walletAddresses({
+      merchantId,
+      network,
+      environment,
+      matchKey: familyRecord(familyOf(network)).accountKey(from)
+    })
   return yield* driver.build({
     part: driverPart(batch, number, linesOf(batch, number)),
     format,
     // The chain compares this with real time, so the seconds by which a devnet merchant moved its clock are taken off.
     validUntil: now - clock.aheadSeconds(merchantId, environment) +
       Math.max(batch.validForSeconds, minimumValiditySeconds),
-    spentInputs: yield* repo.liveInputs(network, environment)
+    spentInputs: yield* repo.liveInputs(network, environment),
+    walletAddresses
   }).pipe(Effect.catchTag("DriverError", networkDegraded))
 })
 

@@ -23,6 +23,8 @@ const Quantity = Schema.String.check(Schema.isPattern(/^\d{1,20}$/))
 const Unit = Schema.String.check(Schema.isPattern(/^(?:lovelace|[0-9a-f]{56}(?:[0-9a-f]{2}){0,32})$/))
 
 const UnspentAnswer = Schema.Struct({
+  /** Of an account's; older servers leave it out for an address's own. */
+  address: Schema.optionalKey(Schema.String),
   tx_hash: Hash,
   output_index: Count.check(Schema.isLessThan(65_536)),
   amount: Schema.Array(Schema.Struct({ unit: Unit, quantity: Quantity })),
@@ -58,30 +60,54 @@ const contradiction = (api: Api, reason: string) =>
   new DriverError({ network: api.network, reason: `${api.name} contradicts itself: ${reason}`, kind: "contradiction" })
 
 /** Null: it is not spent, because it holds a script or cannot be read. */
-const unspentOf = (raw: typeof UnspentAnswer.Type): UnspentOutput | null => {
+const unspentOf = (raw: typeof UnspentAnswer.Type, address: string): UnspentOutput | null => {
   const coin = raw.amount.find(({ unit }) => unit === "lovelace")
   const assets = sortedAssets(
     raw.amount.filter(({ unit }) => unit !== "lovelace")
       .map(({ quantity, unit }) => ({ unit, quantity: BigInt(quantity) }))
   )
   if (coin === undefined || assets === null || (raw.reference_script_hash ?? null) !== null) return null
-  return { txHash: raw.tx_hash, index: raw.output_index, lovelace: BigInt(coin.quantity), assets }
+  return { address, txHash: raw.tx_hash, index: raw.output_index, lovelace: BigInt(coin.quantity), assets }
 }
 
-/** What an address holds, as far as 20 pages show it; one that was never paid holds nothing. */
-export const readUnspent = Effect.fnUntraced(function*(
+/** Outputs at a path, as far as 20 pages show them; null: the server has nothing there. */
+const readOutputsAt = Effect.fnUntraced(function*(
   api: Api,
-  address: string
-): Effect.fn.Return<ReadonlyArray<UnspentOutput>, DriverError> {
-  const found: Array<UnspentOutput> = []
+  path: string
+): Effect.fn.Return<ReadonlyArray<typeof UnspentAnswer.Type> | null, DriverError> {
+  const found: Array<typeof UnspentAnswer.Type> = []
   for (let page = 1; page <= maximumPages; page++) {
-    const path = `/addresses/${address}/utxos?count=${pageSize}&page=${page}`
-    const raws = yield* api.find(path, Schema.Array(UnspentAnswer).check(Schema.isMaxLength(pageSize)), largeCall)
-    found.push(...(raws ?? []).map(unspentOf).filter((output) => output !== null))
+    const paged = `${path}?count=${pageSize}&page=${page}`
+    const raws = yield* api.find(paged, Schema.Array(UnspentAnswer).check(Schema.isMaxLength(pageSize)), largeCall)
+    if (raws === null && page === 1) return null
+    found.push(...raws ?? [])
     if ((raws?.length ?? 0) < pageSize) break
   }
   return found
 })
+
+/** What an address holds; one that was never paid holds nothing. */
+export const readUnspent = (api: Api, address: string): Effect.Effect<ReadonlyArray<UnspentOutput>, DriverError> =>
+  Effect.map(
+    readOutputsAt(api, `/addresses/${address}/utxos`),
+    (raws) => (raws ?? []).map((raw) => unspentOf(raw, address)).filter((output) => output !== null)
+  )
+
+/**
+ * What addresses of one account hold; null: the server does not tell of accounts. What lies on other addresses with the
+ * same stake key is left out: anybody can make one, and pay to it what the account's owner cannot spend.
+ */
+export const readAccountUnspent = (
+  api: Api,
+  account: string,
+  addresses: ReadonlySet<string>
+): Effect.Effect<ReadonlyArray<UnspentOutput> | null, DriverError> =>
+  Effect.map(readOutputsAt(api, `/accounts/${account}/utxos`), (raws) =>
+    raws === null
+      ? null
+      : raws.flatMap((raw) =>
+        raw.address === undefined || !addresses.has(raw.address) ? [] : unspentOf(raw, raw.address) ?? []
+      ))
 
 /** The parameters of the epoch. */
 export const readParameters = Effect.fnUntraced(function*(api: Api): Effect.fn.Return<ProtocolParameters, DriverError> {

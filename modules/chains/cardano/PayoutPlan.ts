@@ -19,13 +19,14 @@ import type { AssetAmount } from "./Transactions.ts"
 
 /** An output that the wallet can spend. */
 export interface UnspentOutput extends SpentOutput {
+  readonly address: string
   readonly lovelace: bigint
   readonly assets: ReadonlyArray<AssetAmount>
 }
 
 export interface PayoutPlan {
   readonly transaction: WrittenTransaction
-  readonly inputs: ReadonlyArray<SpentOutput>
+  readonly inputs: ReadonlyArray<UnspentOutput>
   readonly fee: bigint
   /** What lines of tokens carry beside them, because the ledger lets no output be without lovelace. */
   readonly carried: bigint
@@ -147,6 +148,9 @@ const changeOf = (
   }))
 }
 
+/** Keys that sign: each address has its own. */
+const keysOf = (inputs: ReadonlyArray<UnspentOutput>): number => new Set(inputs.map(({ address }) => address)).size
+
 interface PlanRequest {
   readonly from: string
   readonly lines: ReadonlyArray<PayoutLine>
@@ -176,7 +180,7 @@ const balance = (
   for (;;) {
     if (fee > left) return { required: lovelaceOf(paying) + lovelaceOf(change) + (fee > largest ? fee : largest) }
     const transaction = write(fee)
-    const needed = feeOf(signedBytes(transaction), parameters)
+    const needed = feeOf(signedBytes(transaction, keysOf(inputs)), parameters)
     if (needed <= fee) return { transaction, inputs, fee }
     fee = needed
   }
@@ -196,7 +200,7 @@ export const planPayout = (request: PlanRequest): PayoutPlan | PlanRefusal => {
   for (;;) {
     const balanced = lovelaceOf(chosen) < atLeast ? { required: atLeast } : balance(request, paying, written, chosen)
     if ("transaction" in balanced) {
-      return signedBytes(balanced.transaction) > parameters.maximumBytes
+      return signedBytes(balanced.transaction, keysOf(chosen)) > parameters.maximumBytes
         ? { _tag: "TooLarge", inputs: chosen.length }
         : { ...balanced, carried }
     }

@@ -19,12 +19,19 @@ import { type Environment, requiredDepth } from "../../../schemas/Network.ts"
 import { type Api, readOutputs } from "./Api.ts"
 import { readInputs, readMessages, readPlace, readSlot, readTip, readTransactionsOf } from "./PayoutApi.ts"
 import { messageOf } from "./PayoutPlan.ts"
+import { accountOf } from "./PayoutTransaction.ts"
 import { assetPlaces, isCarrier, type TransactionOutput } from "./Transactions.ts"
 
 const network = "cardano"
 
 /** What is stored of an export: the hash of its body, the first slot of which no block takes it, and what it spends. */
-const Trace = Schema.Struct({ id: Schema.String, ttl: Schema.Int, inputs: Schema.Array(Schema.String) })
+const Trace = Schema.Struct({
+  id: Schema.String,
+  ttl: Schema.Int,
+  inputs: Schema.Array(Schema.String),
+  /** What it spends from. */
+  addresses: Schema.Array(Schema.String)
+})
 type Trace = typeof Trace.Type
 const decodeTrace = Schema.decodeUnknownEffect(Trace)
 
@@ -57,10 +64,16 @@ const exportedTransfers = ({ from, lines }: PayoutPart): ReadonlyArray<PayoutTra
     from
   }))
 
-/** Every amount that an output brings to somebody else than the payer. */
-const transfersOfOutput = (from: string, output: TransactionOutput): ReadonlyArray<PayoutTransfer> => {
+/** Every amount that an output brings to somebody else than the payer, or to the receiver of a line. */
+const transfersOfOutput = (
+  { from, lines }: PayoutPart,
+  output: TransactionOutput
+): ReadonlyArray<PayoutTransfer> => {
   const { address, assets, index, lovelace } = output
-  if (address === null || address === from) return []
+  // What comes back to another address of the account is change: a wallet that writes anew has it where it likes.
+  const account = address === null ? null : accountOf(address)
+  const isOwn = address === from || (account !== null && account === accountOf(from))
+  if (address === null || (isOwn && lines.every(({ destination }) => destination !== address))) return []
   const transfer = (place: number, tokenAddress: string | null, quantity: bigint): PayoutTransfer => ({
     index: index * assetPlaces + place,
     line: null,
@@ -77,11 +90,12 @@ const transfersOfOutput = (from: string, output: TransactionOutput): ReadonlyArr
 
 /** The transfers of outputs, each with the first line that asks for just that. */
 export const matchOutputs = (
-  { from, lines }: PayoutPart,
+  part: PayoutPart,
   outputs: ReadonlyArray<TransactionOutput>
 ): ReadonlyArray<PayoutTransfer> => {
+  const { lines } = part
   const open = new Set(lines.keys())
-  return outputs.flatMap((output) => transfersOfOutput(from, output)).map((transfer) => {
+  return outputs.flatMap((output) => transfersOfOutput(part, output)).map((transfer) => {
     const line = [...open].find((place) => {
       const { amount, destination, tokenAddress } = lines[place]!
       return amount === transfer.amount && destination === transfer.destination &&
@@ -106,7 +120,7 @@ const readOther = Effect.fnUntraced(function*(
   { part, trace }: SearchContext
 ): Effect.fn.Return<OtherTransaction | null, DriverError> {
   const inputs = yield* readInputs(api, txHash)
-  if (inputs?.some(({ address }) => address === part.from) !== true) return null
+  if (inputs?.some(({ address }) => trace.addresses.includes(address)) !== true) return null
   const isRival = inputs.some(({ name }) => trace.inputs.includes(name))
   const outputs = isRival ? yield* readOutputs(api, txHash) : null
   const paying = outputs === null ? [] : matchOutputs(part, outputs.outputs)
@@ -129,8 +143,12 @@ const readShown = Effect.fnUntraced(function*(
   const own = place === null
     ? null
     : { block: place.block, facts: { txHash: trace.id, fee: place.fee, transfers: exportedTransfers(part) } }
-  const listed = yield* readTransactionsOf(api, part.from, from > builtAt ? from : builtAt + 1n)
-  const hashes = new Set([...listed ?? [], ...hint === null ? [] : [hint]])
+  const first = from > builtAt ? from : builtAt + 1n
+  const listed = yield* Effect.forEach(
+    new Set([part.from, ...trace.addresses]),
+    (address) => readTransactionsOf(api, address, first)
+  )
+  const hashes = new Set([...listed.flatMap((each) => each ?? []), ...hint === null ? [] : [hint]])
   hashes.delete(trace.id)
   const found = yield* Effect.forEach(hashes, (txHash) => readOther(api, txHash, context))
   const others = found.filter((each) => each !== null)

@@ -71,6 +71,10 @@ const outputOverheadBytes = 160n
  */
 const signatureBytes = 106
 
+/** Bytes of each further signature, and of the longer count of more than 23 of them. */
+const furtherSignatureBytes = 101
+const countBytes = 2
+
 const addressBytes = (address: string): Uint8Array =>
   bech32.fromWords(bech32.decode(address as `${string}1${string}`, maximumAddressLength).words)
 
@@ -79,6 +83,24 @@ export const longestAddress = bech32.encode("addr", bech32.toWords(new Uint8Arra
 
 /** Whether a script decides who can spend from an address: every second header type of Shelley (CIP-19). */
 export const isScriptAddress = (address: string): boolean => (addressBytes(address)[0]! >> 4 & 1) === 1
+
+/** Bytes of a base address: its header, the hash of the payment key and the one of the stake key. */
+const baseAddressBytes = 57
+const stakeKeyAt = 29
+
+/**
+ * The account that an address is of, as the address of its stake key (CIP-19, header types 0 and 14); null: none that a
+ * key spends from.
+ */
+export const accountOf = (address: string): string | null => {
+  const bytes = addressBytes(address)
+  const network = bytes[0]! & 0xf
+  return bytes.length !== baseAddressBytes || bytes[0]! >> 4 !== 0 ? null : bech32.encode(
+    network === 1 ? "stake" : "stake_test",
+    bech32.toWords(Uint8Array.of(0xe0 | network, ...bytes.subarray(stakeKeyAt))),
+    maximumAddressLength
+  )
+}
 
 const writeAssets = (assets: ReadonlyArray<AssetAmount>): Uint8Array =>
   map(
@@ -138,8 +160,9 @@ export const writeTransaction = (
   return { id: bytesToHex(blake2b(body, { dkLen: 32 })), bytes: array([body, emptyMap, yes, metadata]) }
 }
 
-/** Bytes that it has once its one key has signed it. */
-export const signedBytes = ({ bytes }: Pick<WrittenTransaction, "bytes">): number => bytes.length + signatureBytes
+/** Bytes that it has once so many keys have signed it. */
+export const signedBytes = ({ bytes }: Pick<WrittenTransaction, "bytes">, keys = 1): number =>
+  bytes.length + signatureBytes + (keys - 1) * furtherSignatureBytes + (keys > 23 ? countBytes : 0)
 
 /** What the protocol asks for a transaction of so many bytes. */
 export const feeOf = (bytes: number, { feeFixed, feePerByte }: ProtocolParameters): bigint =>

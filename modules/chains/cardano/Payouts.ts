@@ -11,9 +11,17 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
 import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
 import type { Api } from "./Api.ts"
-import { readParameters, readTip, readTransactionsOf, readUnspent } from "./PayoutApi.ts"
-import { messageOf, partSizes, planPayout, type PlanRefusal, type UnspentOutput } from "./PayoutPlan.ts"
+import { readAccountUnspent, readParameters, readTip, readTransactionsOf, readUnspent } from "./PayoutApi.ts"
 import {
+  messageOf,
+  partSizes,
+  type PayoutPlan,
+  planPayout,
+  type PlanRefusal,
+  type UnspentOutput
+} from "./PayoutPlan.ts"
+import {
+  accountOf,
   inputName,
   isScriptAddress,
   longestAddress,
@@ -48,7 +56,7 @@ const refusalOf = (refusal: PlanRefusal, part: PayoutPart, reserved: number): Pu
   const bound = reserved === 0 ? "" : ` beside what other parts may still spend (wait until they are paid)`
   const more = unit === null ? ", with the fee and what must remain as change" : ""
   return publicError("INSUFFICIENT_FUNDS", {
-    message: `The lines take ${words(required)} ${symbol}${more}, and the address has ${words(available)}${bound}: ` +
+    message: `The lines take ${words(required)} ${symbol}${more}, and the wallet has ${words(available)}${bound}: ` +
       `send it ${words(required - available)} ${symbol} or more, then export again`,
     details: {
       symbol,
@@ -73,8 +81,15 @@ const belowMinimum = (lines: ReadonlyArray<PayoutLine>, parameters: ProtocolPara
   })
 }
 
-const noticesOf = (fee: bigint, carried: bigint, isListed: boolean): ReadonlyArray<string> => [
-  `The network's fee is ${adaOf(fee)}. What is left of the spent outputs comes back to the same address.`,
+const noticesOf = (
+  { carried, fee, inputs }: PayoutPlan,
+  from: string,
+  isListed: boolean
+): ReadonlyArray<string> => [
+  `The network's fee is ${adaOf(fee)}. What is left of the spent outputs comes back to the address that pays.`,
+  ...inputs.every(({ address }) => address === from) ? [] : [
+    "It spends from several addresses of the account: sign it with the wallet that has all of them."
+  ],
   ...carried === 0n ? [] : [
     `Lines of tokens carry ${adaOf(carried)} in all beside the tokens, because the ledger lets no output be without ` +
     "ADA. The receivers keep it."
@@ -110,12 +125,27 @@ const exportOf = Effect.fnUntraced(function*(
     format: "cardano",
     payload: JSON.stringify({ transaction: Buffer.from(bytes).toString("hex"), id }),
     validUntil,
-    trace: { id, ttl: Number(ttl), inputs },
+    trace: { id, ttl: Number(ttl), inputs, addresses: [...new Set(plan.inputs.map(({ address }) => address))] },
     builtAt,
     inputs,
     isSimulated: false,
-    notices: noticesOf(plan.fee, plan.carried, isListed)
+    notices: noticesOf(plan, part.from, isListed)
   }
+})
+
+/**
+ * What the part may spend: of a wallet's address all that its account's addresses hold, where the server tells of
+ * accounts; else what lies on the address alone.
+ */
+const readSpendable = Effect.fnUntraced(function*(
+  api: Api,
+  from: string,
+  walletAddresses: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<UnspentOutput>, DriverError> {
+  const account = accountOf(from)
+  const addresses = new Set([from, ...walletAddresses.filter((address) => accountOf(address) === account)])
+  const found = account === null || addresses.size === 1 ? null : yield* readAccountUnspent(api, account, addresses)
+  return found ?? (yield* readUnspent(api, from))
 })
 
 /** The newest block. A slot that does not match the time is refused, because it would set the validity wrongly. */
@@ -127,7 +157,7 @@ const readTrustedTip = Effect.fnUntraced(function*(api: Api, environment: Enviro
 })
 
 const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDriver["build"] =>
-  Effect.fnUntraced(function*({ format, part, spentInputs, validUntil }) {
+  Effect.fnUntraced(function*({ format, part, spentInputs, validUntil, walletAddresses = [] }) {
     if (part._tag !== "Payout" || format !== "cardano") {
       return yield* new DriverError({ network, reason: `it does not build a ${part._tag} as ${format}` })
     }
@@ -144,7 +174,7 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
         return {
           tip,
           parameters: yield* readParameters(api),
-          unspent: yield* readUnspent(api, part.from),
+          unspent: yield* readSpendable(api, part.from, walletAddresses),
           // Only whether it lists any: those of the newest block are few.
           listed: yield* readTransactionsOf(api, part.from, tip.height)
         }
@@ -171,6 +201,7 @@ export const makePayouts = (endpoints: Endpoints<Api>, environment: Environment)
   maximumValiditySeconds,
   minimumAmount,
   partSizes,
+  spendsWallets: true,
   build: build(endpoints, environment),
   search: search(endpoints, environment)
 })

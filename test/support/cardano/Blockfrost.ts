@@ -5,7 +5,16 @@
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { fee, type Ledger, type RigBlock, type RigOutput, type RigTransaction, type RigUnspent } from "./Ledger.ts"
+import { bytesToHex } from "@noble/hashes/utils.js"
+import {
+  addressBytes,
+  fee,
+  type Ledger,
+  type RigBlock,
+  type RigOutput,
+  type RigTransaction,
+  type RigUnspent
+} from "./Ledger.ts"
 
 /** What an answer is made of, for faults that change it. */
 export interface BlockfrostCall {
@@ -209,6 +218,10 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
   if (root === "addresses" && part === "utxos") {
     const unspent = ledger.tip.unspent(name)
     return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(name, each)))
+  }
+  if (root === "accounts" && part === "utxos") {
+    const unspent = ledger.tip.unspentOfAccount(bytesToHex(addressBytes(name).subarray(1)))
+    return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(each.address, each)))
   }
   if (root === "addresses" && part === "transactions") {
     const from = Number(query.get("from")?.split(":")[0] ?? 0)

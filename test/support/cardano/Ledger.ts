@@ -63,6 +63,8 @@ export interface RigBlock {
   readonly transactions: ReadonlyArray<RigTransaction>
   /** What an address holds after it. */
   readonly unspent: (address: string) => ReadonlyArray<RigUnspent>
+  /** What all addresses hold whose last 28 bytes, in hex, are these: those of one stake key. */
+  readonly unspentOfAccount: (stakeKey: string) => ReadonlyArray<RigUnspent & { readonly address: string }>
 }
 
 interface StoredBlock extends RigBlock {
@@ -134,13 +136,17 @@ const outputOf = (output: RigOutput): unknown =>
       [2, [1, new Encoded(concatBytes(Uint8Array.of(0xd8, 0x18), encode(output.datum)))]]
     ])
 
-/** What an address holds by the ledger's own word. */
-const unspentOf = (emulator: Scalus.Emulator, address: string): ReadonlyArray<RigUnspent> => {
-  const owner = bytesToHex(addressBytes(address))
+const addressText = (bytes: Uint8Array): string => bech32.encode("addr_test", bech32.toWords(bytes), 1_000)
+
+/** What addresses hold by the ledger's own word. `isOwn`: by an address's bytes in hex. */
+const unspentOf = (
+  emulator: Scalus.Emulator,
+  isOwn: (hex: string) => boolean
+): ReadonlyArray<RigUnspent & { readonly address: string }> => {
   const all: Map<[Uint8Array, number], any> = readCbor(emulator.getUtxosCbor())
   return [...all].flatMap(([[txHash, index], output]) => {
     const [to, value] = Array.isArray(output) ? output : [output.get(0), output.get(1)]
-    if (bytesToHex(to) !== owner) return []
+    if (!isOwn(bytesToHex(to))) return []
     const [lovelace, policies] = Array.isArray(value) ? value : [value, new Map()]
     const assets = [...policies as Map<Uint8Array, Map<Uint8Array, number>>].flatMap(([policy, names]) =>
       [...names].map(([name, quantity]) => ({
@@ -148,8 +154,13 @@ const unspentOf = (emulator: Scalus.Emulator, address: string): ReadonlyArray<Ri
         quantity: BigInt(quantity)
       }))
     )
-    return [{ txHash: bytesToHex(txHash), index, lovelace: BigInt(lovelace), assets }]
+    return [{ address: addressText(to), txHash: bytesToHex(txHash), index, lovelace: BigInt(lovelace), assets }]
   })
+}
+
+const isAddress = (address: string) => {
+  const own = bytesToHex(addressBytes(address))
+  return (hex: string): boolean => hex === own
 }
 
 /** Lovelace that a transaction of the rig pays: far above what its size asks for. */
@@ -208,7 +219,8 @@ export class Ledger {
       slot: this.slot,
       time: this.secondsNow() ?? genesisTime + this.slot,
       transactions,
-      unspent: (address) => unspentOf(ledger, address),
+      unspent: (address) => unspentOf(ledger, isAddress(address)),
+      unspentOfAccount: (stakeKey) => unspentOf(ledger, (hex) => hex.length === 114 && hex.endsWith(stakeKey)),
       ledger
     })
   }
@@ -222,7 +234,7 @@ export class Ledger {
     readonly mint?: ReadonlyMap<string, bigint>
   } = {}): RigTransaction {
     const { address, signer } = more.from ?? { address: this.address, signer: this.funds }
-    const [coin] = unspentOf(this.emulator, address).filter(({ assets }) => assets.length === 0)
+    const [coin] = unspentOf(this.emulator, isAddress(address)).filter(({ assets }) => assets.length === 0)
       .toSorted((one, other) => Number(other.lovelace - one.lovelace))
     const { index, lovelace: value, txHash } = coin!
     const rest = value - fee - outputs.reduce((sum, { lovelace }) => sum + lovelace, 0n)

@@ -90,19 +90,22 @@ export const rewritePayout = (payload: string, destination?: string): string => 
   return JSON.stringify({ id: hash(Encoder.encode(body)), transaction: Encoder.encode(items).toString("hex") })
 }
 
-/** The transaction that a wallet submits: the body and the metadata as they were, and a witness of its key. */
-export const signPayout = (payload: string, signer: Signer): Uint8Array => {
+/** The transaction that a wallet submits: the body and the metadata as they were, and witnesses of its keys. */
+export const signPayout = (payload: string, ...signers: ReadonlyArray<Signer>): Uint8Array => {
   const { bytes, items: [body, , , metadata] } = decodePayload(payload)
   const raw: Uint8Array = getCborBytes(bytes, body)
-  const signature = signer.sign(blake2b(raw, { dkLen: 32 }))
+  const hashed = blake2b(raw, { dkLen: 32 })
   const witness: Uint8Array = Encoder.encode(
-    new Map([[0, [[Buffer.from(signer.publicKey), Buffer.from(signature)]]]])
+    new Map([[0, signers.map(({ publicKey, sign }) => [Buffer.from(publicKey), Buffer.from(sign(hashed))])]])
   )
   return Buffer.concat([Uint8Array.of(0x84), raw, witness, Uint8Array.of(0xf5), getCborBytes(bytes, metadata)])
 }
 
-/** A signed transaction as the rig's ledger keeps it, read from its bytes. `address`: what it spends from. */
-export const readSigned = (cbor: Uint8Array, address: string): RigTransaction => {
+/** A signed transaction as the rig's ledger keeps it, read from its bytes. `addressOf`: what each input is of. */
+export const readSigned = (
+  cbor: Uint8Array,
+  addressOf: string | ((input: { readonly txHash: string; readonly index: number }) => string)
+): RigTransaction => {
   const bytes = Buffer.from(cbor)
   const [body, , , metadata] = Decoder.decode(bytes).value as [Map<number, any>, unknown, boolean, any]
   const inputs: ReadonlyArray<[Uint8Array, number]> = body.get(0)
@@ -110,7 +113,10 @@ export const readSigned = (cbor: Uint8Array, address: string): RigTransaction =>
     txHash: hash(getCborBytes(bytes, body)),
     cbor: bytesToHex(cbor),
     fee: BigInt(body.get(2)),
-    inputs: inputs.map(([txHash, index]) => ({ txHash: bytesToHex(txHash), index, address })),
+    inputs: inputs.map(([hashBytes, index]) => {
+      const input = { txHash: bytesToHex(hashBytes), index }
+      return { ...input, address: typeof addressOf === "string" ? addressOf : addressOf(input) }
+    }),
     outputs: (body.get(1) as ReadonlyArray<readonly [Uint8Array, any]>).map(outputOf),
     message: metadata?.get(674)?.get("msg") ?? []
   }

@@ -4,12 +4,13 @@
  * or refuses them.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { bech32 } from "@scure/base"
 import { Effect } from "effect"
 import type { PayoutExport, PayoutPart } from "../../../../runtime/Payouts.ts"
 import { descriptorOf } from "../../../../schemas/Network.ts"
 import { blockfrost, type BlockfrostFault, refusal } from "../../../support/cardano/Blockfrost.ts"
 import { accountOf } from "../../../support/cardano/Keys.ts"
-import { Ledger, type RigTransaction } from "../../../support/cardano/Ledger.ts"
+import { addressBytes, Ledger, type RigTransaction } from "../../../support/cardano/Ledger.ts"
 import { driverOn } from "../../../support/cardano/Rig.ts"
 import { readPayout, readSigned, rewritePayout, signPayout } from "../../../support/cardano/SignedPayout.ts"
 import {
@@ -29,6 +30,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000)
 /** A chain on which a merchant's wallet holds `funds`, each an output, and servers of it. */
 const shop = Effect.fnUntraced(function*(funds: ReadonlyArray<bigint>, servers = 1) {
   const account = yield* Effect.promise(() => accountOf(Buffer.alloc(16, 7)))
+  const customers = yield* Effect.promise(() => accountOf(Buffer.alloc(16, 9)))
   const ledger = new Ledger(nowSeconds)
   const from = account.address(0, "devnet")
   for (const lovelace of funds) ledger.pay([{ address: from, lovelace }])
@@ -50,7 +52,7 @@ const shop = Effect.fnUntraced(function*(funds: ReadonlyArray<bigint>, servers =
     payouts,
     signer,
     submit,
-    customer: (place: number) => account.address(place, "devnet")
+    customer: (place: number) => customers.address(place, "devnet")
   }
 })
 
@@ -72,6 +74,14 @@ const hiding: BlockfrostFault = ({ path }, answer) =>
 
 const lineOutputs = ({ lines }: PayoutPart) =>
   lines.map(({ amount, destination }) => ({ address: destination, lovelace: BigInt(amount) }))
+
+/** The payment key of one base address with the stake key of another. */
+const mixedAddress = (payment: string, stake: string): string =>
+  bech32.encode(
+    "addr_test",
+    bech32.toWords(Uint8Array.of(...addressBytes(payment).subarray(0, 29), ...addressBytes(stake).subarray(29))),
+    1_000
+  )
 
 describe("a part of a batch on Cardano", () => {
   it.live("is a transaction whose outputs are its lines, and whose rest comes back to the wallet", () =>
@@ -212,6 +222,46 @@ describe("a part of a batch on Cardano", () => {
       const error = yield* Effect.flip(buildPart(town.payouts, partOf(town, [10n * ada], 3), { spentInputs }))
       assert.include(error.message, "beside what other parts may still spend")
       for (const made of [first, second]) mined(town, town.submit(made))
+    }))
+
+  it.live("spends from every address of its wallet's account, and from no other with the account's stake key", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([5n * ada])
+      const [own, second, third] = [0, 1, 2].map((place) => town.account.address(place, "devnet")) as [
+        string,
+        string,
+        string
+      ]
+      // A payment key of somebody else's under the same stake key: the wallet cannot spend from there.
+      const other = yield* Effect.promise(() => accountOf(Buffer.alloc(16, 8)))
+      const stranger = mixedAddress(other.address(0, "devnet"), own)
+      for (const [address, lovelace] of [[second, 6n], [third, 7n], [stranger, 900n]] as const) {
+        town.ledger.pay([{ address, lovelace: lovelace * ada }])
+      }
+      town.ledger.mine()
+      const part = payoutPart(own, [payoutLine(town.customer(9), 15n * ada)])
+      const walletAddresses = [own, second, third]
+      const alone = yield* Effect.flip(buildPart(town.payouts, part))
+      assert.include(alone.message, "the wallet has 5.000000:")
+      const made = yield* buildPart(town.payouts, part, { walletAddresses })
+      assert.match(made.notices.join(" "), /several addresses of the account/)
+      const read = readPayout(made.payload)
+      assert.lengthOf(read.inputs, 3)
+      assert.strictEqual(read.outputs.at(-1)!.address, own)
+      const signed = readSigned(
+        signPayout(made.payload, ...[0, 1, 2].map((place) => town.account.signer(place))),
+        own
+      )
+      assert.isAtLeast(Number(read.fee), 155_381 + 44 * (signed.cbor.length / 2))
+      assert.isBelow(Number(read.fee), 155_381 + 44 * (signed.cbor.length / 2 + 10))
+      assert.isNull(town.ledger.submit(signed))
+      town.ledger.mine()
+      const { executions: [execution] } = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual(execution!.transfers.map(({ line }) => line), [0])
+      // A server that does not tell of accounts: the address alone.
+      town.apis[0]!.set(({ path }, answer) => path.startsWith("/accounts/") ? refusal(404, "Not Found", "") : answer())
+      const rest = yield* Effect.flip(buildPart(town.payouts, partOf(town, [50n * ada], 2), { walletAddresses }))
+      assert.include(rest.message, "the wallet has")
     }))
 
   it.live("is never executed twice: the ledger refuses it, and any other export of the same money", () =>
