@@ -452,13 +452,14 @@ export interface ChainDriver {
   /**
    * What addresses hold together of each token (null: the native coin), in their order, at the newest final block, for
    * a chain that is asked for no older one. All are of that one block; what came in later blocks is in none of them.
-   * Null where `balanceAt` tells more, and where nobody can tell the block.
+   * Answers null where the configured nodes cannot tell of these. Null instead of a function where `balanceAt` tells
+   * more, and where nobody can tell the block.
    */
   readonly finalBalances:
     | ((
       addresses: ReadonlyArray<string>,
       tokens: ReadonlyArray<string | null>
-    ) => Effect.Effect<FinalBalances, DriverError>)
+    ) => Effect.Effect<FinalBalances | null, DriverError>)
     | null
   /**
    * What a contract answers to `data` (ABI-encoded, `0x` hex) at the newest block, as `0x` hex. `0x` alone when no

@@ -8,6 +8,7 @@ import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { cardanoPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type BlockHistory, type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
 import { readUnlessPruned } from "../../runtime/nodes/Absence.ts"
+import { readAgreedBalances } from "../../runtime/nodes/FinalBalances.ts"
 import { makeReaders } from "../../runtime/nodes/Corroboration.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import { type Endpoints, make as makeEndpoints } from "../../runtime/nodes/Endpoints.ts"
@@ -15,6 +16,7 @@ import { headLimits } from "../../runtime/nodes/Heads.ts"
 import { unreadableFromZero } from "../../runtime/nodes/UnreadableTransactions.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type Api, makeApi, readHeader, readNetwork, readWhole } from "./cardano/Api.ts"
+import { readBalances } from "./cardano/Balances.ts"
 import { findSourcesAt, transfersOfBlock } from "./cardano/BlockTransfers.ts"
 import { makeCorroborate } from "./cardano/Corroboration.ts"
 import { follow } from "./cardano/Follow.ts"
@@ -196,7 +198,8 @@ export const makeDriver = Effect.fnUntraced(
       history: { _tag: "BlockHistory", readBlock: readBlock(endpoints) },
       coinsForwarded: null,
       balanceAt: null,
-      finalBalances: null,
+      finalBalances: (addresses, tokens) =>
+        readAgreedBalances(endpoints, (api) => readBalances(api, environment, addresses, tokens)),
       readContract: null,
       readToken: null,
       corroborate: makeCorroborate(endpoints, readers),

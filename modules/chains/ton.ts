@@ -5,6 +5,7 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
 import { makeReaders } from "../../runtime/nodes/Corroboration.ts"
+import { readAgreedBalances } from "../../runtime/nodes/FinalBalances.ts"
 import type { PoolLimits } from "../../runtime/nodes/EndpointPool.ts"
 import * as Endpoints from "../../runtime/nodes/Endpoints.ts"
 import { headLimits } from "../../runtime/nodes/Heads.ts"
@@ -15,6 +16,7 @@ import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { tonPaymentUri } from "../../schemas/PaymentUri.ts"
 import { WalletKind } from "../../schemas/Wallet.ts"
 import { readAccountKey } from "./ton/Account.ts"
+import { readBalances } from "./ton/Balances.ts"
 import { makeCorroborate } from "./ton/Corroboration.ts"
 import { follow } from "./ton/Follow.ts"
 import { makeHistory } from "./ton/History.ts"
@@ -170,7 +172,11 @@ export const makeDriver = Effect.fnUntraced(
       history: makeHistory(reader, endpoints),
       coinsForwarded: null,
       balanceAt: null,
-      finalBalances: null,
+      finalBalances: (addresses, tokens) =>
+        readAgreedBalances(
+          endpoints,
+          (client) => readBalances(client, environment, reader.jettonWallets, addresses, tokens)
+        ),
       readContract: null,
       readToken: (address) =>
         Effect.map(readMaster(endpoints, address), (token) => token ?? { symbol: null, decimals: null }),

@@ -40,10 +40,12 @@ const readNow = Effect.fnUntraced(function*(
     ({ address, token }) => finalBalances([address], [token]),
     { concurrency }
   )
+  const whole = found.filter((each) => each !== null)
+  if (whole.length < found.length) return { _tag: "Unreadable", reason: "not_offered" }
   return {
     _tag: "Balances",
-    height: found.reduce((lowest, { point }) => point.height < lowest ? point.height : lowest, height),
-    units: found.map(({ balances }) => balances[0]!)
+    height: whole.reduce((lowest, { point }) => point.height < lowest ? point.height : lowest, height),
+    units: whole.map(({ balances }) => balances[0]!)
   }
 })
 

@@ -117,6 +117,7 @@ const readNow = Effect.fnUntraced(function*(
   head: ChainPoint
 ): Effect.fn.Return<WalletBalances, DriverError> {
   const found = yield* finalBalances(addresses, tokens)
+  if (found === null) return { _tag: "Unreadable", reason: "not_offered" }
   if (found.point.height <= head.height) {
     return { _tag: "Balances", ...found, forwarded: tokens.map(() => baseUnits(0n)) }
   }

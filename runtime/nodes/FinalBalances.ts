@@ -9,12 +9,12 @@ const hasSameBalances = (one: FinalBalances, other: FinalBalances): boolean =>
 
 /**
  * Balances that two endpoints name differently are none: one of them is wrong, or something moves right now. Where only
- * one answers, its word is taken. Of two that agree the older block is told: both have passed it.
+ * one answers, or can tell (null: it cannot), its word is taken. Of two that agree the older block is told: both have passed it.
  */
 export const readAgreedBalances = <Client extends NodeEndpoint>(
   endpoints: Pick<Endpoints<Client>, "attempt" | "endpoints" | "pool" | "withFailover">,
-  read: (endpoint: Client) => Effect.Effect<FinalBalances, DriverError>
-): Effect.Effect<FinalBalances, DriverError> =>
+  read: (endpoint: Client) => Effect.Effect<FinalBalances | null, DriverError>
+): Effect.Effect<FinalBalances | null, DriverError> =>
   Effect.gen(function*() {
     const nowMillis = yield* Clock.currentTimeMillis
     const [first, second] = endpoints.endpoints.filter(({ place }) =>
@@ -24,7 +24,8 @@ export const readAgreedBalances = <Client extends NodeEndpoint>(
     const readFrom = (endpoint: Client) => Effect.result(endpoints.attempt(endpoint, read))
     const [one, other] = yield* Effect.all([readFrom(first), readFrom(second)], { concurrency: 2 })
     if (one._tag === "Failure") return yield* Effect.fromResult(other)
-    if (other._tag === "Failure") return one.success
+    if (other._tag === "Failure" || other.success === null) return one.success
+    if (one.success === null) return other.success
     if (!hasSameBalances(one.success, other.success)) {
       return yield* new DriverError({
         network: first.network,

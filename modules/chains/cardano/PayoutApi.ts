@@ -60,7 +60,7 @@ const contradiction = (api: Api, reason: string) =>
   new DriverError({ network: api.network, reason: `${api.name} contradicts itself: ${reason}`, kind: "contradiction" })
 
 /** Null: it is not spent, because it holds a script or cannot be read. */
-const unspentOf = (raw: typeof UnspentAnswer.Type, address: string): UnspentOutput | null => {
+export const unspentOf = (raw: typeof UnspentAnswer.Type, address: string): UnspentOutput | null => {
   const coin = raw.amount.find(({ unit }) => unit === "lovelace")
   const assets = sortedAssets(
     raw.amount.filter(({ unit }) => unit !== "lovelace")
@@ -71,7 +71,7 @@ const unspentOf = (raw: typeof UnspentAnswer.Type, address: string): UnspentOutp
 }
 
 /** Outputs at a path, as far as 20 pages show them; null: the server has nothing there. */
-const readOutputsAt = Effect.fnUntraced(function*(
+export const readOutputsAt = Effect.fnUntraced(function*(
   api: Api,
   path: string
 ): Effect.fn.Return<ReadonlyArray<typeof UnspentAnswer.Type> | null, DriverError> {
@@ -154,24 +154,57 @@ export const readPlace = (
     })
 
 /**
- * Hashes of the transactions of an address from a block on, oldest first. Null: the server does not list them, as it
- * does for every address that was ever paid where it lists any.
+ * Hashes of the transactions of an address, or of an account, from a block on, oldest first. Null: the server does not
+ * list them, as it does for everyone that was ever paid where it lists any. `path`: `/addresses/…` or `/accounts/…`.
  */
-export const readTransactionsOf = Effect.fnUntraced(function*(
+export const readTransactionsAt = Effect.fnUntraced(function*(
   api: Api,
-  address: string,
+  path: string,
   from: bigint
 ): Effect.fn.Return<ReadonlyArray<string> | null, DriverError> {
   const found: Array<string> = []
   for (let page = 1; page <= maximumPages; page++) {
-    const path = `/addresses/${address}/transactions?from=${from}&order=asc&count=${pageSize}&page=${page}`
-    const raws = yield* api.find(path, ListedAnswer)
+    const query = `from=${from}&order=asc&count=${pageSize}&page=${page}`
+    const raws = yield* api.find(`${path}/transactions?${query}`, ListedAnswer)
     if (raws === null && page === 1) return null
     found.push(...(raws ?? []).map(({ tx_hash }) => tx_hash))
     if ((raws?.length ?? 0) < pageSize) return found
   }
-  const reason = `${api.name}: the address has more transactions than are looked through for a payout`
+  const reason = `${api.name}: ${path} has more transactions than are looked through`
   return yield* new DriverError({ network: api.network, reason })
+})
+
+/** {@link readTransactionsAt} of an address. */
+export const readTransactionsOf = (api: Api, address: string, from: bigint) =>
+  readTransactionsAt(api, `/addresses/${address}`, from)
+
+const Flag = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+const MovedAnswer = Schema.Struct({
+  address: Schema.String,
+  amount: Schema.Array(Schema.Struct({ unit: Unit, quantity: Quantity })),
+  collateral: Flag,
+  reference: Flag
+})
+const MovementAnswer = Schema.Struct({ inputs: Schema.Array(MovedAnswer), outputs: Schema.Array(MovedAnswer) })
+const ValidityAnswer = Schema.Struct({ valid_contract: Schema.Boolean })
+
+/** What a transaction took from addresses, and what it brought them. */
+export const readMovement = Effect.fnUntraced(function*(
+  api: Api,
+  txHash: string,
+  addresses: ReadonlySet<string>
+) {
+  const { valid_contract: isValid } = yield* api.get(`/txs/${txHash}`, ValidityAnswer)
+  const { inputs, outputs } = yield* api.get(`/txs/${txHash}/utxos`, MovementAnswer, largeCall)
+  const ownOf = (all: ReadonlyArray<typeof MovedAnswer.Type>) =>
+    all.filter(({ address, collateral, reference }) =>
+      addresses.has(address) && reference !== true && (collateral === true) === !isValid
+    ).map(({ amount }) => ({
+      lovelace: BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0"),
+      assets: amount.filter(({ unit }) => unit !== "lovelace")
+        .map(({ quantity, unit }) => ({ unit, quantity: BigInt(quantity) }))
+    }))
+  return { spent: ownOf(inputs), received: ownOf(outputs) }
 })
 
 const MessagesAnswer = Schema.Array(Schema.Struct({ label: Schema.String, json_metadata: Schema.Unknown }))

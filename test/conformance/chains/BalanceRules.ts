@@ -11,9 +11,14 @@ const isOffered = ({ finalBalances }: ChainDriver): boolean => finalBalances !==
 /** Blocks after which each chain's payments are final, with room. */
 const finalBlocks = 50
 
-const tokensOf = ({ token }: TestedChain) => token === null ? [null] : [null, token]
+const tokensOf = ({ hasCoinBalances = true, token }: TestedChain) =>
+  token === null ? [null] : hasCoinBalances ? [null, token] : [token]
 
-const balancesOf = (rig: TestedChain, { address }: ReceiveTarget) => rig.driver.finalBalances!([address], tokensOf(rig))
+const balancesOf = (rig: TestedChain, { address }: ReceiveTarget) =>
+  Effect.map(rig.driver.finalBalances!([address], tokensOf(rig)), (found) => {
+    assert.isNotNull(found)
+    return found!
+  })
 
 /** Insists that the balances are what came to the target up to their block. `start`: before the first payment. */
 const checkBalances = (rig: TestedChain, journal: Journal, found: FinalBalances): void => {
@@ -84,5 +89,11 @@ export const balanceRules = (rule: DefineRule): void => {
         else assert.strictEqual(found.failure._tag, "DriverError")
       }
       checkBalances(rig, journal, yield* balancesOf(rig, target))
+    }), isOffered)
+
+  rule("tells nothing of a coin that moves without transfers", [], (rig) =>
+    Effect.gen(function*() {
+      const found = yield* rig.driver.finalBalances!([rig.target(7).address], [null])
+      assert.strictEqual(found === null, rig.hasCoinBalances === false)
     }), isOffered)
 }

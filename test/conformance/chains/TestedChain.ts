@@ -19,6 +19,8 @@ export interface TestedChain {
   readonly unit: bigint
   /** A token that the driver reports, as the catalogue spells it; null: it reports the native coin only. */
   readonly token: string | null
+  /** Whether the driver tells what addresses hold of the native coin; absent: where it tells any balance, of it too. */
+  readonly hasCoinBalances?: boolean
   /** Pays in the native coin (null) or the rig's token; mined at once, and in no other payment's block. */
   readonly pay: (to: ReceiveTarget, token: string | null, amount: bigint) => Effect.Effect<MinedTransaction>
   readonly mine: (blocks: number) => Effect.Effect<void>

@@ -185,6 +185,23 @@ const pageOf = (query: URLSearchParams, all: ReadonlyArray<unknown>): Blockfrost
   return right(all.slice((page - 1) * count, page * count))
 }
 
+const stakeKeyOf = (account: string): string => bytesToHex(addressBytes(account).subarray(1))
+
+/** Whether an address is the one that is named, or of the account that is. */
+const isOf = (name: string, address: string): boolean =>
+  name.startsWith("stake")
+    ? addressBytes(address).length === 57 && bytesToHex(addressBytes(address)).endsWith(stakeKeyOf(name))
+    : address === name
+
+const transactionsOf = (ledger: ShownChain, name: string) =>
+  ledger.blocks.flatMap(({ height, time, transactions }) =>
+    transactions.flatMap((transaction, place) =>
+      [...transaction.inputs, ...transaction.outputs].some(({ address }) => isOf(name, address))
+        ? [{ tx_hash: transaction.txHash, tx_index: place, block_height: height, block_time: time, transaction }]
+        : []
+    )
+  )
+
 /** The first two eras of a public network, as `/network/eras` tells them. */
 export const erasOf = (shelley: { readonly time: number; readonly slot: number; readonly epoch: number }) => [
   {
@@ -220,19 +237,24 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
     return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(name, each)))
   }
   if (root === "accounts" && part === "utxos") {
-    const unspent = ledger.tip.unspentOfAccount(bytesToHex(addressBytes(name).subarray(1)))
+    const unspent = ledger.tip.unspentOfAccount(stakeKeyOf(name))
     return unspent.length === 0 ? absent : pageOf(query, unspent.map((each) => unspentObject(each.address, each)))
   }
-  if (root === "addresses" && part === "transactions") {
+  if ((root === "addresses" || root === "accounts") && part === "transactions") {
     const from = Number(query.get("from")?.split(":")[0] ?? 0)
-    const listed = ledger.blocks.filter(({ height }) => height >= from).flatMap(({ height, time, transactions }) =>
-      transactions.flatMap(({ inputs, outputs, txHash }, place) =>
-        [...inputs, ...outputs].some(({ address }) => address === name)
-          ? [{ tx_hash: txHash, tx_index: place, block_height: height, block_time: time }]
-          : []
-      )
-    )
+    const listed = transactionsOf(ledger, name).filter(({ block_height: height }) => height >= from)
+      .map(({ transaction: _, ...each }) => each)
     return pageOf(query, query.get("order") === "desc" ? listed.toReversed() : listed)
+  }
+  if (path === `/addresses/${name}/total` || path === `/accounts/${name}/addresses/total`) {
+    const listed = transactionsOf(ledger, name)
+    const sent = listed.flatMap(({ transaction }) => transaction.inputs).filter(({ address }) => isOf(name, address))
+      .map(({ index, txHash }) => findTransaction(ledger, txHash)?.transaction.outputs[index]?.lovelace ?? 0n)
+    return listed.length === 0 ? absent : right({
+      received_sum: [],
+      sent_sum: [{ unit: "lovelace", quantity: `${sent.reduce((all, each) => all + each, 0n)}` }],
+      tx_count: listed.length
+    })
   }
   if (path === "/epochs/latest/parameters") return right(parameters)
   if (root === "txs") {

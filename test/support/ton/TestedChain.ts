@@ -57,6 +57,7 @@ export const tonChain = (kind: "address" | "pool"): Effect.Effect<TestedChain, n
       openDriver,
       unit: 10_000_000n,
       token,
+      hasCoinBalances: false,
       target: (invoice) => kind === "address" ? shared.targetOf(`inv_${invoice}`) : pool.derive(invoice),
       pay: send,
       mine: (blocks) =>

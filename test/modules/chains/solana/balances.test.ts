@@ -4,23 +4,28 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { ChainDriver } from "../../../../runtime/Chains.ts"
 import { openSolana, unit } from "../../../support/SolanaChain.ts"
 import { newAddress, usdc } from "../../../support/SolanaPayments.ts"
 
 const finalSlots = 60
+
+/** What the driver says; it can always tell. */
+const balancesOf = ({ finalBalances }: ChainDriver, ...asked: Parameters<NonNullable<ChainDriver["finalBalances"]>>) =>
+  Effect.map(finalBalances!(...asked), (found) => found!)
 
 describe("what wallets of Solana hold", () => {
   it.live("shows that its owner sent something, of the coin and of a token apart", () =>
     Effect.gen(function*() {
       const { bank, driver, ledger, wallet } = yield* openSolana()
       const owner: string = bank.payer.address
-      const before = yield* driver.finalBalances!([owner], [usdc])
+      const before = yield* balancesOf(driver, [owner], [usdc])
       yield* bank.pay({ to: wallet, token: usdc, amount: 7n * unit })
       ledger.advance(finalSlots)
-      const after = yield* driver.finalBalances!([owner], [usdc])
+      const after = yield* balancesOf(driver, [owner], [usdc])
       assert.deepStrictEqual([after.hasSent, before.balances[0]! - after.balances[0]!], [true, 7n * unit])
-      assert.isTrue((yield* driver.finalBalances!([owner], [null])).hasSent)
-      const received = yield* driver.finalBalances!([wallet], [null, usdc])
+      assert.isTrue((yield* balancesOf(driver, [owner], [null])).hasSent)
+      const received = yield* balancesOf(driver, [wallet], [null, usdc])
       assert.deepStrictEqual([received.balances.map(BigInt), received.hasSent], [[0n, 7n * unit], false])
     }).pipe(Effect.scoped))
 
@@ -31,7 +36,7 @@ describe("what wallets of Solana hold", () => {
       yield* bank.pay({ to: wallets[0]!, token: null, amount: 3n * unit })
       yield* bank.pay({ to: wallets[119]!, token: null, amount: 4n * unit })
       ledger.advance(finalSlots)
-      const found = yield* driver.finalBalances!(wallets, [null])
+      const found = yield* balancesOf(driver, wallets, [null])
       assert.deepStrictEqual(found.balances.map(BigInt), [7n * unit])
       let calls = 0
       node.set(({ method, params }, answer) => {
@@ -41,7 +46,7 @@ describe("what wallets of Solana hold", () => {
         if (params[0].includes(wallets[0]) && ++calls > 1) result.value[1].lamports += 1_000
         return { result }
       })
-      assert.match((yield* Effect.flip(driver.finalBalances!(wallets, [null]))).reason, /changed while/u)
+      assert.match((yield* Effect.flip(balancesOf(driver, wallets, [null]))).reason, /changed while/u)
     }).pipe(Effect.scoped))
 
   it.live("is nothing where two endpoints do not agree, and of the older block where they do", () =>
@@ -49,7 +54,7 @@ describe("what wallets of Solana hold", () => {
       const { driver, ledger, nodes, pay, target, wallet } = yield* openSolana({}, 2)
       yield* pay(target(0), null, 5n * unit)
       ledger.advance(finalSlots)
-      const whole = yield* driver.finalBalances!([wallet], [null])
+      const whole = yield* balancesOf(driver, [wallet], [null])
       assert.deepStrictEqual(whole.balances.map(BigInt), [5n * unit])
       nodes[1]!.set(({ method }, answer) => {
         if (method !== "getMultipleAccounts") return undefined
@@ -57,9 +62,9 @@ describe("what wallets of Solana hold", () => {
         for (const account of result.value.slice(1)) if (account !== null) account.lamports -= 1
         return { result }
       })
-      assert.match((yield* Effect.flip(driver.finalBalances!([wallet], [null]))).reason, /different balances/u)
+      assert.match((yield* Effect.flip(balancesOf(driver, [wallet], [null]))).reason, /different balances/u)
       nodes[1]!.set(() => "cut")
-      assert.deepStrictEqual((yield* driver.finalBalances!([wallet], [null])).balances.map(BigInt), [5n * unit])
+      assert.deepStrictEqual((yield* balancesOf(driver, [wallet], [null])).balances.map(BigInt), [5n * unit])
     }).pipe(Effect.scoped))
 
   it.live("leaves out a token account that belongs to somebody else now, and a token without a mint", () =>
@@ -67,8 +72,8 @@ describe("what wallets of Solana hold", () => {
       const { driver, ledger, node, pay, target, wallet } = yield* openSolana()
       yield* pay(target(0), usdc, 5n * unit)
       ledger.advance(finalSlots)
-      assert.deepStrictEqual((yield* driver.finalBalances!([wallet], [usdc])).balances.map(BigInt), [5n * unit])
-      assert.deepStrictEqual((yield* driver.finalBalances!([wallet], [yield* newAddress])).balances.map(BigInt), [0n])
+      assert.deepStrictEqual((yield* balancesOf(driver, [wallet], [usdc])).balances.map(BigInt), [5n * unit])
+      assert.deepStrictEqual((yield* balancesOf(driver, [wallet], [yield* newAddress])).balances.map(BigInt), [0n])
       node.set(({ method, params }, answer) => {
         const result: any = answer()
         if (method !== "getMultipleAccounts" || params[1].commitment !== "finalized") return undefined
@@ -77,7 +82,7 @@ describe("what wallets of Solana hold", () => {
         result.value[1].data[0] = data.toString("base64")
         return { result }
       })
-      assert.deepStrictEqual((yield* driver.finalBalances!([wallet], [usdc])).balances.map(BigInt), [0n])
+      assert.deepStrictEqual((yield* balancesOf(driver, [wallet], [usdc])).balances.map(BigInt), [0n])
     }).pipe(Effect.scoped))
 })
 
