@@ -187,10 +187,10 @@ export interface PayoutDriver {
    * Builds a part, from the chain as it is now, and asks the chain what would happen where it can be asked.
    * `validUntil`: epoch seconds asked for, which the chain may not allow. `spentInputs`: {@link PayoutExport.inputs}
    * of parts that may still be executed. `walletAddresses`: others of the merchant's wallet that the part's address is
-   * one of, which one signature may spend from as well. Errors, each with what to do: `INSUFFICIENT_FUNDS`, `WALLET_NOT_SPENDABLE`,
-   * `PAYER_MISSING`, `COLLECTOR_MISSING`, `AMOUNT_BELOW_MINIMUM`, `PAYOUT_LINE_REFUSED` with `details.line` (counted
-   * from 1) where the chain says which line it is, `BATCH_PAID` where the chain has executed it before,
-   * `NOTHING_TO_COLLECT`.
+   * one of, which one signature may spend from as well. Errors, each with what to do: `INSUFFICIENT_FUNDS`,
+   * `WALLET_NOT_SPENDABLE`, `PAYER_MISSING`, `COLLECTOR_MISSING`, `AMOUNT_BELOW_MINIMUM`, `PAYOUT_LINE_REFUSED` with
+   * `details.line` (counted from 1) where the chain says which line it is, `BATCH_PAID` where the chain has executed it
+   * before, `NOTHING_TO_COLLECT`.
    */
   readonly build: (request: {
     readonly part: BatchPart

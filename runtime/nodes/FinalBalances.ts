@@ -9,7 +9,8 @@ const hasSameBalances = (one: FinalBalances, other: FinalBalances): boolean =>
 
 /**
  * Balances that two endpoints name differently are none: one of them is wrong, or something moves right now. Where only
- * one answers, or can tell (null: it cannot), its word is taken. Of two that agree the older block is told: both have passed it.
+ * one answers, or can tell (null: it cannot), its word is taken. Of two that agree the older block is told: both have
+ * passed it.
  */
 export const readAgreedBalances = <Client extends NodeEndpoint>(
   endpoints: Pick<Endpoints<Client>, "attempt" | "endpoints" | "pool" | "withFailover">,

@@ -1,6 +1,6 @@
 /**
- * What addresses held in the newest final block: what they hold now, less what later blocks brought, and with what those
- * took. Addresses of one account are asked for together.
+ * What addresses held in the newest final block: what they hold now, less what later blocks brought, and with what
+ * those took. Addresses of one account are asked for together.
  */
 import { Effect, Schema } from "effect"
 import { DriverError, type FinalBalances } from "../../../runtime/Chains.ts"

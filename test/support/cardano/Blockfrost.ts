@@ -243,7 +243,7 @@ const answerOf = (ledger: ShownChain, { headers, path, query }: BlockfrostCall):
   if ((root === "addresses" || root === "accounts") && part === "transactions") {
     const from = Number(query.get("from")?.split(":")[0] ?? 0)
     const listed = transactionsOf(ledger, name).filter(({ block_height: height }) => height >= from)
-      .map(({ transaction: _, ...each }) => each)
+      .map(({ block_height, block_time, tx_hash, tx_index }) => ({ block_height, block_time, tx_hash, tx_index }))
     return pageOf(query, query.get("order") === "desc" ? listed.toReversed() : listed)
   }
   if (path === `/addresses/${name}/total` || path === `/accounts/${name}/addresses/total`) {
