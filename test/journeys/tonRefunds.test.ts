@@ -32,6 +32,8 @@ class TonTown extends Context.Service<
       const content = onChainContent({ symbol: "USDT", decimals: "6" })
       const jetton = yield* Effect.promise(() => rig.deployJetton(content, rig.payer, Address.parse(usdt)))
       yield* Effect.promise(() => wallet.place(rig, toNano("5")))
+      // What a second signature will send too was there before the service looked.
+      yield* Effect.promise(() => rig.mint(jetton, wallet.address, 100_000_000n))
       const { url } = yield* rig.serve()
       // A chain's blocks come by themselves: seconds of a block pass before the next has them.
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(200), Effect.sync(() => rig.mine()))))
