@@ -9,6 +9,7 @@ import type { TestedChain } from "../conformance/chains.ts"
 import { runHistory } from "../conformance/histories.ts"
 import { connect, type TestDatabase } from "../support/Database.ts"
 import { testedChains } from "../support/TestedChains.ts"
+import { batchFamilies, batchHistories } from "./batches.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, urlOf } from "./Database.ts"
 import { moneyHistories } from "./money.ts"
@@ -84,5 +85,7 @@ export const histories = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>
       Object.entries(testedChains).filter(([name]) => isAsked(bench, name)),
       ([name, chain]) => runFamily(bench, name, chain)
     )
-    return isAsked(bench, money) ? [...chains, ...yield* moneyHistories(bench)] : chains
+    const ofMoney = isAsked(bench, money) ? yield* moneyHistories(bench) : []
+    const isOfBatches = ["batches", ...batchFamilies].some((name) => isAsked(bench, name))
+    return [...chains, ...ofMoney, ...isOfBatches ? yield* batchHistories(bench) : []]
   }).pipe(Effect.orDie)

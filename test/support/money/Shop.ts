@@ -147,12 +147,14 @@ export const askUntilAnswered = Effect.fnUntraced(function*(
   path: string,
   sent: { readonly method?: string; readonly body?: unknown; readonly idempotencyKey?: string } = {}
 ) {
+  let last: TestResponse | undefined
   for (let tried = 0; tried < tries; tried++) {
     const answer = yield* askOnce(deployment, roll, credential, path, sent)
     if (!isUnanswered(answer)) return answer
+    last = answer ?? last
     yield* Effect.sleep(againMillis)
   }
-  return yield* Effect.die(new Error(`${path} was not answered in ${tries} tries`))
+  return yield* Effect.die(new Error(`${path} was not answered in ${tries} tries; last: ${last?.text}`))
 })
 
 const uuidFrom = (roll: Roll): string => {

@@ -1,0 +1,85 @@
+/** A chain on which a merchant's wallet pays what it was given, as a history of batches needs it. */
+import type { Effect } from "effect"
+import type { Roll } from "../money/Shop.ts"
+
+/** Money that a transaction of the wallet moved, as long as the chain has it. */
+export interface MovedMoney {
+  readonly txHash: string
+  readonly to: string
+  /** In the one spelling of its family; null: the network's own coin. */
+  readonly token: string | null
+  readonly units: bigint
+  readonly isFinal: boolean
+  readonly height: number
+  /** The part that it executed, as `guardOf` names it; null: nothing on the chain keeps it from being sent twice. */
+  readonly guard: string | null
+}
+
+/** A line of a list for people. */
+export interface ListedLine {
+  readonly to: string
+  readonly token: string | null
+  readonly units: bigint
+}
+
+/** What a wallet does with an export: signs it as it is, or after somebody has put another receiver into it. */
+export type Signature = "as_given" | "changed_destination"
+
+/** A token that is paid in. */
+export interface PaidToken {
+  readonly symbol: string
+  readonly decimals: number
+  readonly address: string | null
+  /** Whole dollars of one. */
+  readonly dollars: bigint
+}
+
+/** Everything but the service: the network, the wallet, and the endpoints between them. */
+export interface PayingChain {
+  readonly network: string
+  readonly environment: "devnet" | "mainnet"
+  readonly tokens: ReadonlyArray<PaidToken>
+  /** Formats that the chain keeps from being executed twice. */
+  readonly formats: ReadonlyArray<string>
+  /** Whether it can be given out as a list, which nothing on the chain keeps from being paid twice. */
+  readonly isListing: boolean
+  /** Blocks until one is final. */
+  readonly finality: number
+  /** Of the wallet as one that receives, too; null: invoices are paid to one of the deployment. */
+  readonly receivingKind: string | null
+  /** Seconds that an export must be valid to be so for a few minutes of the chain's time. */
+  readonly validitySeconds: Effect.Effect<number>
+  /** A wallet with money. */
+  readonly newWallet: (seed: string) => Effect.Effect<string>
+  readonly newReceiver: (seed: string) => string
+  /** Whoever malware pays in place of a receiver. */
+  readonly thief: (seed: string) => string
+  /** How the chain names a part that it keeps from being executed twice. */
+  readonly guardOf: (batchId: string, part: number) => string
+  /** Signs and sends; nothing is in a block before the next one is mined. The chain may refuse it. */
+  readonly sign: (wallet: string, payload: string, how: Signature, thief: string) => Effect.Effect<void>
+  /** Sends the transfer of one line of a list; answers its transaction, null where it was not taken. */
+  readonly payLine: (wallet: string, line: ListedLine) => Effect.Effect<string | null>
+  /** The payer of an invoice pays. */
+  readonly receive: (
+    address: string,
+    token: PaidToken,
+    units: bigint,
+    memo: string | null
+  ) => Effect.Effect<unknown>
+  readonly mine: (blocks: number) => Effect.Effect<void>
+  /** Replaces blocks that are not final; their transactions come again at once, later or never. */
+  readonly reorganise: (depth: number, roll: Roll) => Effect.Effect<void>
+  /** The chain's time goes on. */
+  readonly pass: (seconds: number) => Effect.Effect<void>
+  /** What the wallet moved, in the blocks of now. */
+  readonly moved: (wallet: string) => Effect.Effect<ReadonlyArray<MovedMoney>>
+  /** The height of the newest block. */
+  readonly head: Effect.Effect<number>
+  /** Epoch seconds of the newest block. */
+  readonly time: Effect.Effect<number>
+  /** Something goes wrong with a minority of the endpoints; answers what. */
+  readonly disturb: (roll: Roll) => string
+  /** The endpoints are well again. */
+  readonly heal: () => void
+}
