@@ -78,8 +78,13 @@ export interface Grant extends Principal {
   readonly endsAtMillis?: number
   /** Whether it may be used from an address (null: unknown); absent: from any. */
   readonly admits?: (address: string | null) => boolean
-  /** The session of a wallet's token, `ses_<uuid>`: what a logout ends, and `Revocations` tells of. Absent for keys. */
+  /**
+   * The session of a person, `ses_<uuid>` of a wallet's token or `tms_<uuid>` of the dashboard: what a logout ends, and
+   * `Revocations` tells of. Absent for keys.
+   */
   readonly session?: string
+  /** Epoch seconds from which on it may move money on mainnet; absent: at any time, as where there is no mainnet. */
+  readonly moneyFrom?: number
 }
 
 /** The merchant behind a request, put there by {@link MerchantAuth}. */
@@ -341,12 +346,12 @@ export const ActsByOneCommit = Context.Reference<boolean>("tillwire/runtime/Http
 export class Revocations extends Context.Service<Revocations, {
   /** The owner of the ids that begin with `<kind>_`: answers those that are still good. */
   readonly register: (
-    kind: "key" | "ses",
+    kind: "key" | "ses" | "tms",
     good: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
   ) => Effect.Effect<void>
   /**
-   * Returns within 5 s of the end of a key (`key_<uuid>`) or of a wallet's session (`ses_<uuid>`) that was good when it
-   * was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any
+   * Returns within 5 s of the end of a key (`key_<uuid>`) or of a session (`ses_<uuid>`, `tms_<uuid>`) that was good
+   * when it was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any
    * more.
    *
    * @example

@@ -6,19 +6,26 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import * as Registry from "./Registry.ts"
 import type { Role } from "../schemas/Roles.ts"
 
+/**
+ * What the first owner of a merchant is called wherever people are counted, and is for good: what was made and approved
+ * before anybody knew the people of merchants is that owner's.
+ */
+export const firstOwner = "owner"
+
 /** Somebody of a merchant. People count, not credentials. */
 export interface Member {
+  /** {@link firstOwner}, or `per_<uuid>`. */
   readonly person: string
   readonly role: Role
 }
 
 export interface MemberDirectory {
-  /** Who signs in by a wallet, `siw_<uuid>`; null: nobody of the merchant any more. */
-  readonly ofWallet: (merchantId: number, walletId: string) => Effect.Effect<Member | null>
-  /** A member by person; null: nobody of the merchant any more. */
-  readonly find: (merchantId: number, person: string) => Effect.Effect<Member | null>
+  /** A member by person; null as a person stands for the first owner. Null: nobody of the merchant any more. */
+  readonly find: (merchantId: number, person: string | null) => Effect.Effect<Member | null>
   /** All who are members now. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<Member>>
+  /** As whom the acts of a person may stand in the audit log, beside the credential of the call at hand. */
+  readonly actorsOf: (merchantId: number, person: string) => Effect.Effect<ReadonlyArray<string>>
 }
 
 export class Members extends Context.Service<
@@ -30,12 +37,12 @@ export class Members extends Context.Service<
 >()("tillwire/runtime/Members") {}
 
 /** Whom all wallets of a merchant stand for where nobody knows its people. */
-export const soleOwner: Member = { person: "owner", role: "owner" }
+export const soleOwner: Member = { person: firstOwner, role: "owner" }
 
 const ownerOnly: MemberDirectory = {
-  ofWallet: () => Effect.succeed(soleOwner),
   find: () => Effect.succeed(soleOwner),
-  list: () => Effect.succeed([soleOwner])
+  list: () => Effect.succeed([soleOwner]),
+  actorsOf: () => Effect.succeed([])
 }
 
 export const layer: Layer.Layer<Members> = Layer.sync(Members, () => {
@@ -45,8 +52,8 @@ export const layer: Layer.Layer<Members> = Layer.sync(Members, () => {
   const directory = () => current() ?? ownerOnly
   return Members.of({
     register,
-    ofWallet: (merchantId, walletId) => Effect.suspend(() => directory().ofWallet(merchantId, walletId)),
     find: (merchantId, person) => Effect.suspend(() => directory().find(merchantId, person)),
-    list: (merchantId) => Effect.suspend(() => directory().list(merchantId))
+    list: (merchantId) => Effect.suspend(() => directory().list(merchantId)),
+    actorsOf: (merchantId, person) => Effect.suspend(() => directory().actorsOf(merchantId, person))
   })
 })

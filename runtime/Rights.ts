@@ -2,7 +2,8 @@
 import { Context, Effect } from "effect"
 import type { Principal } from "../schemas/Auth.ts"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
-import { mayDo, permissionFor, type Right, rolesWith } from "../schemas/Roles.ts"
+import { mayDo, permissionFor, type Right, rolesWith, waitsForMoney } from "../schemas/Roles.ts"
+import { nowSeconds } from "./Clock.ts"
 import { CurrentPrincipal } from "./Http.ts"
 
 /**
@@ -27,9 +28,30 @@ export const objectionToRight = (caller: Principal, right: Right): PublicError |
     details: { right, role: caller.role, roles: rolesWith(right) }
   })
 
+/**
+ * Why a caller must wait with what takes `right`, if so: `PERMISSION_DENIED`. `moneyFrom`: from when on it may move
+ * money on mainnet.
+ */
+export const objectionToWait = (
+  caller: Principal & { readonly moneyFrom?: number },
+  right: Right,
+  now: number
+): PublicError | undefined => {
+  const { moneyFrom = 0 } = caller
+  return now >= moneyFrom || !waitsForMoney(right, caller.environment)
+    ? undefined
+    : publicError("PERMISSION_DENIED", {
+      message: "You signed in by a link, a recovery code or a new credential: for a day it moves no money on mainnet. "
+        + "Wait until details.allowed_from, or sign in as before",
+      details: { right, allowed_from: moneyFrom }
+    })
+}
+
 /** Fails with `PERMISSION_DENIED` unless the caller has a right, beside the one of its route. */
 export const requireRight = (right: Right) =>
-  Effect.flatMap(CurrentPrincipal, (principal) => {
+  Effect.gen(function*() {
+    const principal = yield* CurrentPrincipal
     const objection = objectionToRight(principal, right)
-    return objection === undefined ? Effect.succeed(principal) : Effect.fail(objection)
+      ?? objectionToWait(principal, right, yield* nowSeconds)
+    return objection === undefined ? principal : yield* objection
   })

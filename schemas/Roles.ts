@@ -79,6 +79,32 @@ export const roleHas = (role: Role, right: Right, environment: Environment): boo
 /** The roles that have a right where real money is. */
 export const rolesWith = (right: Right): ReadonlyArray<Role> => rolesByRight[right]
 
+/**
+ * Seconds for which a sign-in by a link or a recovery code, and a new passkey or wallet, moves no money on mainnet
+ * (modules/docs/reference/team.md#waits).
+ */
+export const moneyWaitSeconds = 86_400
+
+/** Rights by which money goes out, or by which somebody decides where it goes and who may say so. */
+const moneyRights: ReadonlySet<Right> = new Set<Right>([
+  "batches:approve",
+  "batches:create",
+  "exceptions:resolve",
+  "keys:write",
+  "refunds:approve",
+  "refunds:create",
+  "rules:write",
+  "team:write",
+  "wallets:write"
+])
+
+/**
+ * Whether a right waits after a sign-in that others may have made: it moves real money, or decides about it, as what a
+ * merchant has once for both environments does.
+ */
+export const waitsForMoney = (right: Right, environment: Environment): boolean =>
+  moneyRights.has(right) && (environment === "mainnet" || merchantWide.has(right))
+
 /** Rights that take a key's permission `refund`: money that goes out. */
 const refundRights: ReadonlySet<Right> = new Set<Right>(["batches:create", "refunds:create"])
 

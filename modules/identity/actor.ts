@@ -2,6 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { type AccessTokens, makeAccessTokens } from "../../runtime/http/AccessToken.ts"
+import type { Write } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
@@ -20,8 +21,15 @@ import {
   type Tokens,
   verifyAccessToken
 } from "./actor/SessionCalls.ts"
-import { linkByName, linkByProof, type NamedAccount, unlinkWallet } from "./actor/WalletLinks.ts"
-import type { WalletState } from "./rules.ts"
+import {
+  linkByName,
+  linkByProof,
+  type NamedAccount,
+  proveWallet,
+  unlinkPersonWrites,
+  unlinkWallet
+} from "./actor/WalletLinks.ts"
+import { firstHolder, type WalletHolder, type WalletState } from "./rules.ts"
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
 export class Sessions extends Context.Service<Sessions, {
@@ -79,7 +87,11 @@ export class Wallets extends Context.Service<Wallets, {
   /** A message whose signature links the wallet to this merchant and does nothing else. Errors as `Sessions.issue`. */
   readonly issue: (merchantId: number, network: Network, address: string) => Effect.Effect<IssuedChallenge, PublicError>
   /** Links who signed. Errors: those of a proof, `WALLET_LINKED_ELSEWHERE`, `WALLET_LIMIT_REACHED`. */
-  readonly link: (merchantId: number, proof: SignInProof) => Effect.Effect<WalletState, PublicError>
+  readonly link: (
+    merchantId: number,
+    proof: SignInProof,
+    holder?: WalletHolder
+  ) => Effect.Effect<WalletState, PublicError>
   /**
    * Links an account on the operator's word.
    * Errors: `NOT_FOUND` without such a merchant, `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`,
@@ -88,9 +100,14 @@ export class Wallets extends Context.Service<Wallets, {
   readonly linkNamed: (account: NamedAccount) => Effect.Effect<WalletState, PublicError>
   /**
    * Ends the wallet's sessions with its link. Errors: `NOT_FOUND`; `INVALID_TRANSITION` for a merchant's last wallet
-   * unless `evenLast`: nobody could sign in for it any more.
+   * unless `evenLast`: nobody could sign in for it any more. `isTheirs`: those that the caller may see.
    */
-  readonly unlink: (merchantId: number, id: string, evenLast: boolean) => Effect.Effect<WalletState, PublicError>
+  readonly unlink: (
+    merchantId: number,
+    id: string,
+    evenLast: boolean,
+    isTheirs?: (wallet: WalletState) => boolean
+  ) => Effect.Effect<WalletState, PublicError>
 }>()("tillwire/modules/identity/Wallets") {
   static readonly layer = Layer.effect(
     Wallets,
@@ -98,9 +115,41 @@ export class Wallets extends Context.Service<Wallets, {
       Wallets.of({
         list: context.repo.wallets,
         issue: (merchantId, network, address) => issueChallenge(context, network, address, merchantId),
-        link: (merchantId, proof) => linkByProof(context, merchantId, proof),
+        link: (merchantId, proof, holder = firstHolder) => linkByProof(context, merchantId, proof, holder),
         linkNamed: (request) => linkByName(context, request),
-        unlink: (merchantId, id, evenLast) => unlinkWallet(context, merchantId, id, evenLast)
+        unlink: (merchantId, id, evenLast, isTheirs) => unlinkWallet(context, merchantId, id, evenLast, isTheirs)
+      }))
+  )
+}
+
+/** Wallets as credentials of people, for the module that knows the people and opens sessions of its own. */
+export class PersonWallets extends Context.Service<PersonWallets, {
+  /** As `Sessions.issue`. */
+  readonly issue: (network: Network, address: string) => Effect.Effect<IssuedChallenge, PublicError>
+  /**
+   * The linked wallet that signed a message, and the rows that use the message up: in the commit of what follows, so
+   * that of many uses one succeeds. Errors: those of `Sessions.open`; `SIGNUP_CLOSED` for a wallet of no merchant.
+   */
+  readonly prove: (
+    proof: SignInProof
+  ) => Effect.Effect<{ readonly wallet: WalletState; readonly writes: ReadonlyArray<Write> }, PublicError>
+  /** The wallets by which a person signs in for a merchant; null: the first owner. */
+  readonly ofPerson: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<WalletState>>
+  /** The rows that unlink them and end their sessions. */
+  readonly unlinkWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
+}>()("tillwire/modules/identity/PersonWallets") {
+  static readonly layer = Layer.effect(
+    PersonWallets,
+    Effect.map(makeContext, (context) =>
+      PersonWallets.of({
+        issue: (network, address) => issueChallenge(context, network, address, null),
+        prove: (proof) => proveWallet(context, proof),
+        ofPerson: (merchantId, person) =>
+          Effect.map(
+            context.repo.wallets(merchantId),
+            (wallets) => wallets.filter((wallet) => wallet.person === person)
+          ),
+        unlinkWrites: (merchantId, person) => unlinkPersonWrites(context, merchantId, person)
       }))
   )
 }

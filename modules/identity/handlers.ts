@@ -1,16 +1,20 @@
 /** Wire to actor and back. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { credentialOf } from "../../runtime/http/Authentication.ts"
-import { CurrentPrincipal } from "../../runtime/Http.ts"
+import { CurrentPrincipal, type Grant } from "../../runtime/Http.ts"
+import { firstOwner } from "../../runtime/Members.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
+import { mayDo } from "../../schemas/Roles.ts"
 import { Sessions, Wallets } from "./actor.ts"
 import type { IssuedChallenge } from "./actor/Challenges.ts"
 import type { Tokens } from "./actor/SessionCalls.ts"
 import { IdentityApi, type SignInRequest, SignInWallet } from "./api.ts"
-import type { WalletState } from "./rules.ts"
+import { holderOf, type WalletState } from "./rules.ts"
 import { IdentityRpc } from "./rpc.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -84,43 +88,57 @@ export const signInHandlers = Operations.group(
   })
 )
 
-/** Only a wallet decides who else signs in: a key that leaked must not become an owner. */
+/** Only a person decides who else signs in: a key that leaked must not become an owner. */
 const requireWallet = Effect.flatMap(CurrentPrincipal, (principal) =>
   principal.kind === "wallet"
-    ? Effect.succeed(principal.merchantId)
+    ? Effect.succeed(principal)
     : Effect.fail(
       publicError("CREDENTIAL_NOT_ALLOWED", { message: "This call takes the token of a wallet, not an API key" })
     ))
+
+/** Null stands for the first owner, whose wallets were there before anybody knew the people of merchants. */
+const personOf = ({ person }: Grant): string | null => person === firstOwner ? null : person
+
+/** Everybody manages the wallets they sign in by, and who manages the team those of all. */
+const isManagedBy = (caller: Grant) => (wallet: WalletState): boolean =>
+  mayDo(caller, "team:write", caller.environment) || wallet.person === personOf(caller)
 
 export const walletHandlers = Operations.group(
   IdentityApi,
   "sign-in-wallets",
   Effect.fn(function*(group) {
     const wallets = yield* Wallets
+    const settings = yield* Settings
     return group
       .handle(
         "list",
         Effect.fnUntraced(function*() {
-          const found = yield* wallets.list(yield* requireWallet)
+          const caller = yield* requireWallet
+          const found = (yield* wallets.list(caller.merchantId)).filter(isManagedBy(caller))
           return ok({ object: "list" as const, data: found.map(walletOnWire), has_more: false as const })
         })
       )
       .handle(
         "nonce",
         Effect.fnUntraced(function*({ payload }) {
-          return nonceOnWire(yield* wallets.issue(yield* requireWallet, payload.network, payload.address))
+          const { merchantId } = yield* requireWallet
+          return nonceOnWire(yield* wallets.issue(merchantId, payload.network, payload.address))
         })
       )
       .handle(
         "link",
         Effect.fnUntraced(function*({ payload }) {
-          return ok(walletOnWire(yield* wallets.link(yield* requireWallet, proofOf(payload))))
+          const caller = yield* requireWallet
+          const servesMainnet = settings.environments.includes("mainnet")
+          const holder = holderOf(personOf(caller), caller.moneyFrom ?? 0, servesMainnet, yield* nowSeconds)
+          return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder)))
         })
       )
       .handle(
         "unlink",
         Effect.fnUntraced(function*({ params }) {
-          return ok(walletOnWire(yield* wallets.unlink(yield* requireWallet, params.id, false)))
+          const caller = yield* requireWallet
+          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, isManagedBy(caller))))
         })
       )
   })

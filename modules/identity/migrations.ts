@@ -30,7 +30,11 @@ export const migrations: Migrations = {
       chain_id text,
       status text NOT NULL CHECK (status IN ('linked', 'unlinked')),
       linked_at bigint NOT NULL,
-      signed_in_at bigint
+      signed_in_at bigint,
+      -- Who signs in by it; null: the merchant's first owner.
+      person text,
+      -- From when on it may move money on mainnet.
+      money_from bigint NOT NULL
     )`
     yield* sql`CREATE INDEX sign_in_wallets_by_merchant ON sign_in_wallets (merchant_id) WHERE status = 'linked'`
     // Sessions and tokens are looked up by secrets, before their merchant is known.

@@ -8,12 +8,15 @@ import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
-import { Sessions, Wallets } from "./actor.ts"
+import { PersonWallets, Sessions, Wallets } from "./actor.ts"
 import { pruneSignIns } from "./actor/Pruning.ts"
 import { IdentityApi } from "./api.ts"
 import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { IdentityRpc } from "./rpc.ts"
+
+export type { IssuedChallenge } from "./actor/Challenges.ts"
+export { PersonWallets } from "./actor.ts"
 
 const Options = Schema.Struct({
   /** Whether a wallet of no merchant signs up as a new one. Default: open, but closed where mainnet is served. */
@@ -62,5 +65,5 @@ export const plugin = Plugin.make({
       start(options),
       HttpApiBuilder.layer(IdentityApi).pipe(Layer.provide([signInHandlers, walletHandlers, keySetHandlers])),
       Rpc.handlers(IdentityRpc, rpcHandlers)
-    ).pipe(Layer.provide(services(options)))
+    ).pipe(Layer.provide(services(options)), Layer.merge(PersonWallets.layer))
 })

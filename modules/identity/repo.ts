@@ -30,7 +30,9 @@ export const walletWrite = (wallet: WalletState): Write => ({
     chain_id: wallet.chainId,
     status: wallet.status,
     linked_at: wallet.linkedAt,
-    signed_in_at: wallet.signedInAt
+    signed_in_at: wallet.signedInAt,
+    person: wallet.person,
+    money_from: wallet.moneyFrom
   }
 })
 
@@ -80,6 +82,8 @@ interface WalletRow {
   readonly status: "linked" | "unlinked"
   readonly linked_at: bigint
   readonly signed_in_at: bigint | null
+  readonly person: string | null
+  readonly money_from: bigint
 }
 
 interface SessionRow {
@@ -112,6 +116,8 @@ const walletOf = (row: WalletRow): WalletState => ({
   status: row.status,
   linkedAt: Number(row.linked_at),
   signedInAt: row.signed_in_at === null ? null : Number(row.signed_in_at),
+  person: row.person,
+  moneyFrom: Number(row.money_from),
   version: Number(row.version)
 })
 

@@ -4,6 +4,7 @@
 import type { Challenge } from "../../runtime/SignIns.ts"
 import { type ErrorCode, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Family } from "../../schemas/Network.ts"
+import { moneyWaitSeconds } from "../../schemas/Roles.ts"
 
 /** Seconds a message may wait for its signature (modules/docs/reference/authentication.md#signing-in-with-a-wallet). */
 export const challengeSeconds = 300
@@ -45,8 +46,37 @@ export interface WalletState {
   readonly status: "linked" | "unlinked"
   readonly linkedAt: number
   readonly signedInAt: number | null
+  /** Who signs in by it; null: the merchant's first owner. */
+  readonly person: string | null
+  /** From when on it may move money on mainnet. */
+  readonly moneyFrom: number
   readonly version: number
 }
+
+/** Whose wallet is linked, and by whom. */
+export interface WalletHolder {
+  /** Null: the merchant's first owner. */
+  readonly person: string | null
+  /** From when on it may move money on mainnet; 0: at once. */
+  readonly moneyFrom: number
+}
+
+/**
+ * Whom a wallet is for that a person links who moves money on mainnet from `callerMoneyFrom` on: it waits as long, and
+ * for a day, but the first owner's and where there is no mainnet.
+ */
+export const holderOf = (
+  person: string | null,
+  callerMoneyFrom: number,
+  servesMainnet: boolean,
+  now: number
+): WalletHolder => ({
+  person,
+  moneyFrom: Math.max(callerMoneyFrom, person === null || !servesMainnet ? 0 : now + moneyWaitSeconds)
+})
+
+/** Of a wallet that signs a merchant up, or that the operator names. */
+export const firstHolder: WalletHolder = { person: null, moneyFrom: 0 }
 
 /** Who signed, as the drivers tell it. */
 export interface Account {
@@ -106,7 +136,8 @@ export const linkedWallet = (
   account: Account,
   merchantId: number,
   before: WalletState | undefined,
-  now: number
+  now: number,
+  holder: WalletHolder = firstHolder
 ): WalletState => ({
   id,
   merchantId,
@@ -116,6 +147,8 @@ export const linkedWallet = (
   status: "linked",
   linkedAt: now,
   signedInAt: null,
+  person: holder.person,
+  moneyFrom: holder.moneyFrom,
   version: (before?.version ?? 0) + 1
 })
 

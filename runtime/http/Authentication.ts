@@ -7,13 +7,17 @@ import type { Headers, HttpServerRequest } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { AuditLog } from "../AuditLog.ts"
+import { nowSeconds } from "../Clock.ts"
+import type { Commit } from "../Commit.ts"
 import { Credentials, type Grant, RateLimiter } from "../Http.ts"
 import { localCallerOf } from "../LocalCalls.ts"
-import { objectionToRight } from "../Rights.ts"
+import { objectionToRight, objectionToWait } from "../Rights.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
 import { admit } from "./Admission.ts"
+import { makeNotingDenials } from "./Denials.ts"
 import type { Call } from "./Operation.ts"
 import { versionOf } from "./Versions.ts"
 
@@ -212,8 +216,13 @@ export type LetMerchantIn = <A, E>(
 ) => Effect.Effect<A, E | PublicError>
 
 /** Implements `MerchantAuth`: the credential, then the limits of whoever it is, then what the call names. */
-export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials | Settings | RateLimiter> = Effect.gen(
+export const makeLetMerchantIn: Effect.Effect<
+  LetMerchantIn,
+  never,
+  AuditLog | Commit | Credentials | Settings | RateLimiter
+> = Effect.gen(
   function*() {
+    const notingDenials = yield* makeNotingDenials
     const { verifyBearer } = yield* Credentials
     const byKey = yield* makeKeyCheck
     const settings = yield* Settings
@@ -245,8 +254,14 @@ export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials 
 
     /** Judged where the call acts, because play money may be moved by more people than real money. */
     const withRight = ({ operation: { right } }: Call, caller: Grant): Authenticated => {
-      const objection = right === null ? undefined : objectionToRight(caller, right)
-      return objection === undefined ? Effect.succeed(caller) : Effect.fail(objection)
+      if (right === null) return Effect.succeed(caller)
+      const objection = objectionToRight(caller, right)
+      if (objection !== undefined) return Effect.fail(objection)
+      if (caller.moneyFrom === undefined) return Effect.succeed(caller)
+      return Effect.flatMap(nowSeconds, (now) => {
+        const wait = objectionToWait(caller, right, now)
+        return wait === undefined ? Effect.succeed(caller) : Effect.fail(wait)
+      })
     }
 
     const admitted = (call: Call, grant: Grant): Authenticated =>
@@ -255,7 +270,8 @@ export const makeLetMerchantIn: Effect.Effect<LetMerchantIn, never, Credentials 
     return (call, act) =>
       Effect.flatMap(authenticate(call.request), (grant) => {
         call.facts.apiVersion = versionOf(call.request.headers, grant.apiVersion)
-        return rateLimiter.credential(grant, Effect.flatMap(Effect.suspend(() => admitted(call, grant)), act))
+        const answer = Effect.flatMap(Effect.suspend(() => admitted(call, grant)), act)
+        return rateLimiter.credential(grant, grant.kind === "key" ? answer : notingDenials(call, grant, answer))
       })
   }
 )

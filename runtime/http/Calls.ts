@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlClient } from "effect/sql"
+import type { AuditLog } from "../AuditLog.ts"
 import type { Commit } from "../Commit.ts"
 import {
   type Credentials,
@@ -58,7 +59,7 @@ const withService = <I, S>(act: Served, key: Context.Key<I, S>, service: S): Ser
 export const layer: Layer.Layer<
   Operations,
   never,
-  Credentials | RateLimiter | ReplyRenderers | Settings | Commit | Secrets | Leases | SqlClient.SqlClient
+  AuditLog | Credentials | RateLimiter | ReplyRenderers | Settings | Commit | Secrets | Leases | SqlClient.SqlClient
 > = Layer.effect(
   Operations,
   Effect.gen(function*() {

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
+import type { AuditLog } from "../AuditLog.ts"
 import type { Commit } from "../Commit.ts"
 import { type Credentials, ErrorPages, RateLimiter, type ReplyRenderers, type Revocations } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
@@ -28,7 +29,7 @@ import * as TimeLimit from "./TimeLimit.ts"
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   Credentials | ErrorPages | LocalCallsLayer.LocalCalls | Operations | ReplyRenderers | Revocations | RateLimiter,
   never,
-  HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
+  AuditLog | HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
   const global = HttpRouter.use((router) =>
     Effect.flatMap(

@@ -184,8 +184,9 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
   }
   // Read from the database: authentication keeps the answer for as long as a change of the merchant may take to hold.
   const merchant = yield* merchants.read(session.merchantId)
-  const member = yield* members.ofWallet(session.merchantId, session.walletId)
-  if (merchant === undefined || member === null) return yield* publicError("TOKEN_INVALID")
+  const wallet = yield* repo.wallet(session.walletId)
+  const member = wallet === undefined ? null : yield* members.find(session.merchantId, wallet.person)
+  if (merchant === undefined || wallet === undefined || member === null) return yield* publicError("TOKEN_INVALID")
   const grant: Grant = {
     merchantId: merchant.id as MerchantId,
     environment: merchant.defaultEnvironment,
@@ -195,6 +196,7 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
     session: session.id,
     apiVersion: newestVersion,
     endsAtMillis: claims.expiresAt * 1000,
+    moneyFrom: wallet.moneyFrom,
     role: member.role,
     permissions: allPermissions,
     person: member.person

@@ -6,7 +6,19 @@ import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
-import { type Account, end, linkedWallet, markUsed, objectionToLink, objectionToUnlink, unlink } from "../rules.ts"
+import {
+  type Account,
+  end,
+  firstHolder,
+  linkedWallet,
+  markUsed,
+  objectionToLink,
+  objectionToUnlink,
+  unlink,
+  type WalletHolder,
+  type WalletState,
+  withSignIn
+} from "../rules.ts"
 import { accountOf, requireChallenge, verifyProof } from "./Challenges.ts"
 import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
 
@@ -18,7 +30,13 @@ const requireMerchant = ({ merchants }: IdentityContext, id: number) =>
 
 /** Links `account`, with `more` in the same commit; nothing but `more` where it is linked already. */
 const linkAccount = Effect.fnUntraced(
-  function*(context: IdentityContext, merchantId: number, account: Account, more: ReadonlyArray<Write>) {
+  function*(
+    context: IdentityContext,
+    merchantId: number,
+    account: Account,
+    holder: WalletHolder,
+    more: ReadonlyArray<Write>
+  ) {
     const { merchants, repo } = context
     const merchant = yield* requireMerchant(context, merchantId)
     const id = walletIdOf(account)
@@ -26,7 +44,7 @@ const linkAccount = Effect.fnUntraced(
     const objection = objectionToLink(merchantId, before, yield* repo.wallets(merchantId))
     if (objection !== undefined) return yield* objection
     const isLinked = before?.status === "linked"
-    const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds)
+    const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds, holder)
     const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
     if (writes.length > 0) yield* append(context, merchantId, writes)
     return wallet
@@ -36,7 +54,8 @@ const linkAccount = Effect.fnUntraced(
 export const linkByProof = Effect.fnUntraced(function*(
   context: IdentityContext,
   merchantId: number,
-  proof: SignInProof
+  proof: SignInProof,
+  holder: WalletHolder
 ) {
   const account = yield* verifyProof(context, proof, merchantId)
   return yield* decideInTurn(
@@ -45,7 +64,9 @@ export const linkByProof = Effect.fnUntraced(function*(
     merchantId,
     Effect.gen(function*() {
       const challenge = yield* requireChallenge(context, proof.message, merchantId)
-      return yield* linkAccount(context, merchantId, account, [Repo.challengeWrite(markUsed(challenge))])
+      return yield* linkAccount(context, merchantId, account, holder, [
+        Repo.challengeWrite(markUsed(challenge))
+      ])
     })
   )
 })
@@ -61,31 +82,66 @@ export interface NamedAccount {
 export const linkByName = (context: IdentityContext, { address, isContract, merchantId, network }: NamedAccount) =>
   Effect.flatMap(
     accountOf(context, network, address, isContract),
-    (account) => decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, []))
+    (account) => decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstHolder, []))
   )
+
+/** The rows that unlink a wallet and end its sessions. */
+const unlinkWrites = Effect.fnUntraced(function*({ repo }: IdentityContext, wallet: WalletState) {
+  const sessions = yield* repo.openSessions(wallet.id)
+  return [
+    Repo.walletWrite(unlink(wallet)),
+    ...sessions.map((session) => Repo.sessionWrite(end(session, "unlinked")))
+  ]
+})
+
+/** The same for all wallets by which a person signs in for a merchant. */
+export const unlinkPersonWrites = Effect.fnUntraced(function*(
+  context: IdentityContext,
+  merchantId: number,
+  person: string | null
+) {
+  const wallets = (yield* context.repo.wallets(merchantId)).filter((wallet) => wallet.person === person)
+  return (yield* Effect.forEach(wallets, (wallet) => unlinkWrites(context, wallet))).flat()
+})
+
+/** The wallet that signed a message to sign in, and the rows that use the message up. */
+export const proveWallet = Effect.fnUntraced(function*(context: IdentityContext, proof: SignInProof) {
+  const account = yield* verifyProof(context, proof, null)
+  const challenge = yield* requireChallenge(context, proof.message, null)
+  const wallet = yield* context.repo.wallet(walletIdOf(account))
+  if (wallet?.status !== "linked") {
+    return yield* publicError("SIGNUP_CLOSED", {
+      message: "This wallet belongs to no merchant: link it first, signed in by other means"
+    })
+  }
+  const used = withSignIn(wallet, yield* nowSeconds)
+  const writes: ReadonlyArray<Write> = [Repo.challengeWrite(markUsed(challenge)), Repo.walletWrite(used)]
+  return { wallet: used, writes }
+})
 
 const unlinkOnce = Effect.fnUntraced(function*(
   context: IdentityContext,
   merchantId: number,
   id: string,
-  evenLast: boolean
+  evenLast: boolean,
+  isTheirs: (wallet: WalletState) => boolean
 ) {
   const { merchants, repo } = context
   const merchant = yield* requireMerchant(context, merchantId)
   const wallets = yield* repo.wallets(merchantId)
-  const wallet = wallets.find((one) => one.id === id)
+  const wallet = wallets.find((one) => one.id === id && isTheirs(one))
   if (wallet === undefined) return yield* publicError("NOT_FOUND", { message: "No such wallet" })
   const objection = objectionToUnlink(wallets, evenLast)
   if (objection !== undefined) return yield* objection
-  const sessions = yield* repo.openSessions(id)
-  const unlinked = unlink(wallet)
-  yield* append(context, merchantId, [
-    merchants.touch(merchant),
-    Repo.walletWrite(unlinked),
-    ...sessions.map((session) => Repo.sessionWrite(end(session, "unlinked")))
-  ])
-  return unlinked
+  yield* append(context, merchantId, [merchants.touch(merchant), ...yield* unlinkWrites(context, wallet)])
+  return unlink(wallet)
 })
 
-export const unlinkWallet = (context: IdentityContext, merchantId: number, id: string, evenLast: boolean) =>
-  decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast))
+/** Unlinks a wallet of those that `isTheirs` accepts. */
+export const unlinkWallet = (
+  context: IdentityContext,
+  merchantId: number,
+  id: string,
+  evenLast: boolean,
+  isTheirs: (wallet: WalletState) => boolean = () => true
+) => decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast, isTheirs))

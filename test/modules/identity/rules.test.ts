@@ -44,6 +44,8 @@ const wallet = (more: Partial<WalletState> = {}): WalletState => ({
   status: "linked",
   linkedAt: 0,
   signedInAt: null,
+  person: null,
+  moneyFrom: 0,
   version: 1,
   ...more
 })
