@@ -104,6 +104,23 @@ export type KeyId = typeof KeyId.Type
 export const SignInWalletId = prefixedId("siw").pipe(Schema.brand("SignInWalletId"))
 export type SignInWalletId = typeof SignInWalletId.Type
 
+/** A person, of as many merchants as it is a member of. */
+export const PersonId = prefixedId("per").pipe(Schema.brand("PersonId"))
+export type PersonId = typeof PersonId.Type
+
+/** A person at a merchant. */
+export const MemberId = prefixedId("mem").pipe(Schema.brand("MemberId"))
+export type MemberId = typeof MemberId.Type
+
+export const TeamInvitationId = prefixedId("tin").pipe(Schema.brand("TeamInvitationId"))
+export type TeamInvitationId = typeof TeamInvitationId.Type
+
+export const TeamSessionId = prefixedId("tms").pipe(Schema.brand("TeamSessionId"))
+export type TeamSessionId = typeof TeamSessionId.Type
+
+export const PasskeyId = prefixedId("tpk").pipe(Schema.brand("PasskeyId"))
+export type PasskeyId = typeof PasskeyId.Type
+
 export const RefundId = prefixedId("re").pipe(Schema.brand("RefundId"))
 export type RefundId = typeof RefundId.Type
 

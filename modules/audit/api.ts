@@ -74,11 +74,14 @@ export class AuditGroup extends HttpApiGroup.make("audit").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "List the audit log, newest first",
-    description: "Who did what about money, and what it changed. A cursor is the id of an entry."
+    description:
+      "Who did what about money, and what it changed. A cursor is the id of an entry. Whose role lacks `audit:read` sees "
+      + "its own entries only."
   }))
 )
   .middleware(MerchantAuth)
-  .annotate(RightsOf, { read: "audit:read", write: "audit:read" })
+  // Everybody reads its own entries; all of them take audit:read, which the handler asks for.
+  .annotate(RightsOf, { read: "payments:read", write: "audit:read" })
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

@@ -1,11 +1,13 @@
 /** The audit log between the wire and its entries. */
 import { Effect } from "effect"
-import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import { type Grant, jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import { Members } from "../../runtime/Members.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
+import { roleHas } from "../../schemas/Roles.ts"
 import { AuditApi } from "./api.ts"
 import { auditEntryObject } from "./rules.ts"
 import { AuditEntries } from "./service.ts"
@@ -31,6 +33,16 @@ export const handlers = Operations.group(
   "audit",
   Effect.fn(function*(group) {
     const entries = yield* AuditEntries
+    const members = yield* Members
+
+    /** As whom a caller may read; undefined: all entries. */
+    const actorsFor = (caller: Grant) =>
+      roleHas(caller.role, "audit:read", caller.environment)
+        ? Effect.succeed(undefined)
+        : Effect.map(
+          caller.person === null ? Effect.succeed([]) : members.actorsOf(caller.merchantId, caller.person),
+          (actors) => [...new Set([caller.credential, ...actors])]
+        )
     return group.handle(
       "list",
       Effect.fnUntraced(function*({ query }) {
@@ -44,7 +56,9 @@ export const handlers = Operations.group(
         }
         const cursor = readCursor(query)
         if (isPublicError(cursor)) return yield* cursor
+        const actors = yield* actorsFor(principal)
         const page = yield* entries.list({
+          ...(actors === undefined ? {} : { actors }),
           merchantId: principal.merchantId,
           environment,
           ...(query.action === undefined ? {} : { action: query.action }),

@@ -81,6 +81,8 @@ export const chainWrite = (merchantId: number, before: StoredChainEnd, { hash, p
 export interface AuditFilter {
   readonly merchantId: number
   readonly environment: Environment
+  /** Who acted, one of these. */
+  readonly actors?: ReadonlyArray<string>
   readonly action?: string
   readonly subjectId?: string
   /** Epoch seconds. */
@@ -103,6 +105,7 @@ export const makeRepo = Effect.gen(function*() {
     const conditions = [
       sql`merchant_id = ${filter.merchantId}`,
       sql`environment = ${filter.environment}`,
+      ...(filter.actors === undefined ? [] : [sql`actor = ANY (${[...filter.actors]}::text[])`]),
       ...(filter.action === undefined ? [] : [sql`action = ${filter.action}`]),
       ...(filter.subjectId === undefined ? [] : [sql`subject ->> 'id' = ${filter.subjectId}`]),
       ...(filter.createdFrom === undefined ? [] : [sql`created_at >= ${filter.createdFrom}`]),

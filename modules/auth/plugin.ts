@@ -9,10 +9,10 @@ import { AuthApi } from "./api.ts"
 import { demoStore, handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
-import { Merchants, PayorSessions } from "./service.ts"
+import { MadeKeys, Merchants, PayorSessions } from "./service.ts"
 
 export type { MerchantState } from "./rules.ts"
-export { Merchants, type PayorSession, PayorSessions } from "./service.ts"
+export { MadeKeys, Merchants, type PayorSession, PayorSessions } from "./service.ts"
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys
@@ -31,6 +31,7 @@ export const plugin = Plugin.make({
   tables,
   layer: () =>
     Layer.mergeAll(
+      MadeKeys.layer,
       Merchants.layer,
       PayorSessions.layer,
       Layer.mergeAll(

@@ -241,6 +241,15 @@ export const make = Effect.gen(function*() {
           AND status = 'active' AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
         (rows) => Number(rows[0]!.n)
       ),
+    /** Keys in use whose acts are a person's. */
+    keysMadeBy: (merchantId: number, person: string, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
+      Effect.map(
+        Effect.orDie(sql<KeyRow>`SELECT k.*, NULL::bigint AS used_at FROM api_keys k
+          WHERE k.merchant_id = ${merchantId} AND k.made_by = ${person}
+          AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > ${nowSeconds})
+          ORDER BY k.created_at, k.id LIMIT ${maximumListed}`),
+        (rows) => rows.map(keyOf)
+      ),
     /** Those of `ids` that may be used at `nowSeconds`. */
     usable: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<string>> =>
       Effect.map(

@@ -2,6 +2,7 @@
 import { Cache, Context, Effect, Layer } from "effect"
 import { keepSuccess } from "../../runtime/Cache.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -54,6 +55,49 @@ export class Merchants extends Context.Service<Merchants, {
         draft: Effect.fnUntraced(function*(name) {
           const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], yield* nowSeconds)
           return { merchant, write: Repo.merchantWrite(merchant) }
+        })
+      })
+    })
+  )
+}
+
+/** Whose keys pass on to whom, as `Member.person` names people, and who the audit log says it was. */
+export interface KeyHandover {
+  readonly merchantId: number
+  readonly from: string
+  readonly to: string
+  readonly actor: string
+  readonly requestId: string | null
+}
+
+/** Keys by who made them, for the module that knows people. */
+export class MadeKeys extends Context.Service<MadeKeys, {
+  /** The rows by which keys in use become another person's, with their entries of the audit log. */
+  readonly passOnWrites: (handover: KeyHandover) => Effect.Effect<ReadonlyArray<Write>>
+}>()("tillwire/modules/auth/MadeKeys") {
+  static readonly layer = Layer.effect(
+    MadeKeys,
+    Effect.gen(function*() {
+      const repo = yield* Repo.make
+      const auditLog = yield* AuditLog
+      return MadeKeys.of({
+        passOnWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, to }) {
+          const keys = yield* repo.keysMadeBy(merchantId, from, yield* nowSeconds)
+          const writes = yield* Effect.forEach(keys, (key) =>
+            Effect.map(
+              auditLog.writesOf({
+                merchantId,
+                environment: key.environment,
+                actor,
+                action: "key.pass_on",
+                subject: { object: "api_key", id: key.id },
+                before: { made_by: from },
+                after: { made_by: to },
+                requestId
+              }),
+              (entries) => [Repo.keyWrite({ ...key, madeBy: to, version: key.version + 1 }), ...entries]
+            ))
+          return writes.flat()
         })
       })
     })

@@ -1,0 +1,403 @@
+/** The team of a merchant, and what its people have for themselves (modules/docs/reference/team.md): definitions only. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  Anonymous,
+  errors,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes,
+  WrappedErrors
+} from "../../runtime/Http.ts"
+import { RightsOf } from "../../runtime/Rights.ts"
+import {
+  EpochSeconds,
+  MemberId,
+  MerchantId,
+  PasskeyId,
+  PathId,
+  PersonId,
+  TeamInvitationId,
+  TeamSessionId
+} from "../../schemas/Ids.ts"
+import { pageLimits } from "../../schemas/Page.ts"
+import { Role } from "../../schemas/Roles.ts"
+import { maximumMembers, maximumName, maximumPasskeys, maximumSessions } from "./rules.ts"
+
+/** Characters of an e-mail address (RFC 5321), and of a token that is looked at. */
+const maximumEmail = 254
+const maximumToken = 128
+
+const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.tag(true), data })
+
+const list = <S extends Schema.Top>(item: S, identifier: string, example: S["Type"]) =>
+  success(Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(item), has_more: Schema.Boolean })).annotate({
+    identifier,
+    examples: [{ success: true, data: { object: "list", data: [example], has_more: false } }] as never
+  })
+
+const Name = Schema.NonEmptyString.check(Schema.isMaxLength(maximumName))
+
+const Email = Schema.String.check(
+  Schema.isMaxLength(maximumEmail),
+  Schema.isPattern(/^[^\s@]{1,64}@[^\s@]{1,253}$/u, { message: "Expected an e-mail address" })
+)
+
+const query = {
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
+  starting_after: Schema.optionalKey(Schema.String),
+  ending_before: Schema.optionalKey(Schema.String)
+}
+
+const pageErrors = ["SCOPE_MISMATCH", "VALIDATION_ERROR", "INVALID_LIMIT", "INVALID_CURSOR"] as const
+
+/** Acts that only a person does. */
+const personErrors = ["SCOPE_MISMATCH", "CREDENTIAL_NOT_ALLOWED"] as const
+
+const exampleMember = {
+  id: MemberId.make("mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
+  object: "team_member",
+  person: PersonId.make("per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"),
+  name: "Mara Lind",
+  email: "mara@shop.example",
+  role: "admin",
+  is_first_owner: false,
+  pending_change: null,
+  joined_at: 1_766_320_496
+} as const
+
+const memberFields = {
+  id: MemberId,
+  object: Schema.tag("team_member"),
+  person: PersonId.annotate({ description: "The same at every merchant that the person is a member of" }),
+  name: Schema.String,
+  email: Schema.NullOr(Schema.String).annotate({ description: "As it was invited; nobody has proved that it is theirs" }),
+  role: Role,
+  is_first_owner: Schema.Boolean.annotate({ description: "Whose wallets and keys were there before the team was" }),
+  pending_change: Schema.NullOr(Schema.Struct({
+    role: Schema.NullOr(Role).annotate({ description: "The role to come; null: removal" }),
+    proposed_by: Schema.NullOr(MemberId),
+    expires_at: EpochSeconds
+  })).annotate({ description: "What one owner wants and a second must send as well, where real money is served" }),
+  joined_at: EpochSeconds
+}
+
+export const TeamMember = Schema.Struct(memberFields).annotate({ identifier: "TeamMember", examples: [exampleMember] })
+
+const OneTeamMember = success(TeamMember).annotate({
+  identifier: "OneTeamMember",
+  examples: [{ success: true, data: exampleMember }]
+})
+
+export const TeamMemberChange = Schema.Struct({ role: Role }).annotate({
+  identifier: "TeamMemberChange",
+  examples: [{ role: "support" }]
+})
+
+const exampleInvitation = {
+  id: TeamInvitationId.make("tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
+  object: "team_invitation",
+  role: "support",
+  email: "ines@shop.example",
+  status: "open",
+  created_at: 1_766_320_496,
+  expires_at: 1_766_925_296
+} as const
+
+const invitationFields = {
+  id: TeamInvitationId,
+  object: Schema.tag("team_invitation"),
+  role: Role,
+  email: Schema.NullOr(Schema.String),
+  status: Schema.Literals(["waiting", "open", "accepted", "revoked", "expired"]).annotate({
+    description: "`waiting`: for the approval of a second owner"
+  }),
+  created_at: EpochSeconds,
+  expires_at: EpochSeconds
+}
+
+export const TeamInvitation = Schema.Struct(invitationFields).annotate({
+  identifier: "TeamInvitation",
+  examples: [exampleInvitation]
+})
+
+const OneTeamInvitation = success(TeamInvitation).annotate({
+  identifier: "OneTeamInvitation",
+  examples: [{ success: true, data: exampleInvitation }]
+})
+
+const exampleUrl = "https://pay.example/dashboard/invitation#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
+
+const CreatedTeamInvitation = success(Schema.Struct({
+  ...invitationFields,
+  url: Schema.String.annotate({ description: "What the invited person opens, shown this once" })
+})).annotate({
+  identifier: "CreatedTeamInvitation",
+  examples: [{ success: true, data: { ...exampleInvitation, url: exampleUrl } }]
+})
+
+export const NewTeamInvitation = Schema.Struct({
+  role: Role,
+  email: Schema.optionalKey(Schema.NullOr(Email)).annotate({
+    description: "By which the person is named, and recovers later. Nothing is sent to it: give the link yourself"
+  })
+}).annotate({ identifier: "NewTeamInvitation", examples: [{ role: "support", email: "ines@shop.example" }] })
+
+export const InvitationAcceptance = Schema.Struct({
+  token: Schema.String.check(Schema.isMaxLength(maximumToken)).annotate({
+    description: "What stands after `#t=` in the invitation's link"
+  }),
+  name: Name
+}).annotate({
+  identifier: "InvitationAcceptance",
+  examples: [{ token: "Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE", name: "Ines Roth" }]
+})
+
+const AcceptedTeamInvitation = success(Schema.Struct({
+  member: TeamMember,
+  merchant: Schema.Struct({ id: MerchantId, name: Schema.String }),
+  sign_in_url: Schema.String.annotate({ description: "Signs the new member in, once, within 10 minutes" }),
+  sign_in_expires_at: EpochSeconds
+})).annotate({
+  identifier: "AcceptedTeamInvitation",
+  examples: [{
+    success: true,
+    data: {
+      member: exampleMember,
+      merchant: { id: MerchantId.make(123), name: "Shop" },
+      sign_in_url: "https://pay.example/dashboard/signin/link#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+      sign_in_expires_at: 1_766_321_096
+    }
+  }]
+})
+
+const exampleSession = {
+  id: TeamSessionId.make("tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"),
+  object: "team_session",
+  method: "passkey",
+  is_current: true,
+  signed_in_at: 1_766_320_496,
+  last_used_at: 1_766_324_096,
+  expires_at: 1_766_352_896,
+  money_from: 1_766_320_496
+} as const
+
+export const TeamSessionObject = Schema.Struct({
+  id: TeamSessionId,
+  object: Schema.tag("team_session"),
+  method: Schema.Literals(["passkey", "wallet", "link", "recovery"]),
+  is_current: Schema.Boolean.annotate({ description: "Whether this call was made in it" }),
+  signed_in_at: EpochSeconds,
+  last_used_at: EpochSeconds.annotate({ description: "Told a minute late" }),
+  expires_at: EpochSeconds.annotate({ description: "When it ends if nobody uses it" }),
+  money_from: EpochSeconds.annotate({ description: "From when on it may move money on mainnet" })
+}).annotate({ identifier: "TeamSession", examples: [exampleSession] })
+
+const examplePasskey = {
+  id: PasskeyId.make("tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10"),
+  object: "passkey",
+  name: "Laptop",
+  created_at: 1_766_320_496,
+  last_used_at: 1_766_324_096,
+  money_from: 1_766_406_896
+} as const
+
+export const Passkey = Schema.Struct({
+  id: PasskeyId,
+  object: Schema.tag("passkey"),
+  name: Schema.String,
+  created_at: EpochSeconds,
+  last_used_at: Schema.NullOr(EpochSeconds),
+  money_from: EpochSeconds.annotate({ description: "From when on it may move money on mainnet" })
+}).annotate({ identifier: "Passkey", examples: [examplePasskey] })
+
+const OnePasskey = success(Passkey).annotate({
+  identifier: "OnePasskey",
+  examples: [{ success: true, data: examplePasskey }]
+})
+
+export const PasskeyChange = Schema.Struct({ name: Name }).annotate({
+  identifier: "PasskeyChange",
+  examples: [{ name: "Laptop" }]
+})
+
+const RecoveryCodes = success(Schema.Struct({
+  object: Schema.tag("recovery_codes"),
+  codes: Schema.Array(Schema.String).annotate({ description: "Shown this once; only hashes of them are kept" })
+})).annotate({
+  identifier: "RecoveryCodes",
+  examples: [{ success: true, data: { object: "recovery_codes", codes: ["7Q4M-X0KD-9TRB", "0C2J-5DGV-ZLW9"] } }]
+})
+
+export class TeamGroup extends HttpApiGroup.make("team").add(
+  HttpApiEndpoint.get("members", "/members", {
+    query,
+    success: list(TeamMember, "TeamMemberList", exampleMember),
+    error: errors("wrapped", ...pageErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List the members, newest first",
+    description: "Empty until somebody signs in to the dashboard or is invited: all wallets are one owner until then."
+  })),
+  HttpApiEndpoint.patch("changeMember", "/members/:id", {
+    params: { id: PathId },
+    payload: TeamMemberChange,
+    success: OneTeamMember,
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "INVALID_JSON",
+      "NOT_FOUND",
+      "INVALID_TRANSITION",
+      "APPROVER_MUST_DIFFER",
+      ...personErrors
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Give a member another role",
+    description: "Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, "
+      + "what makes or unmakes an owner is done when a second owner sends the same call within 24 hours: until then it "
+      + "stands in `pending_change`."
+  })),
+  HttpApiEndpoint.delete("removeMember", "/members/:id", {
+    params: { id: PathId },
+    success: OneTeamMember,
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "NOT_FOUND",
+      "INVALID_TRANSITION",
+      "APPROVER_MUST_DIFFER",
+      ...personErrors
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Remove a member",
+    description: "Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed "
+      + "as one is made: see the change of a role."
+  })),
+  HttpApiEndpoint.get("invitations", "/invitations", {
+    query,
+    success: list(TeamInvitation, "TeamInvitationList", exampleInvitation),
+    error: errors("wrapped", ...pageErrors)
+  }).annotateMerge(OpenApi.annotations({ summary: "List invitations, newest first" })),
+  HttpApiEndpoint.post("invite", "/invitations", {
+    payload: NewTeamInvitation,
+    success: CreatedTeamInvitation,
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "INVALID_TRANSITION", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Invite a person",
+    description: "Answers a link for one use within 7 days, shown this once: give it to the person yourself. At most "
+      + `${maximumMembers} members and open invitations.`
+  })),
+  HttpApiEndpoint.delete("revokeInvitation", "/invitations/:id", {
+    params: { id: PathId },
+    success: OneTeamInvitation,
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Revoke an invitation",
+    description: "Its link opens nothing any more. Revoking twice is the same as once."
+  })),
+  HttpApiEndpoint.post("approveInvitation", "/invitations/:id/approve", {
+    params: { id: PathId },
+    success: OneTeamInvitation,
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", "APPROVER_MUST_DIFFER", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Approve an invitation of an owner",
+    description: "By an owner other than the one who made it."
+  }))
+)
+  .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "team:read", write: "team:write" })
+  .middleware(WrappedErrors)
+  .annotate(ParameterCodes, listParameterCodes)
+  .prefix("/api/v1/team")
+  .annotateMerge(OpenApi.annotations({
+    title: "Team",
+    description: "The people of a merchant, and who is to become one. Changes are for people: an API key is refused with "
+      + "`CREDENTIAL_NOT_ALLOWED`."
+  }))
+{}
+
+export class TeamJoinGroup extends HttpApiGroup.make("team-join").add(
+  HttpApiEndpoint.post("accept", "/api/v1/team/invitations/accept", {
+    payload: InvitationAcceptance,
+    success: AcceptedTeamInvitation,
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "INVALID_JSON",
+      "TOKEN_INVALID",
+      "APPROVAL_REQUIRED",
+      "INVALID_TRANSITION",
+      "RATE_LIMIT_EXCEEDED"
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Accept an invitation",
+    description: "Makes a new person a member, once. Whoever is a member of another merchant accepts in the dashboard."
+  }))
+)
+  .middleware(Anonymous)
+  .middleware(WrappedErrors)
+  .annotateMerge(OpenApi.annotations({ title: "Joining a team", description: "For whoever has an invitation's link." }))
+{}
+
+export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
+  HttpApiEndpoint.get("sessions", "/sessions", {
+    success: list(TeamSessionObject, "TeamSessionList", exampleSession),
+    error: errors("wrapped", ...personErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List your open sessions, newest first",
+    description: `All of them: there are never more than ${maximumSessions}.`
+  })),
+  HttpApiEndpoint.delete("endSessions", "/sessions", {
+    success: list(TeamSessionObject, "EndedTeamSessionList", exampleSession),
+    error: errors("wrapped", ...personErrors)
+  }).annotateMerge(OpenApi.annotations({ summary: "Sign out everywhere", description: "Answers the sessions that ended." })),
+  HttpApiEndpoint.delete("endSession", "/sessions/:id", {
+    params: { id: PathId },
+    success: success(TeamSessionObject).annotate({
+      identifier: "OneTeamSession",
+      examples: [{ success: true, data: exampleSession }]
+    }),
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", ...personErrors)
+  }).annotateMerge(OpenApi.annotations({ summary: "End one of your sessions" })),
+  HttpApiEndpoint.get("passkeys", "/passkeys", {
+    success: list(Passkey, "PasskeyList", examplePasskey),
+    error: errors("wrapped", ...personErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List your passkeys, newest first",
+    description: `All of them: there are never more than ${maximumPasskeys}. They are added in the dashboard.`
+  })),
+  HttpApiEndpoint.patch("changePasskey", "/passkeys/:id", {
+    params: { id: PathId },
+    payload: PasskeyChange,
+    success: OnePasskey,
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "NOT_FOUND", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({ summary: "Rename one of your passkeys" })),
+  HttpApiEndpoint.delete("removePasskey", "/passkeys/:id", {
+    params: { id: PathId },
+    success: OnePasskey,
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Remove one of your passkeys",
+    description: "It signs nobody in any more. Sessions that it opened go on: end them if it was stolen."
+  })),
+  HttpApiEndpoint.post("makeRecoveryCodes", "/recovery-codes", {
+    success: RecoveryCodes,
+    error: errors("wrapped", "VALIDATION_ERROR", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Make new recovery codes",
+    description: "Ten codes, each good for one sign-in. Those that were made before count no more."
+  }))
+)
+  .middleware(MerchantAuth)
+  .annotate(RightsOf, { read: "account:write", write: "account:write" })
+  .middleware(WrappedErrors)
+  .prefix("/api/v1/team")
+  .annotateMerge(OpenApi.annotations({
+    title: "Your account",
+    description: "What a person has for itself, at whichever merchant it calls. An API key is refused with "
+      + "`CREDENTIAL_NOT_ALLOWED`."
+  }))
+{}
+
+export class TeamApi extends HttpApi.make("team-api").add(TeamGroup).add(TeamJoinGroup).add(TeamAccountGroup) {}

@@ -1,0 +1,211 @@
+/** The team between the wire and its services. */
+import { Effect } from "effect"
+import { nowSeconds } from "../../runtime/Clock.ts"
+import { answerIdempotently, requireMerchantScope, requirePerson } from "../../runtime/Http.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
+import { isUuid, MerchantId } from "../../schemas/Ids.ts"
+import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
+import { TeamApi } from "./api.ts"
+import type { InvitationState } from "./rules.ts"
+import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
+import { invitationObject, memberObject, passkeyObject, sessionObject } from "./wire.ts"
+import { TeamRpc } from "./rpc.ts"
+
+const ok = <A>(data: A) => ({ success: true as const, data })
+
+const listOf = <A>(data: ReadonlyArray<A>, hasMore = false) => ok({ object: "list" as const, data, has_more: hasMore })
+
+/** What of a page's query names its beginning; ids are a prefix and a UUID. */
+const readCursor = (query: CursorQuery, prefix: string, what: string): PageCursor | null | PublicError => {
+  const cursor = readPageCursor(query)
+  return cursor === null || isPublicError(cursor)
+      || cursor.id.startsWith(prefix) && isUuid(cursor.id.slice(prefix.length))
+    ? cursor
+    : unknownCursor(query, what)
+}
+
+const invitationUrl = (publicUrl: string, token: string): string => `${publicUrl}/dashboard/invitation#t=${token}`
+
+export const teamHandlers = Operations.group(
+  TeamApi,
+  "team",
+  Effect.fn(function*(group) {
+    const team = yield* Team
+    const { publicUrl } = yield* Settings
+    return group
+      .handle(
+        "members",
+        Effect.fnUntraced(function*({ query }) {
+          const { merchantId } = yield* requireMerchantScope
+          const cursor = readCursor(query, "mem_", "the id of a member")
+          if (isPublicError(cursor)) return yield* cursor
+          const page = yield* team.members({ merchantId, cursor, limit: query.limit ?? pageLimits.default })
+          return listOf(page.found.map(memberObject), page.hasMore)
+        })
+      )
+      .handle(
+        "changeMember",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<MemberView, PublicError>(
+            (call) => team.changeMember(caller, params.id, payload.role, call),
+            memberObject
+          )
+        })
+      )
+      .handle(
+        "removeMember",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<MemberView, PublicError>(
+            (call) => team.changeMember(caller, params.id, null, call),
+            memberObject
+          )
+        })
+      )
+      .handle(
+        "invitations",
+        Effect.fnUntraced(function*({ query }) {
+          const { merchantId } = yield* requireMerchantScope
+          const cursor = readCursor(query, "tin_", "the id of an invitation")
+          if (isPublicError(cursor)) return yield* cursor
+          const page = yield* team.invitations({ merchantId, cursor, limit: query.limit ?? pageLimits.default })
+          const now = yield* nowSeconds
+          return listOf(page.found.map((invitation) => invitationObject(invitation, now)), page.hasMore)
+        })
+      )
+      .handle(
+        "invite",
+        Effect.fnUntraced(function*({ payload }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<InvitationWithToken, PublicError>(
+            (call) => team.invite(caller, { role: payload.role, email: payload.email ?? null }, call),
+            ({ invitation, token }, now) => ({
+              ...invitationObject(invitation, now),
+              url: invitationUrl(publicUrl, token)
+            })
+          )
+        })
+      )
+      .handle(
+        "revokeInvitation",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<InvitationState, PublicError>(
+            (call) => team.revokeInvitation(caller, params.id, call),
+            invitationObject
+          )
+        })
+      )
+      .handle(
+        "approveInvitation",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<InvitationState, PublicError>(
+            (call) => team.approveInvitation(caller, params.id, call),
+            invitationObject
+          )
+        })
+      )
+  })
+)
+
+export const joinHandlers = Operations.group(
+  TeamApi,
+  "team-join",
+  Effect.fn(function*(group) {
+    const { accept } = yield* TeamSignIn
+    return group.handle(
+      "accept",
+      Effect.fnUntraced(function*({ payload }) {
+        const { link, merchant, view } = yield* accept(payload.token, { name: payload.name })
+        return ok({
+          member: memberObject(view),
+          merchant: { id: MerchantId.make(merchant.id), name: merchant.name },
+          sign_in_url: link?.url ?? "",
+          sign_in_expires_at: link?.expiresAt ?? 0
+        })
+      })
+    )
+  })
+)
+
+export const accountHandlers = Operations.group(
+  TeamApi,
+  "team-account",
+  Effect.fn(function*(group) {
+    const team = yield* Team
+    return group
+      .handle(
+        "sessions",
+        Effect.fnUntraced(function*() {
+          const caller = yield* requirePerson
+          return listOf((yield* team.sessions(caller)).map((session) => sessionObject(session, caller.session)))
+        })
+      )
+      .handle(
+        "endSessions",
+        Effect.fnUntraced(function*() {
+          const caller = yield* requirePerson
+          const ended = yield* team.endSessions(caller, null)
+          return listOf(ended.map((session) => sessionObject(session, caller.session)))
+        })
+      )
+      .handle(
+        "endSession",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          const [ended] = yield* team.endSessions(caller, params.id)
+          return ok(sessionObject(ended!, caller.session))
+        })
+      )
+      .handle(
+        "passkeys",
+        Effect.fnUntraced(function*() {
+          const caller = yield* requirePerson
+          return listOf((yield* team.passkeys(caller)).map(passkeyObject))
+        })
+      )
+      .handle(
+        "changePasskey",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently(
+            (call) => team.changePasskey(caller, params.id, payload.name, call),
+            passkeyObject
+          )
+        })
+      )
+      .handle(
+        "removePasskey",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently(
+            (call) => team.changePasskey(caller, params.id, null, call),
+            passkeyObject
+          )
+        })
+      )
+      .handle(
+        "makeRecoveryCodes",
+        Effect.fnUntraced(function*() {
+          const caller = yield* requirePerson
+          return yield* answerIdempotently<ReadonlyArray<string>, PublicError>(
+            (call) => team.makeRecoveryCodes(caller, call),
+            (codes) => ({ object: "recovery_codes", codes })
+          )
+        })
+      )
+  })
+)
+
+/** The calls of `TeamRpc`. */
+export const rpcHandlers = Effect.gen(function*() {
+  const team = yield* Team
+  return TeamRpc.of({
+    "team.loginLink": ({ member, merchant_id }) =>
+      Effect.map(team.loginLink(merchant_id, member ?? null), ({ expiresAt, url }) => ({ url, expires_at: expiresAt }))
+  })
+})

@@ -1,0 +1,48 @@
+/** The people of merchants: members with roles, invitations, and how they sign in to the dashboard. */
+import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Revocations } from "../../runtime/Http.ts"
+import { Members } from "../../runtime/Members.ts"
+import * as Plugin from "../../runtime/Plugin.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
+import { MadeKeys, Merchants } from "../auth/plugin.ts"
+import { PersonWallets } from "../identity/plugin.ts"
+import { TeamApi } from "./api.ts"
+import { accountHandlers, joinHandlers, rpcHandlers, teamHandlers } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
+import { TeamRpc } from "./rpc.ts"
+import { layer, Team, TeamSessions } from "./service.ts"
+import { pruneTeamSignIns } from "./service/Pruning.ts"
+
+export {
+  type AcceptedInvitation,
+  type Membership,
+  type OpenedSession,
+  type TeamSession,
+  TeamSessions,
+  TeamSignIn
+} from "./service.ts"
+
+const start = Layer.effectDiscard(Effect.gen(function*() {
+  const { directory } = yield* Team
+  const { active } = yield* TeamSessions
+  yield* (yield* Members).register(directory)
+  yield* (yield* Revocations).register("tms", active)
+  yield* pruneTeamSignIns
+}))
+
+export const plugin = Plugin.make({
+  name: "team",
+  slot: "modules",
+  needs: { auth: [Merchants, MadeKeys], identity: PersonWallets },
+  http: TeamApi,
+  rpc: TeamRpc,
+  migrations,
+  tables,
+  layer: () =>
+    Layer.mergeAll(
+      start,
+      HttpApiBuilder.layer(TeamApi).pipe(Layer.provide([teamHandlers, joinHandlers, accountHandlers])),
+      Rpc.handlers(TeamRpc, rpcHandlers)
+    ).pipe(Layer.provideMerge(layer))
+})

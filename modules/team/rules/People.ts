@@ -1,0 +1,81 @@
+/** People, and what they sign in by. Pure. */
+
+export interface PersonState {
+  /** `per_<uuid>` */
+  readonly id: string
+  readonly name: string
+  /** In lower case; null: unknown. Nobody has proved that it is theirs. */
+  readonly email: string | null
+  /** BCP 47 and IANA. */
+  readonly locale: string
+  readonly timeZone: string
+  /** Which set of recovery codes counts; 0: there was none yet. */
+  readonly recoverySet: number
+  readonly createdAt: number
+  readonly version: number
+}
+
+export const newPerson = (id: string, name: string, email: string | null, now: number): PersonState => ({
+  id,
+  name,
+  email: email === null ? null : normalEmail(email),
+  locale: "en",
+  timeZone: "UTC",
+  recoverySet: 0,
+  createdAt: now,
+  version: 1
+})
+
+export const normalEmail = (email: string): string => email.trim().toLowerCase()
+
+/** Passkeys that a person may have: several devices, each with a spare. */
+export const maximumPasskeys = 20
+
+/** Characters of the name of a passkey or a person, at most. */
+export const maximumName = 100
+
+export interface PasskeyState {
+  readonly id: string
+  readonly person: string
+  readonly name: string
+  /** As the authenticator names it, base64url. */
+  readonly credentialId: string
+  /** COSE, base64url. */
+  readonly publicKey: string
+  readonly counter: number
+  readonly transports: ReadonlyArray<string>
+  readonly status: "active" | "removed"
+  readonly moneyFrom: number
+  readonly createdAt: number
+  readonly lastUsedAt: number | null
+  readonly version: number
+}
+
+export const renamePasskey = (passkey: PasskeyState, name: string): PasskeyState => ({
+  ...passkey,
+  name,
+  version: passkey.version + 1
+})
+
+export const removePasskey = (passkey: PasskeyState): PasskeyState => ({
+  ...passkey,
+  status: "removed",
+  version: passkey.version + 1
+})
+
+/** The passkey after a sign-in by it. */
+export const usePasskey = (passkey: PasskeyState, counter: number, now: number): PasskeyState => ({
+  ...passkey,
+  counter,
+  lastUsedAt: now,
+  version: passkey.version + 1
+})
+
+/** A code of a set, by its hash. */
+export interface RecoveryCodeState {
+  readonly id: string
+  readonly person: string
+  readonly set: number
+  readonly used: boolean
+  readonly version: number
+}

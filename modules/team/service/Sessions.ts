@@ -1,0 +1,214 @@
+/** Sessions of people: opened with two tokens, found by one, ended. */
+import { Effect } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import { systemMerchant, type Write } from "../../../runtime/Commit.ts"
+import type { Grant } from "../../../runtime/Http.ts"
+import { uuidV4 } from "../../../runtime/Uuid.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import type { MerchantId } from "../../../schemas/Ids.ts"
+import { allPermissions, type Role } from "../../../schemas/Roles.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
+import { sessionWrite } from "../repo.ts"
+import {
+  endOf,
+  endSession,
+  isOpen,
+  memberOf,
+  newSession,
+  type PersonState,
+  type SessionEnd,
+  type SessionState,
+  sessionsToDisplace,
+  type SignInMethod,
+  useSeconds
+} from "../rules.ts"
+import {
+  append,
+  decideInTurn,
+  hashesOf,
+  hashOf,
+  hasHash,
+  isToken,
+  newToken,
+  personActWrites,
+  type TeamContext
+} from "./TeamContext.ts"
+
+/** Who signed in, how, and what that allows. Times are epoch seconds. */
+export interface TeamSession {
+  /** `tms_<uuid>` */
+  readonly id: string
+  /** `per_<uuid>` */
+  readonly person: string
+  readonly name: string
+  readonly method: SignInMethod
+  readonly signedInAt: number
+  /** Acts that need a fresh authentication are allowed until then. */
+  readonly freshUntil: number
+  /** Money may be moved on mainnet from then on (modules/docs/reference/team.md#waits). */
+  readonly moneyFrom: number
+  /** BCP 47: `en`. */
+  readonly locale: string
+  /** IANA: `UTC`. */
+  readonly timeZone: string
+}
+
+/** A merchant that a person is a member of. */
+export interface Membership {
+  readonly merchantId: number
+  readonly merchantName: string
+  readonly role: Role
+}
+
+/** A session with its two tokens, 32 random bytes each as base64url; only their hashes are stored. */
+export interface OpenedSession {
+  readonly session: TeamSession
+  readonly readToken: string
+  readonly actToken: string
+}
+
+export const shownSession = (
+  { freshUntil, id, method, moneyFrom, signedInAt }: SessionState,
+  { id: person, locale, name, timeZone }: PersonState
+): TeamSession => ({ id, person, name, method, signedInAt, freshUntil, moneyFrom, locale, timeZone })
+
+/** Two new tokens, and their hashes as they are stored. */
+export const newTokens = Effect.fnUntraced(function*(context: TeamContext) {
+  const readToken = yield* newToken
+  const actToken = yield* newToken
+  return {
+    tokens: { readToken, actToken },
+    hashes: { readHash: hashOf(context, "read", readToken), actHash: hashOf(context, "act", actToken) }
+  }
+})
+
+/** A sign-in that was proved. */
+export interface SignIn {
+  readonly person: string
+  readonly method: SignInMethod
+  readonly moneyFrom: number
+  /** Rows that use up what proved it, and others that belong into its commit. */
+  readonly writes: ReadonlyArray<Write>
+  /** Why all earlier sessions of the person end with it; absent: they go on. */
+  readonly endsOthers?: SessionEnd
+}
+
+/** One commit of a new session, with what its proof uses up. */
+export const openSession = Effect.fnUntraced(function*(context: TeamContext, signIn: SignIn) {
+  const { repo } = context
+  const person = yield* repo.person(signIn.person)
+  if (person === undefined) return yield* publicError("TOKEN_INVALID")
+  const now = yield* nowSeconds
+  const { hashes, tokens } = yield* newTokens(context)
+  const { method, moneyFrom } = signIn
+  const session = newSession({ id: `tms_${yield* uuidV4}`, person: person.id, method, moneyFrom, ...hashes }, now)
+  const open = yield* repo.sessionsOf(person.id)
+  const over = signIn.endsOthers === undefined ? sessionsToDisplace(open) : open
+  const entries = yield* personActWrites(context, person.id, {
+    action: "session.open",
+    subject: { object: "team_session", id: session.id },
+    before: {},
+    after: { method, money_from: moneyFrom },
+    requestId: null
+  })
+  yield* append(context, systemMerchant, [
+    ...signIn.writes,
+    sessionWrite(session),
+    ...over.map((one) => sessionWrite(endSession(one, signIn.endsOthers ?? "displaced"))),
+    ...entries
+  ])
+  const opened: OpenedSession = { session: shownSession(session, person), ...tokens }
+  return opened
+})
+
+/** The session of a reading token, and a use of it; null: none, or it has ended. */
+export const findSession = Effect.fnUntraced(function*(context: TeamContext, token: string) {
+  if (!isToken(token)) return null
+  const { repo } = context
+  const session = yield* repo.sessionByToken(hashesOf(context, "read", token))
+  const now = yield* nowSeconds
+  if (session === undefined || !isOpen(session, now)) return null
+  if (now - session.lastUsedAt >= useSeconds) yield* repo.recordUse(session.id, now)
+  const person = yield* repo.person(session.person)
+  return person === undefined ? null : shownSession(session, person)
+})
+
+/** The row of a session that is open now; `TOKEN_INVALID` for one that has ended. */
+export const requireOpen = Effect.fnUntraced(function*({ repo }: TeamContext, id: string) {
+  const session = yield* repo.session(id)
+  const now = yield* nowSeconds
+  return session === undefined || !isOpen(session, now)
+    ? yield* publicError("TOKEN_INVALID", { message: "This session has ended: sign in again" })
+    : session
+})
+
+export const mayAct = (context: TeamContext, { id }: TeamSession, actToken: string): Effect.Effect<boolean> =>
+  Effect.match(requireOpen(context, id), {
+    onFailure: () => false,
+    onSuccess: ({ actHash }) => isToken(actToken) && hasHash(context, "act", actToken, actHash)
+  })
+
+export const membershipsOf = Effect.fnUntraced(function*({ merchants, repo }: TeamContext, person: string) {
+  const found = yield* Effect.forEach(
+    yield* repo.membershipsOf(person),
+    ({ merchantId, role }) =>
+      Effect.map(
+        merchants.get(merchantId),
+        (merchant): ReadonlyArray<Membership> =>
+          merchant === undefined ? [] : [{ merchantId, merchantName: merchant.name, role }]
+      )
+  )
+  return found.flat()
+})
+
+/** As whom a session calls the API for a merchant; null where its person is no member. */
+export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }: TeamSession, merchantId: number) {
+  const { merchants, repo } = context
+  const session = yield* Effect.orElseSucceed(requireOpen(context, id), () => undefined)
+  if (session === undefined) return null
+  const merchant = yield* merchants.get(merchantId)
+  const member = yield* repo.memberByPerson(merchantId, session.person)
+  if (merchant === undefined || member?.status !== "active") return null
+  const grant: Grant = {
+    merchantId: merchantId as MerchantId,
+    environment: merchant.defaultEnvironment,
+    scope: "merchant",
+    kind: "wallet",
+    credential: member.id,
+    session: session.id,
+    apiVersion: newestVersion,
+    endsAtMillis: endOf(session) * 1000,
+    moneyFrom: session.moneyFrom,
+    role: member.role,
+    permissions: allPermissions,
+    person: memberOf(member).person
+  }
+  return grant
+})
+
+/** Ends what is open of the sessions that `choose` takes of a person's. */
+export const endSessions = (
+  context: TeamContext,
+  person: string,
+  choose: (session: SessionState) => boolean
+): Effect.Effect<ReadonlyArray<SessionState>, PublicError> =>
+  decideInTurn(
+    context,
+    "person",
+    person,
+    Effect.gen(function*() {
+      const chosen = (yield* context.repo.sessionsOf(person)).filter(choose)
+      if (chosen.length === 0) return []
+      const entries = yield* Effect.forEach(chosen, ({ id }) =>
+        personActWrites(context, person, {
+          action: "session.end",
+          subject: { object: "team_session", id },
+          before: {},
+          after: {},
+          requestId: null
+        }))
+      const ended = chosen.map((session) => endSession(session, "signed_out"))
+      yield* append(context, systemMerchant, [...ended.map(sessionWrite), ...entries.flat()])
+      return ended
+    })
+  )
