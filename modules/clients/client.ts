@@ -27,6 +27,7 @@ import { ReconciliationApi } from "../reconciliation/api.ts"
 import { RefundsApi } from "../refunds/api.ts"
 import { SettingsApi } from "../settings/api.ts"
 import { StreamsApi } from "../streams/api.ts"
+import { TeamApi } from "../team/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
 import { WebhooksApi } from "../webhooks/api.ts"
@@ -37,6 +38,7 @@ export { PublicError } from "../../schemas/Errors.ts"
 export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(AuthApi)
   .addHttpApi(IdentityApi)
+  .addHttpApi(TeamApi)
   .addHttpApi(SettingsApi)
   .addHttpApi(MetricsApi)
   .addHttpApi(ExportsApi)

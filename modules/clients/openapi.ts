@@ -236,6 +236,233 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/team/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members, newest first
+         * @description Empty until somebody signs in to the dashboard or is invited: all wallets are one owner until then.
+         */
+        get: operations["team.members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/members/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member
+         * @description Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed as one is made: see the change of a role.
+         */
+        delete: operations["team.removeMember"];
+        options?: never;
+        head?: never;
+        /**
+         * Give a member another role
+         * @description Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, what makes or unmakes an owner is done when a second owner sends the same call within 24 hours: until then it stands in `pending_change`.
+         */
+        patch: operations["team.changeMember"];
+        trace?: never;
+    };
+    "/api/v1/team/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List invitations, newest first */
+        get: operations["team.invitations"];
+        put?: never;
+        /**
+         * Invite a person
+         * @description Answers a link for one use within 7 days, shown this once: give it to the person yourself. At most 200 members and open invitations.
+         */
+        post: operations["team.invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an invitation
+         * @description Its link opens nothing any more. Revoking twice is the same as once.
+         */
+        delete: operations["team.revokeInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/invitations/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve an invitation of an owner
+         * @description By an owner other than the one who made it.
+         */
+        post: operations["team.approveInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * @description Makes a new person a member, once. Whoever is a member of another merchant accepts in the dashboard.
+         */
+        post: operations["team-join.accept"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your open sessions, newest first
+         * @description All of them: there are never more than 20.
+         */
+        get: operations["team-account.sessions"];
+        put?: never;
+        post?: never;
+        /**
+         * Sign out everywhere
+         * @description Answers the sessions that ended.
+         */
+        delete: operations["team-account.endSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End one of your sessions */
+        delete: operations["team-account.endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your passkeys, newest first
+         * @description All of them: there are never more than 20. They are added in the dashboard.
+         */
+        get: operations["team-account.passkeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one of your passkeys
+         * @description It signs nobody in any more. Sessions that it opened go on: end them if it was stolen.
+         */
+        delete: operations["team-account.removePasskey"];
+        options?: never;
+        head?: never;
+        /** Rename one of your passkeys */
+        patch: operations["team-account.changePasskey"];
+        trace?: never;
+    };
+    "/api/v1/team/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make new recovery codes
+         * @description Ten codes, each good for one sign-in. Those that were made before count no more.
+         */
+        post: operations["team-account.makeRecoveryCodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/merchant/settings": {
         parameters: {
             query?: never;
@@ -905,7 +1132,7 @@ export interface paths {
         };
         /**
          * List the audit log, newest first
-         * @description Who did what about money, and what it changed. A cursor is the id of an entry.
+         * @description Who did what about money, and what it changed. A cursor is the id of an entry. Whose role lacks `audit:read` sees its own entries only.
          */
         get: operations["audit.list"];
         put?: never;
@@ -2677,6 +2904,46 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "member": {
+         *           "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *           "object": "team_member",
+         *           "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *           "name": "Mara Lind",
+         *           "email": "mara@shop.example",
+         *           "role": "admin",
+         *           "is_first_owner": false,
+         *           "pending_change": null,
+         *           "joined_at": 1766320496
+         *         },
+         *         "merchant": {
+         *           "id": 123,
+         *           "name": "Shop"
+         *         },
+         *         "sign_in_url": "https://pay.example/dashboard/signin/link#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+         *         "sign_in_expires_at": 1766321096
+         *       }
+         *     }
+         */
+        AcceptedTeamInvitation: {
+            /** @constant */
+            success: true;
+            data: {
+                member: components["schemas"]["TeamMember"];
+                merchant: {
+                    /** @example 123 */
+                    id: number;
+                    name: string;
+                };
+                /** @description Signs the new member in, once, within 10 minutes */
+                sign_in_url: string;
+                /** @example 1766320496 */
+                sign_in_expires_at: number;
+            };
+        };
         /**
          * @example {
          *       "success": true,
@@ -5236,6 +5503,45 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "team_invitation",
+         *         "role": "support",
+         *         "email": "ines@shop.example",
+         *         "status": "open",
+         *         "created_at": 1766320496,
+         *         "expires_at": 1766925296,
+         *         "url": "https://pay.example/dashboard/invitation#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
+         *       }
+         *     }
+         */
+        CreatedTeamInvitation: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @example tin_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @constant */
+                object: "team_invitation";
+                /** @enum {string} */
+                role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
+                email: string | null;
+                /**
+                 * @description `waiting`: for the approval of a second owner
+                 * @enum {string}
+                 */
+                status: "waiting" | "open" | "accepted" | "revoked" | "expired";
+                /** @example 1766320496 */
+                created_at: number;
+                /** @example 1766320496 */
+                expires_at: number;
+                /** @description What the invited person opens, shown this once */
+                url: string;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
          *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
          *         "object": "webhook_endpoint",
          *         "url": "https://shop.example/hooks",
@@ -5371,6 +5677,37 @@ export interface components {
             customer_id?: string | null;
             wallet_address?: string | null;
             wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *             "object": "team_session",
+         *             "method": "passkey",
+         *             "is_current": true,
+         *             "signed_in_at": 1766320496,
+         *             "last_used_at": 1766324096,
+         *             "expires_at": 1766352896,
+         *             "money_from": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        EndedTeamSessionList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["TeamSession"][];
+                has_more: boolean;
+            };
         };
         /**
          * @description What a customer's items cost now; it holds until `expires_at`, 900 seconds.
@@ -6174,6 +6511,17 @@ export interface components {
             message: string | null;
             retryable: boolean | null;
             retry_after_seconds: number | null;
+        };
+        /**
+         * @example {
+         *       "token": "Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+         *       "name": "Ines Roth"
+         *     }
+         */
+        InvitationAcceptance: {
+            /** @description What stands after `#t=` in the invitation's link */
+            token: string;
+            name: string;
         };
         /**
          * @description An amount of US dollars that a payor pays in tokens.
@@ -8206,6 +8554,18 @@ export interface components {
         };
         /**
          * @example {
+         *       "role": "support",
+         *       "email": "ines@shop.example"
+         *     }
+         */
+        NewTeamInvitation: {
+            /** @enum {string} */
+            role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
+            /** @description By which the person is named, and recovers later. Nothing is sent to it: give the link yourself */
+            email?: string | null;
+        };
+        /**
+         * @example {
          *       "acceptance_policy": "selective"
          *     }
          */
@@ -8623,6 +8983,24 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+         *         "object": "passkey",
+         *         "name": "Laptop",
+         *         "created_at": 1766320496,
+         *         "last_used_at": 1766324096,
+         *         "money_from": 1766406896
+         *       }
+         *     }
+         */
+        OnePasskey: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["Passkey"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
          *         "id": "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
          *         "object": "batch",
          *         "kind": "refunds",
@@ -8749,6 +9127,66 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["MerchantSettlement"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "team_invitation",
+         *         "role": "support",
+         *         "email": "ines@shop.example",
+         *         "status": "open",
+         *         "created_at": 1766320496,
+         *         "expires_at": 1766925296
+         *       }
+         *     }
+         */
+        OneTeamInvitation: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["TeamInvitation"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "team_member",
+         *         "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *         "name": "Mara Lind",
+         *         "email": "mara@shop.example",
+         *         "role": "admin",
+         *         "is_first_owner": false,
+         *         "pending_change": null,
+         *         "joined_at": 1766320496
+         *       }
+         *     }
+         */
+        OneTeamMember: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["TeamMember"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *         "object": "team_session",
+         *         "method": "passkey",
+         *         "is_current": true,
+         *         "signed_in_at": 1766320496,
+         *         "last_used_at": 1766324096,
+         *         "expires_at": 1766352896,
+         *         "money_from": 1766320496
+         *       }
+         *     }
+         */
+        OneTeamSession: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["TeamSession"];
         };
         /**
          * @example {
@@ -9058,6 +9496,68 @@ export interface components {
             /** @enum {string} */
             network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             memo?: string | null;
+        };
+        /**
+         * @example {
+         *       "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+         *       "object": "passkey",
+         *       "name": "Laptop",
+         *       "created_at": 1766320496,
+         *       "last_used_at": 1766324096,
+         *       "money_from": 1766406896
+         *     }
+         */
+        Passkey: {
+            /** @example tpk_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "passkey";
+            name: string;
+            /** @example 1766320496 */
+            created_at: number;
+            last_used_at: number | null;
+            /**
+             * @description From when on it may move money on mainnet
+             * @example 1766320496
+             */
+            money_from: number;
+        };
+        /**
+         * @example {
+         *       "name": "Laptop"
+         *     }
+         */
+        PasskeyChange: {
+            name: string;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+         *             "object": "passkey",
+         *             "name": "Laptop",
+         *             "created_at": 1766320496,
+         *             "last_used_at": 1766324096,
+         *             "money_from": 1766406896
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        PasskeyList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["Passkey"][];
+                has_more: boolean;
+            };
         };
         /**
          * @example {
@@ -10013,6 +10513,28 @@ export interface components {
         };
         /**
          * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "recovery_codes",
+         *         "codes": [
+         *           "7Q4M-X0KD-9TRB",
+         *           "0C2J-5DGV-ZLW9"
+         *         ]
+         *       }
+         *     }
+         */
+        RecoveryCodes: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "recovery_codes";
+                /** @description Shown this once; only hashes of them are kept */
+                codes: string[];
+            };
+        };
+        /**
+         * @example {
          *       "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
          *     }
          */
@@ -10963,6 +11485,217 @@ export interface components {
             /** @enum {string} */
             environment: "devnet" | "mainnet";
             tokens: components["schemas"]["SupportedToken"][];
+        };
+        /**
+         * @example {
+         *       "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "team_invitation",
+         *       "role": "support",
+         *       "email": "ines@shop.example",
+         *       "status": "open",
+         *       "created_at": 1766320496,
+         *       "expires_at": 1766925296
+         *     }
+         */
+        TeamInvitation: {
+            /** @example tin_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "team_invitation";
+            /** @enum {string} */
+            role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
+            email: string | null;
+            /**
+             * @description `waiting`: for the approval of a second owner
+             * @enum {string}
+             */
+            status: "waiting" | "open" | "accepted" | "revoked" | "expired";
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            expires_at: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "team_invitation",
+         *             "role": "support",
+         *             "email": "ines@shop.example",
+         *             "status": "open",
+         *             "created_at": 1766320496,
+         *             "expires_at": 1766925296
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        TeamInvitationList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["TeamInvitation"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "object": "team_member",
+         *       "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *       "name": "Mara Lind",
+         *       "email": "mara@shop.example",
+         *       "role": "admin",
+         *       "is_first_owner": false,
+         *       "pending_change": null,
+         *       "joined_at": 1766320496
+         *     }
+         */
+        TeamMember: {
+            /** @example mem_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "team_member";
+            /**
+             * @description The same at every merchant that the person is a member of
+             * @example per_550e8400-e29b-41d4-a716-446655440000
+             */
+            person: string;
+            name: string;
+            /** @description As it was invited; nobody has proved that it is theirs */
+            email: string | null;
+            /** @enum {string} */
+            role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
+            /** @description Whose wallets and keys were there before the team was */
+            is_first_owner: boolean;
+            /** @description What one owner wants and a second must send as well, where real money is served */
+            pending_change: {
+                /** @description The role to come; null: removal */
+                role: ("owner" | "admin" | "developer" | "support" | "accountant" | "viewer") | null;
+                proposed_by: string | null;
+                /** @example 1766320496 */
+                expires_at: number;
+            } | null;
+            /** @example 1766320496 */
+            joined_at: number;
+        };
+        /**
+         * @example {
+         *       "role": "support"
+         *     }
+         */
+        TeamMemberChange: {
+            /** @enum {string} */
+            role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "team_member",
+         *             "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *             "name": "Mara Lind",
+         *             "email": "mara@shop.example",
+         *             "role": "admin",
+         *             "is_first_owner": false,
+         *             "pending_change": null,
+         *             "joined_at": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        TeamMemberList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["TeamMember"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *       "object": "team_session",
+         *       "method": "passkey",
+         *       "is_current": true,
+         *       "signed_in_at": 1766320496,
+         *       "last_used_at": 1766324096,
+         *       "expires_at": 1766352896,
+         *       "money_from": 1766320496
+         *     }
+         */
+        TeamSession: {
+            /** @example tms_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "team_session";
+            /** @enum {string} */
+            method: "passkey" | "wallet" | "link" | "recovery";
+            /** @description Whether this call was made in it */
+            is_current: boolean;
+            /** @example 1766320496 */
+            signed_in_at: number;
+            /**
+             * @description Told a minute late
+             * @example 1766320496
+             */
+            last_used_at: number;
+            /**
+             * @description When it ends if nobody uses it
+             * @example 1766320496
+             */
+            expires_at: number;
+            /**
+             * @description From when on it may move money on mainnet
+             * @example 1766320496
+             */
+            money_from: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *             "object": "team_session",
+         *             "method": "passkey",
+         *             "is_current": true,
+         *             "signed_in_at": 1766320496,
+         *             "last_used_at": 1766324096,
+         *             "expires_at": 1766352896,
+         *             "money_from": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        TeamSessionList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["TeamSession"][];
+                has_more: boolean;
+            };
         };
         /**
          * @description What a merchant sends itself to see that an endpoint is reached.
@@ -13765,6 +14498,1857 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.members": {
+        parameters: {
+            query?: {
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description TeamMemberList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "team_member",
+                     *             "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "name": "Mara Lind",
+                     *             "email": "mara@shop.example",
+                     *             "role": "admin",
+                     *             "is_first_owner": false,
+                     *             "pending_change": null,
+                     *             "joined_at": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamMemberList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.removeMember": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneTeamMember */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_member",
+                     *         "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "name": "Mara Lind",
+                     *         "email": "mara@shop.example",
+                     *         "role": "admin",
+                     *         "is_first_owner": false,
+                     *         "pending_change": null,
+                     *         "joined_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTeamMember"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.changeMember": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "support"
+                 *     }
+                 */
+                "application/json": components["schemas"]["TeamMemberChange"];
+            };
+        };
+        responses: {
+            /** @description OneTeamMember */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_member",
+                     *         "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "name": "Mara Lind",
+                     *         "email": "mara@shop.example",
+                     *         "role": "admin",
+                     *         "is_first_owner": false,
+                     *         "pending_change": null,
+                     *         "joined_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTeamMember"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.invitations": {
+        parameters: {
+            query?: {
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description TeamInvitationList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "team_invitation",
+                     *             "role": "support",
+                     *             "email": "ines@shop.example",
+                     *             "status": "open",
+                     *             "created_at": 1766320496,
+                     *             "expires_at": 1766925296
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamInvitationList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.invite": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "support",
+                 *       "email": "ines@shop.example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTeamInvitation"];
+            };
+        };
+        responses: {
+            /** @description CreatedTeamInvitation */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_invitation",
+                     *         "role": "support",
+                     *         "email": "ines@shop.example",
+                     *         "status": "open",
+                     *         "created_at": 1766320496,
+                     *         "expires_at": 1766925296,
+                     *         "url": "https://pay.example/dashboard/invitation#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedTeamInvitation"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.revokeInvitation": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneTeamInvitation */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_invitation",
+                     *         "role": "support",
+                     *         "email": "ines@shop.example",
+                     *         "status": "open",
+                     *         "created_at": 1766320496,
+                     *         "expires_at": 1766925296
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTeamInvitation"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team.approveInvitation": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneTeamInvitation */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tin_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_invitation",
+                     *         "role": "support",
+                     *         "email": "ines@shop.example",
+                     *         "status": "open",
+                     *         "created_at": 1766320496,
+                     *         "expires_at": 1766925296
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTeamInvitation"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-join.accept": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+                 *       "name": "Ines Roth"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationAcceptance"];
+            };
+        };
+        responses: {
+            /** @description AcceptedTeamInvitation */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "member": {
+                     *           "id": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *           "object": "team_member",
+                     *           "person": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *           "name": "Mara Lind",
+                     *           "email": "mara@shop.example",
+                     *           "role": "admin",
+                     *           "is_first_owner": false,
+                     *           "pending_change": null,
+                     *           "joined_at": 1766320496
+                     *         },
+                     *         "merchant": {
+                     *           "id": 123,
+                     *           "name": "Shop"
+                     *         },
+                     *         "sign_in_url": "https://pay.example/dashboard/signin/link#t=Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+                     *         "sign_in_expires_at": 1766321096
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AcceptedTeamInvitation"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `TOKEN_INVALID`: This token cannot be used here. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `APPROVAL_REQUIRED`: People must approve this first: see its approvals. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `INVALID_TRANSITION`: The resource is not in a state that allows this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.sessions": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description TeamSessionList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "object": "team_session",
+                     *             "method": "passkey",
+                     *             "is_current": true,
+                     *             "signed_in_at": 1766320496,
+                     *             "last_used_at": 1766324096,
+                     *             "expires_at": 1766352896,
+                     *             "money_from": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamSessionList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.endSessions": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description EndedTeamSessionList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *             "object": "team_session",
+                     *             "method": "passkey",
+                     *             "is_current": true,
+                     *             "signed_in_at": 1766320496,
+                     *             "last_used_at": 1766324096,
+                     *             "expires_at": 1766352896,
+                     *             "money_from": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EndedTeamSessionList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.endSession": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneTeamSession */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "team_session",
+                     *         "method": "passkey",
+                     *         "is_current": true,
+                     *         "signed_in_at": 1766320496,
+                     *         "last_used_at": 1766324096,
+                     *         "expires_at": 1766352896,
+                     *         "money_from": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTeamSession"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.passkeys": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description PasskeyList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+                     *             "object": "passkey",
+                     *             "name": "Laptop",
+                     *             "created_at": 1766320496,
+                     *             "last_used_at": 1766324096,
+                     *             "money_from": 1766406896
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.removePasskey": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OnePasskey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "passkey",
+                     *         "name": "Laptop",
+                     *         "created_at": 1766320496,
+                     *         "last_used_at": 1766324096,
+                     *         "money_from": 1766406896
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OnePasskey"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.changePasskey": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Laptop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PasskeyChange"];
+            };
+        };
+        responses: {
+            /** @description OnePasskey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "tpk_5b0f7a52-3a3e-5f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "passkey",
+                     *         "name": "Laptop",
+                     *         "created_at": 1766320496,
+                     *         "last_used_at": 1766324096,
+                     *         "money_from": 1766406896
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OnePasskey"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.makeRecoveryCodes": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RecoveryCodes */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "recovery_codes",
+                     *         "codes": [
+                     *           "7Q4M-X0KD-9TRB",
+                     *           "0C2J-5DGV-ZLW9"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];

@@ -35,8 +35,11 @@ const moneyModules: ReadonlyArray<string> = [
   "screening"
 ]
 
+/** Who does what for a merchant, beside its one owner. */
+const peopleModules: ReadonlyArray<string> = ["team"]
+
 /** Modules that the service starts without. */
-export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules]
+export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules, ...peopleModules]
 
 /**
  * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes

@@ -99,9 +99,14 @@ const applied = (target: MemberState, role: Role | null): MemberState => ({
   version: target.version + 1
 })
 
-/** Whether another owner wants the same already. */
-const isWantedBefore = ({ target: { proposal }, role, by }: MemberChange, now: number): boolean =>
+/** Whether another owner, who is one still, wants the same already. */
+const isWantedBefore = (
+  members: ReadonlyArray<MemberState>,
+  { target: { proposal }, role, by }: MemberChange,
+  now: number
+): boolean =>
   proposal !== null && proposal.role === role && proposal.proposedBy !== by && now < proposal.expiresAt
+  && ownersOf(members).some((owner) => memberOf(owner).person === proposal.proposedBy)
 
 /**
  * What becomes of a member. At least one owner remains; where a second owner must want it, the first call is kept as a
@@ -116,7 +121,7 @@ export const decideChange = (
   const { by, role, target } = change
   if (target.role === role) return undefined
   if (target.role === "owner" && ownersOf(members).length === 1) return lastOwner
-  if (!needsSecondOwner(members, change, servesMainnet) || isWantedBefore(change, now)) {
+  if (!needsSecondOwner(members, change, servesMainnet) || isWantedBefore(members, change, now)) {
     return { isApplied: true, member: applied(target, role) }
   }
   const { proposal } = target
