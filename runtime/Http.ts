@@ -351,8 +351,8 @@ export class Revocations extends Context.Service<Revocations, {
   ) => Effect.Effect<void>
   /**
    * Returns within 5 s of the end of a key (`key_<uuid>`) or of a session (`ses_<uuid>`, `tms_<uuid>`) that was good
-   * when it was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any
-   * more.
+   * when it was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can
+   * tell any more.
    *
    * @example
    * const closing = Effect.flatMap(revocations.awaitEnd(key), (how) => end(credentialEnding(key, how)))

@@ -4,17 +4,11 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as Registry from "./Registry.ts"
-import type { Role } from "../schemas/Roles.ts"
-
-/**
- * What the first owner of a merchant is called wherever people are counted, and is for good: what was made and approved
- * before anybody knew the people of merchants is that owner's.
- */
-export const firstOwner = "owner"
+import { firstOwner, type Role } from "../schemas/Roles.ts"
 
 /** Somebody of a merchant. People count, not credentials. */
 export interface Member {
-  /** {@link firstOwner}, or `per_<uuid>`. */
+  /** `firstOwner` of schemas/Roles.ts, or `per_<uuid>`. */
   readonly person: string
   readonly role: Role
 }

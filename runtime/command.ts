@@ -1,7 +1,7 @@
 /**
- * `node runtime/main.ts [check | schema | openapi] [--config <file>]`: start the service, only check its config, write
- * the config's JSON schema, or print the OpenAPI document. Exit codes: 0 stopped by a signal or done, 2 the config
- * cannot be used, 1 anything else.
+ * `node runtime/main.ts [check | schema | openapi | login] [--config <file>]`: start the service, only check its
+ * config, write the config's JSON schema, print the OpenAPI document, or print a link that signs somebody in to the
+ * dashboard of the running service. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything else.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.
@@ -12,50 +12,75 @@ import { randomUUID } from "node:crypto"
 import { boot, resolveSettings, ServiceInfo } from "./boot.ts"
 import { processNumberVariable } from "./boot/HttpProcesses.ts"
 import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
+import { loginLink, type LoginRequest } from "./boot/LoginLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
 import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
 import { documentOf, textOf } from "./openapi/Document.ts"
+
+import { Settings } from "./Settings.ts"
 import { StoreGuard } from "./Store.ts"
 import * as Logs from "./telemetry/Logs.ts"
 
 const defaultConfig = "config/devnet.jsonc"
 
-const usage = `usage: node runtime/main.ts [check | schema | openapi] [--config <file>]
+const usage = `usage: node runtime/main.ts [check | schema | openapi | login] [--config <file>]
 
   (no command)   start the service
   check          read and check the config, start nothing
   schema         write config/schema.json for editors, with the options of every built-in plugin
   openapi        print the OpenAPI document of what the config serves
+  login          print a link that signs in to the dashboard of the running service, once, within 10 minutes
 
-  --config       the config file, default ${defaultConfig}`
+  --config       the config file, default ${defaultConfig}
+  --merchant     of login: the merchant's number, default 1
+  --member       of login: a member's id or e-mail address, default the merchant's first owner`
 
 /** Milliseconds after which a stop that hangs is given up: the 10 s that it may take, and as long again. */
 const stopTimeoutMillis = 20_000
 
 interface Command {
-  readonly name: "start" | "check" | "schema" | "openapi" | "help"
+  readonly name: "start" | "check" | "schema" | "openapi" | "login" | "help"
   readonly file: string
+  readonly login: LoginRequest
 }
 
-const commands = ["check", "schema", "openapi", "help"] as const
+const commands = ["check", "schema", "openapi", "login", "help"] as const
+
+/** The words of the flags that take one, and what is left. */
+const readFlags = (words: ReadonlyArray<string>) => {
+  const values = new Map<string, string>()
+  const rest: Array<string> = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ""
+    const [, name = "", value] = /^--(config|merchant|member)(?:=(.*))?$/.exec(word) ?? []
+    const given = value ?? words[at + 1]
+    if (name === "" || given === undefined) rest.push(word)
+    else {
+      values.set(name, given)
+      if (value === undefined) at++
+    }
+  }
+  return { values, rest }
+}
 
 /** The command line, or what is wrong with it. */
 const parse = (commandArguments: ReadonlyArray<string>): Command | string => {
   const [first, ...rest] = commandArguments
   const named = commands.find((name) => name === first)
-  let file = defaultConfig
-  const flags = named === undefined ? commandArguments : rest
-  for (let at = 0; at < flags.length; at++) {
-    const flag = flags[at] ?? ""
-    if (flag === "--help" || flag === "-h") return { name: "help", file }
-    if (flag === "--config" && flags[at + 1] !== undefined) file = flags[++at] ?? file
-    else if (flag.startsWith("--config=")) file = flag.slice("--config=".length)
-    else return `cannot read "${flag}"`
-  }
-  return { name: named ?? "start", file }
+  const { rest: others, values } = readFlags(named === undefined ? commandArguments : rest)
+  const merchant = values.get("merchant") ?? "1"
+  const isLogin = named === "login"
+  const file = values.get("config") ?? defaultConfig
+  const login = { merchantId: Number.parseInt(merchant, 10), member: values.get("member") }
+  const [other] = others
+  if (other === "--help" || other === "-h") return { name: "help", file, login }
+  if (other !== undefined) return `cannot read "${other}"`
+  if (!isLogin && (values.has("merchant") || values.has("member"))) return "--merchant and --member are of login"
+  if (!/^[1-9]\d{0,8}$/.test(merchant)) return `--merchant takes a merchant's number, not "${merchant}"`
+  return { name: named ?? "start", file, login }
 }
 
 /** The pages that the plugins name, by label. */
@@ -85,6 +110,12 @@ const printDocument = (config: LoadedConfig) =>
   Effect.map(
     resolveSettings(config, "none"),
     ({ publicUrl }) => textOf(documentOf(apisOf(distinctPlugins(config.plugins)), publicUrl))
+  )
+
+const printLink = (config: LoadedConfig, request: LoginRequest) =>
+  Effect.flatMap(
+    resolveSettings(config, "none"),
+    (settings) => Effect.provideService(loginLink(request), Settings, settings)
   )
 
 /** From here to the end of the process: the first cause counts. */
@@ -161,6 +192,7 @@ const run = (command: Command) =>
     const config = yield* load({ file: command.file, environment: process.env })
     if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
     if (command.name === "openapi") return yield* Console.log(yield* printDocument(config))
+    if (command.name === "login") return yield* Console.log(yield* printLink(config, command.login))
     return yield* start(config)
   })
 

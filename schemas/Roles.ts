@@ -6,6 +6,12 @@ import type { Environment } from "./Network.ts"
 export const Role = Schema.Literals(["owner", "admin", "developer", "support", "accountant", "viewer"])
 export type Role = typeof Role.Type
 
+/**
+ * What the first owner of a merchant is called wherever people are counted, and is for good: what was made and approved
+ * before anybody knew the people of merchants is that owner's.
+ */
+export const firstOwner = "owner"
+
 /** What an API key may be used for (modules/docs/reference/roles.md#api-keys). */
 export const KeyPermission = Schema.Literals(["read", "write", "refund"])
 export type KeyPermission = typeof KeyPermission.Type

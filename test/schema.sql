@@ -797,6 +797,8 @@ CREATE TABLE sign_in_wallets (
   status text NOT NULL,
   linked_at bigint NOT NULL,
   signed_in_at bigint,
+  person text,
+  money_from bigint NOT NULL,
   CONSTRAINT sign_in_wallets_pkey PRIMARY KEY (id),
   CONSTRAINT sign_in_wallets_status_check CHECK ((status = ANY (ARRAY['linked'::text, 'unlinked'::text])))
 );
@@ -1299,6 +1301,158 @@ CREATE TABLE stream_tickets (
 CREATE INDEX stream_tickets_by_credential ON public.stream_tickets USING btree (merchant_id, credential, expires_at);
 
 CREATE INDEX stream_tickets_by_end ON public.stream_tickets USING btree (expires_at);
+
+-- modules/team
+
+CREATE TABLE members (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  role text NOT NULL,
+  status text NOT NULL,
+  is_first boolean NOT NULL,
+  proposal json,
+  joined_at bigint NOT NULL,
+  CONSTRAINT members_pkey PRIMARY KEY (id),
+  CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'support'::text, 'accountant'::text, 'viewer'::text]))),
+  CONSTRAINT members_status_check CHECK ((status = ANY (ARRAY['active'::text, 'removed'::text])))
+);
+
+CREATE TABLE people (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  name text NOT NULL,
+  email text,
+  locale text NOT NULL,
+  time_zone text NOT NULL,
+  recovery_set integer NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT people_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE team_invitations (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  role text NOT NULL,
+  email text,
+  status text NOT NULL,
+  invited_by text NOT NULL,
+  needs_approval boolean NOT NULL,
+  approved_by text,
+  token_hash text NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT team_invitations_pkey PRIMARY KEY (id),
+  CONSTRAINT team_invitations_status_check CHECK ((status = ANY (ARRAY['open'::text, 'accepted'::text, 'revoked'::text])))
+);
+
+CREATE TABLE team_links (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  used boolean NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT team_links_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE team_passkey_answers (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT team_passkey_answers_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE team_passkeys (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  name text NOT NULL,
+  credential_id text NOT NULL,
+  public_key text NOT NULL,
+  counter bigint NOT NULL,
+  transports json NOT NULL,
+  status text NOT NULL,
+  money_from bigint NOT NULL,
+  created_at bigint NOT NULL,
+  last_used_at bigint,
+  CONSTRAINT team_passkeys_pkey PRIMARY KEY (id),
+  CONSTRAINT team_passkeys_status_check CHECK ((status = ANY (ARRAY['active'::text, 'removed'::text])))
+);
+
+CREATE TABLE team_recovery_codes (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  code_set integer NOT NULL,
+  used boolean NOT NULL,
+  CONSTRAINT team_recovery_codes_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE team_recovery_tries (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  tries json NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT team_recovery_tries_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE team_sessions (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  method text NOT NULL,
+  read_hash text NOT NULL,
+  act_hash text NOT NULL,
+  status text NOT NULL,
+  end_reason text,
+  signed_in_at bigint NOT NULL,
+  last_used_at bigint NOT NULL,
+  fresh_until bigint NOT NULL,
+  money_from bigint NOT NULL,
+  CONSTRAINT team_sessions_check CHECK (((end_reason IS NULL) = (status = 'active'::text))),
+  CONSTRAINT team_sessions_method_check CHECK ((method = ANY (ARRAY['passkey'::text, 'wallet'::text, 'link'::text, 'recovery'::text]))),
+  CONSTRAINT team_sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT team_sessions_status_check CHECK ((status = ANY (ARRAY['active'::text, 'ended'::text])))
+);
+
+CREATE UNIQUE INDEX members_by_person ON public.members USING btree (merchant_id, person);
+
+CREATE UNIQUE INDEX members_first ON public.members USING btree (merchant_id) WHERE is_first;
+
+CREATE INDEX members_of_person ON public.members USING btree (person) WHERE (status = 'active'::text);
+
+CREATE INDEX people_by_email ON public.people USING btree (email) WHERE (email IS NOT NULL);
+
+CREATE INDEX team_invitations_by_merchant ON public.team_invitations USING btree (merchant_id, id);
+
+CREATE INDEX team_invitations_by_token ON public.team_invitations USING btree (token_hash);
+
+CREATE INDEX team_links_by_end ON public.team_links USING btree (expires_at);
+
+CREATE INDEX team_passkey_answers_by_end ON public.team_passkey_answers USING btree (expires_at);
+
+CREATE UNIQUE INDEX team_passkeys_by_credential ON public.team_passkeys USING btree (credential_id);
+
+CREATE INDEX team_passkeys_by_person ON public.team_passkeys USING btree (person) WHERE (status = 'active'::text);
+
+CREATE INDEX team_recovery_codes_by_person ON public.team_recovery_codes USING btree (person);
+
+CREATE INDEX team_recovery_tries_by_end ON public.team_recovery_tries USING btree (expires_at);
+
+CREATE INDEX team_sessions_by_person ON public.team_sessions USING btree (person) WHERE (status = 'active'::text);
+
+CREATE INDEX team_sessions_by_start ON public.team_sessions USING btree (signed_in_at);
+
+CREATE INDEX team_sessions_by_token ON public.team_sessions USING btree (read_hash);
 
 -- modules/tokens
 

@@ -15,8 +15,8 @@ import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./h
 import { migrations, tables } from "./migrations.ts"
 import { IdentityRpc } from "./rpc.ts"
 
-export type { IssuedChallenge } from "./actor/Challenges.ts"
 export { PersonWallets } from "./actor.ts"
+export type { IssuedChallenge } from "./actor/Challenges.ts"
 
 const Options = Schema.Struct({
   /** Whether a wallet of no merchant signs up as a new one. Default: open, but closed where mainnet is served. */

@@ -72,7 +72,9 @@ const memberFields = {
   object: Schema.tag("team_member"),
   person: PersonId.annotate({ description: "The same at every merchant that the person is a member of" }),
   name: Schema.String,
-  email: Schema.NullOr(Schema.String).annotate({ description: "As it was invited; nobody has proved that it is theirs" }),
+  email: Schema.NullOr(Schema.String).annotate({
+    description: "As it was invited; nobody has proved that it is theirs"
+  }),
   role: Role,
   is_first_owner: Schema.Boolean.annotate({ description: "Whose wallets and keys were there before the team was" }),
   pending_change: Schema.NullOr(Schema.Struct({
@@ -254,7 +256,8 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Give a member another role",
-    description: "Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, "
+    description:
+      "Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, "
       + "what makes or unmakes an owner is done when a second owner sends the same call within 24 hours: until then it "
       + "stands in `pending_change`."
   })),
@@ -271,7 +274,8 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove a member",
-    description: "Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed "
+    description:
+      "Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed "
       + "as one is made: see the change of a role."
   })),
   HttpApiEndpoint.get("invitations", "/invitations", {
@@ -299,7 +303,14 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
   HttpApiEndpoint.post("approveInvitation", "/invitations/:id/approve", {
     params: { id: PathId },
     success: OneTeamInvitation,
-    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", "APPROVER_MUST_DIFFER", ...personErrors)
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "NOT_FOUND",
+      "INVALID_TRANSITION",
+      "APPROVER_MUST_DIFFER",
+      ...personErrors
+    )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Approve an invitation of an owner",
     description: "By an owner other than the one who made it."
@@ -312,7 +323,8 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
   .prefix("/api/v1/team")
   .annotateMerge(OpenApi.annotations({
     title: "Team",
-    description: "The people of a merchant, and who is to become one. Changes are for people: an API key is refused with "
+    description:
+      "The people of a merchant, and who is to become one. Changes are for people: an API key is refused with "
       + "`CREDENTIAL_NOT_ALLOWED`."
   }))
 {}
@@ -351,7 +363,9 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
   HttpApiEndpoint.delete("endSessions", "/sessions", {
     success: list(TeamSessionObject, "EndedTeamSessionList", exampleSession),
     error: errors("wrapped", ...personErrors)
-  }).annotateMerge(OpenApi.annotations({ summary: "Sign out everywhere", description: "Answers the sessions that ended." })),
+  }).annotateMerge(
+    OpenApi.annotations({ summary: "Sign out everywhere", description: "Answers the sessions that ended." })
+  ),
   HttpApiEndpoint.delete("endSession", "/sessions/:id", {
     params: { id: PathId },
     success: success(TeamSessionObject).annotate({

@@ -9,8 +9,9 @@ import { isUuid, MerchantId } from "../../schemas/Ids.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { TeamApi } from "./api.ts"
 import type { InvitationState } from "./rules.ts"
+import { pageUrlOf } from "./rules/RelyingParty.ts"
 import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
-import { invitationObject, memberObject, passkeyObject, sessionObject } from "./wire.ts"
+import { invitationObject, memberObject, passkeyObject, sessionObject } from "./handlers/Objects.ts"
 import { TeamRpc } from "./rpc.ts"
 
 const ok = <A>(data: A) => ({ success: true as const, data })
@@ -26,7 +27,8 @@ const readCursor = (query: CursorQuery, prefix: string, what: string): PageCurso
     : unknownCursor(query, what)
 }
 
-const invitationUrl = (publicUrl: string, token: string): string => `${publicUrl}/dashboard/invitation#t=${token}`
+const invitationUrl = (publicUrl: string, token: string): string =>
+  `${pageUrlOf(publicUrl)}/dashboard/invitation#t=${token}`
 
 export const teamHandlers = Operations.group(
   TeamApi,

@@ -7,8 +7,8 @@ import { EpochSeconds, MerchantId } from "../../schemas/Ids.ts"
 export class TeamRpc extends RpcGroup.make(
   /**
    * A link that signs somebody in to the dashboard, once, within 10 minutes: the member named by id or e-mail address,
-   * else the merchant's first owner, who is made where nobody is a member. Errors: `NOT_FOUND` without such a merchant or
-   * member.
+   * else the merchant's first owner, who is made where nobody is a member. Errors: `NOT_FOUND` without such a merchant
+   * or member.
    */
   Rpc.make("team.loginLink", {
     payload: {

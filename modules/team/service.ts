@@ -13,8 +13,8 @@ import type { PageQuery } from "./repo.ts"
 import type { InvitationState, PasskeyState, SessionState } from "./rules.ts"
 import { changePasskey, ensurePersonOfCaller, openSessionsOf, personOfCaller } from "./service/Account.ts"
 import {
-  acceptInvitation,
   type AcceptedInvitation,
+  acceptInvitation,
   type Acceptor,
   approve,
   type Caller,
@@ -62,8 +62,8 @@ export type { OneTimeLink } from "./service/SignIn.ts"
 /** Sessions of people, for pages. */
 export class TeamSessions extends Context.Service<TeamSessions, {
   /**
-   * By the token of the reading cookie; null: none, ended or idle too long. Counts as a use: a session lasts 8 h without
-   * one, and 7 d at most.
+   * By the token of the reading cookie; null: none, ended or idle too long. Counts as a use: a session lasts 8 h
+   * without one, and 7 d at most.
    */
   readonly find: (token: string) => Effect.Effect<TeamSession | null>
   /** Whether the token of the acting cookie belongs to the session. Constant time. */
@@ -181,16 +181,21 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
   const team = Team.of({
     directory: directoryOf(context),
     members: (query) =>
-      Effect.flatMap(repo.memberPage(query), ({ found, hasMore }) =>
-        Effect.map(viewsOf(context, query.merchantId, found), (views) => ({ found: views, hasMore }))),
+      Effect.flatMap(
+        repo.memberPage(query),
+        ({ found, hasMore }) =>
+          Effect.map(viewsOf(context, query.merchantId, found), (views) => ({ found: views, hasMore }))
+      ),
     changeMember: (caller, id, role, call) => changeMember(context, caller, id, role, call),
     invitations: repo.invitationPage,
     invite: (caller, request, call) => invite(context, caller, request, call),
     revokeInvitation: (caller, id, call) => revokeInvitation(context, caller, id, call),
     approveInvitation: (caller, id, call) => approve(context, caller, id, call),
     sessions: (caller) =>
-      Effect.flatMap(personOfCaller(context, caller), (person) =>
-        person === undefined ? Effect.succeed([]) : openSessionsOf(context, person)),
+      Effect.flatMap(
+        personOfCaller(context, caller),
+        (person) => person === undefined ? Effect.succeed([]) : openSessionsOf(context, person)
+      ),
     endSessions: Effect.fnUntraced(function*(caller, id) {
       const person = yield* personOfCaller(context, caller)
       const ended = person === undefined
@@ -201,8 +206,10 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
         : ended
     }),
     passkeys: (caller) =>
-      Effect.flatMap(personOfCaller(context, caller), (person) =>
-        person === undefined ? Effect.succeed([]) : repo.passkeysOf(person)),
+      Effect.flatMap(
+        personOfCaller(context, caller),
+        (person) => person === undefined ? Effect.succeed([]) : repo.passkeysOf(person)
+      ),
     changePasskey: Effect.fnUntraced(function*(caller, id, name, call) {
       const person = yield* personOfCaller(context, caller)
       return person === undefined

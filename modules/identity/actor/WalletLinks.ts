@@ -82,7 +82,8 @@ export interface NamedAccount {
 export const linkByName = (context: IdentityContext, { address, isContract, merchantId, network }: NamedAccount) =>
   Effect.flatMap(
     accountOf(context, network, address, isContract),
-    (account) => decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstHolder, []))
+    (account) =>
+      decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstHolder, []))
   )
 
 /** The rows that unlink a wallet and end its sessions. */

@@ -1,7 +1,7 @@
 /** Who is a member of a merchant in which role, and what becomes of that. Pure. Times are epoch seconds. */
-import { firstOwner, type Member } from "../../../runtime/Members.ts"
+import type { Member } from "../../../runtime/Members.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import type { Role } from "../../../schemas/Roles.ts"
+import { firstOwner, type Role } from "../../../schemas/Roles.ts"
 
 /** Seconds for which a change of owners waits for a second one. */
 export const proposalSeconds = 86_400

@@ -13,10 +13,13 @@ export interface RelyingParty {
  * machine reaches is `localhost`.
  */
 export const relyingPartyOf = (publicUrl: string): RelyingParty => {
-  const url = new URL(publicUrl)
-  if (url.hostname === "127.0.0.1" || url.hostname === "[::1]") url.hostname = "localhost"
-  return { id: url.hostname, origin: url.origin }
+  const { hostname, origin } = new URL(pageUrlOf(publicUrl))
+  return { id: hostname, origin }
 }
+
+/** Where people open pages, without `/` at its end. */
+export const pageUrlOf = (publicUrl: string): string =>
+  publicUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, "$1localhost")
 
 /** Seconds for which a challenge may be answered. */
 export const challengeSeconds = 300

@@ -2,11 +2,7 @@
  * Passkeys (WebAuthn level 3): what a browser is asked for, and what its answers prove. The verifier is a library that
  * is loaded at the first answer: it takes half a second and 19 MB.
  */
-import type {
-  AuthenticationResponseJSON,
-  RegistrationResponseJSON,
-  WebAuthnCredential
-} from "@simplewebauthn/server"
+import type { AuthenticationResponseJSON, RegistrationResponseJSON, WebAuthnCredential } from "@simplewebauthn/server"
 import { Effect, Schema } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { nowSeconds } from "../../../runtime/Clock.ts"
@@ -14,16 +10,10 @@ import { systemMerchant } from "../../../runtime/Commit.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { answerWrite, passkeyWrite, sessionWrite } from "../repo.ts"
+import { maximumPasskeys, moneyFromOfCredential, type PasskeyState, refreshSession, usePasskey } from "../rules.ts"
 import {
-  maximumPasskeys,
-  moneyFromOfCredential,
-  type PasskeyState,
-  refreshSession,
-  usePasskey
-} from "../rules.ts"
-import {
-  challengeSeconds,
   type ChallengePurpose,
+  challengeSeconds,
   formChallenge,
   readChallenge,
   type RelyingParty,
@@ -31,16 +21,9 @@ import {
 } from "../rules/RelyingParty.ts"
 import { waitFactsOf } from "./People.ts"
 import { newTokens, type OpenedSession, openSession, requireOpen, shownSession, type TeamSession } from "./Sessions.ts"
-import {
-  append,
-  decideInTurn,
-  hashesOf,
-  hashOf,
-  personActWrites,
-  type TeamContext
-} from "./TeamContext.ts"
+import { append, decideInTurn, hashesOf, hashOf, personActWrites, type TeamContext } from "./TeamContext.ts"
 
-/** COSE names of the signatures that are taken: Ed25519, ECDSA on P-256, RSA. */
+/** COSE names of the signatures that are taken: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
 
 /** Characters of one text in an answer, at most; what authenticators make is far shorter. */
@@ -61,9 +44,11 @@ const Registration = Schema.Struct({
   response: Schema.Struct({
     clientDataJSON: Text,
     attestationObject: Text,
-    transports: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isMaxLength(32))).check(
-      Schema.isMaxLength(10)
-    ))
+    transports: Schema.optionalKey(
+      Schema.Array(Schema.String.check(Schema.isMaxLength(32))).check(
+        Schema.isMaxLength(10)
+      )
+    )
   })
 })
 
@@ -120,8 +105,7 @@ const requireChallenge = Effect.fnUntraced(function*(
   uses: ReadonlyArray<ChallengeUse>
 ) {
   const challenge = challengeIn(clientDataJSON)
-  const hashesOfHead = (head: string) =>
-    uses.flatMap((use) => hashesOf(context, "challenge", boundTo(use)(head)))
+  const hashesOfHead = (head: string) => uses.flatMap((use) => hashesOf(context, "challenge", boundTo(use)(head)))
   const expiresAt = challenge === undefined ? undefined : readChallenge(challenge, hashesOfHead)
   const now = yield* nowSeconds
   if (challenge === undefined || expiresAt === undefined || now >= expiresAt) {
@@ -196,35 +180,37 @@ const credentialOf = (passkey: PasskeyState): WebAuthnCredential => ({
 })
 
 /** The passkey that answered, as it is after it, and the rows that note it. */
-const proveAssertion = Effect.fnUntraced(function*(context: TeamContext, input: unknown, ...uses: ReadonlyArray<ChallengeUse>) {
-  const answer = yield* Effect.mapError(Schema.decodeUnknownEffect(Assertion)(input), () => unreadable)
-  const { challenge, write } = yield* requireChallenge(context, answer.response.clientDataJSON, uses)
-  const passkey = yield* context.repo.passkey(passkeyIdOf(answer.id))
-  if (passkey?.status !== "active" || passkey.credentialId !== answer.id) {
-    return yield* refused("This passkey is unknown here, or was removed")
+const proveAssertion = Effect.fnUntraced(
+  function*(context: TeamContext, input: unknown, ...uses: ReadonlyArray<ChallengeUse>) {
+    const answer = yield* Effect.mapError(Schema.decodeUnknownEffect(Assertion)(input), () => unreadable)
+    const { challenge, write } = yield* requireChallenge(context, answer.response.clientDataJSON, uses)
+    const passkey = yield* context.repo.passkey(passkeyIdOf(answer.id))
+    if (passkey?.status !== "active" || passkey.credentialId !== answer.id) {
+      return yield* refused("This passkey is unknown here, or was removed")
+    }
+    const handle = answer.response.userHandle
+    if (typeof handle === "string" && handle !== "" && handle !== Buffer.from(passkey.person).toString("base64url")) {
+      return yield* unproved
+    }
+    const { verifyAuthenticationResponse } = yield* library
+    const party = partyOf(context)
+    const result = yield* Effect.tryPromise({
+      try: () =>
+        verifyAuthenticationResponse({
+          response: { ...answer, clientExtensionResults: {} } as unknown as AuthenticationResponseJSON,
+          expectedChallenge: challenge,
+          expectedOrigin: party.origin,
+          expectedRPID: party.id,
+          credential: credentialOf(passkey),
+          requireUserVerification: true
+        }),
+      catch: () => unproved
+    })
+    if (!result.verified) return yield* unproved
+    const used = usePasskey(passkey, result.authenticationInfo.newCounter, yield* nowSeconds)
+    return { passkey: used, writes: [write, passkeyWrite(used)] }
   }
-  const handle = answer.response.userHandle
-  if (typeof handle === "string" && handle !== "" && handle !== Buffer.from(passkey.person).toString("base64url")) {
-    return yield* unproved
-  }
-  const { verifyAuthenticationResponse } = yield* library
-  const party = partyOf(context)
-  const result = yield* Effect.tryPromise({
-    try: () =>
-      verifyAuthenticationResponse({
-        response: { ...answer, clientExtensionResults: {} } as unknown as AuthenticationResponseJSON,
-        expectedChallenge: challenge,
-        expectedOrigin: party.origin,
-        expectedRPID: party.id,
-        credential: credentialOf(passkey),
-        requireUserVerification: true
-      }),
-    catch: () => unproved
-  })
-  if (!result.verified) return yield* unproved
-  const used = usePasskey(passkey, result.authenticationInfo.newCounter, yield* nowSeconds)
-  return { passkey: used, writes: [write, passkeyWrite(used)] }
-})
+)
 
 /** By which the answers of one passkey are taken one after the other; an answer without it is refused anyway. */
 const answeringCredential = (answer: unknown): string => {

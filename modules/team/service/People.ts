@@ -1,9 +1,10 @@
 /** Who belongs to a merchant: its first owner where nobody was a member before, and the members as others count them. */
 import { Effect } from "effect"
 import type { Write } from "../../../runtime/Commit.ts"
-import { firstOwner, type MemberDirectory, soleOwner } from "../../../runtime/Members.ts"
+import { type MemberDirectory, soleOwner } from "../../../runtime/Members.ts"
 import { uuidV4, uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { firstOwner } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import { memberWrite, personWrite } from "../repo.ts"
 import { memberOf, type MemberState, newMember, newPerson, type WaitFacts } from "../rules.ts"

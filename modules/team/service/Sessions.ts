@@ -25,9 +25,9 @@ import {
 import {
   append,
   decideInTurn,
+  hasHash,
   hashesOf,
   hashOf,
-  hasHash,
   isToken,
   newToken,
   personActWrites,

@@ -22,6 +22,7 @@ import {
   secondsToNextTry,
   useLink
 } from "../rules.ts"
+import { pageUrlOf } from "../rules/RelyingParty.ts"
 import { draftFirstOwner, requireMember, waitFactsOf } from "./People.ts"
 import { openSession } from "./Sessions.ts"
 import {
@@ -60,7 +61,11 @@ export const draftLink = Effect.fnUntraced(function*(
     expiresAt,
     version: 1
   }
-  const link: OneTimeLink = { token, url: `${context.settings.publicUrl}/dashboard/signin/link#t=${token}`, expiresAt }
+  const link: OneTimeLink = {
+    token,
+    url: `${pageUrlOf(context.settings.publicUrl)}/dashboard/signin/link#t=${token}`,
+    expiresAt
+  }
   return { link, write: linkWrite(state) }
 })
 
@@ -204,13 +209,15 @@ const takeTry = (context: TeamContext, email: string) => {
 }
 
 /** The unused code of the newest set of one of the people with an address. */
-const matchingCode = Effect.fnUntraced(function*(context: TeamContext, people: ReadonlyArray<PersonState>, code: string) {
-  const ids = people.flatMap(({ id }) => hashesOf(context, "recovery", `${id} ${code}`))
-  const found = yield* context.repo.recoveryCodes(ids)
-  return found.find(({ person, set, used }) =>
-    !used && people.some((one) => one.id === person && one.recoverySet === set)
-  )
-})
+const matchingCode = Effect.fnUntraced(
+  function*(context: TeamContext, people: ReadonlyArray<PersonState>, code: string) {
+    const ids = people.flatMap(({ id }) => hashesOf(context, "recovery", `${id} ${code}`))
+    const found = yield* context.repo.recoveryCodes(ids)
+    return found.find(({ person, set, used }) =>
+      !used && people.some((one) => one.id === person && one.recoverySet === set)
+    )
+  }
+)
 
 export const signInByRecovery = Effect.fnUntraced(function*(context: TeamContext, email: string, text: string) {
   const address = normalEmail(email)

@@ -88,8 +88,7 @@ export const append = (
   writes: ReadonlyArray<Write>,
   cause: IdempotentCall<unknown>["cause"] = noCause,
   reply?: ReplyWrite
-) =>
-  dieOnReplay(commit.append({ merchantId, environment: settings.environments[0], cause, writes, events: [], reply }))
+) => dieOnReplay(commit.append({ merchantId, environment: settings.environments[0], cause, writes, events: [], reply }))
 
 /**
  * Decides anew while other commits are faster, one change of a thing at a time on this instance. `kind` and `id` name
@@ -114,7 +113,10 @@ export type PersonAct = Pick<AuditAct, "action" | "subject" | "before" | "after"
 /** The entries of what a person did for itself: in the log of every merchant that it is a member of. */
 export const personActWrites = Effect.fnUntraced(function*(context: TeamContext, person: string, act: PersonAct) {
   const memberships = yield* context.repo.membershipsOf(person)
-  const entries = yield* Effect.forEach(memberships, ({ id, merchantId }) =>
-    context.auditLog.writesOf({ ...act, merchantId, actor: id, environment: context.settings.environments[0] }))
+  const entries = yield* Effect.forEach(
+    memberships,
+    ({ id, merchantId }) =>
+      context.auditLog.writesOf({ ...act, merchantId, actor: id, environment: context.settings.environments[0] })
+  )
   return entries.flat()
 })

@@ -112,8 +112,10 @@ export const start = (
 ): Effect.Effect<Context.Context<Services>, never, Scope.Scope> => Layer.build(instance(environments, database))
 
 /** A new merchant, of which nobody is a member. */
-export const newMerchant = Effect.flatMap(Keys, (keys) =>
-  Effect.map(keys.createMerchant("Shop", "Owner@Shop.example"), ({ id }) => id))
+export const newMerchant = Effect.flatMap(
+  Keys,
+  (keys) => Effect.map(keys.createMerchant("Shop", "Owner@Shop.example"), ({ id }) => id)
+)
 
 const tokenOf = (url: string): string => new URL(url).hash.slice("#t=".length)
 

@@ -32,8 +32,10 @@ import {
 } from "./Deployment.ts"
 
 const rolesOf = (merchant: number) =>
-  Effect.flatMap(Members, ({ list }) =>
-    Effect.map(list(merchant), (members) => members.map(({ role }) => role).toSorted()))
+  Effect.flatMap(
+    Members,
+    ({ list }) => Effect.map(list(merchant), (members) => members.map(({ role }) => role).toSorted())
+  )
 
 const outcome = <A>(attempt: Effect.Effect<A, { readonly code: string }, never>) =>
   Effect.match(attempt, { onFailure: ({ code }) => code, onSuccess: () => "done" })
@@ -134,7 +136,8 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       const address = newAddress()
       yield* linkWallet(colleague.session, merchant, address)
       const token = yield* walletToken(address)
-      const whoAmI = (headers: Record<string, string>) => post("/api/v1/api-keys", { name: "k", scope: "merchant" }, headers)
+      const whoAmI = (headers: Record<string, string>) =>
+        post("/api/v1/api-keys", { name: "k", scope: "merchant" }, headers)
       assert.strictEqual(codeOf(yield* whoAmI({ authorization: `Bearer ${token}` })), "200")
       const key = yield* dataAs(colleague.session, merchant, "POST", "/api-keys", { name: "till", scope: "merchant" })
       const { url } = yield* (yield* Team).loginLink(merchant, colleague.member)

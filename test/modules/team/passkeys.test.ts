@@ -105,12 +105,14 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (
       const options: any = yield* newPasskeyOptions(session)
       const mixed = register(options, publicUrl, { challenge: forSignIn.challenge }).answer
       assert.strictEqual(yield* outcome(addPasskey(session, "x", mixed)), "NONCE_INVALID")
-      for (const lies of [
-        { origin: "https://evil.example" },
-        { rpId: "evil.example" },
-        { userVerified: false },
-        { type: "webauthn.get" }
-      ]) {
+      for (
+        const lies of [
+          { origin: "https://evil.example" },
+          { rpId: "evil.example" },
+          { userVerified: false },
+          { type: "webauthn.get" }
+        ]
+      ) {
         const forged = register(yield* newPasskeyOptions(session), publicUrl, lies).answer
         assert.strictEqual(yield* outcome(addPasskey(session, "x", forged)), "SIGNATURE_INVALID")
       }

@@ -223,10 +223,13 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
       const first = yield* signInByLink(merchant)
       const second = yield* signInByLink(merchant)
       const { data } = yield* dataAs(second.session, merchant, "GET", "/team/sessions")
-      assert.deepStrictEqual(data.map(({ id, is_current }: any) => [id, is_current]).toSorted(), [
-        [first.session.id, false],
-        [second.session.id, true]
-      ].toSorted())
+      assert.deepStrictEqual(
+        data.map(({ id, is_current }: any) => [id, is_current]).toSorted(),
+        [
+          [first.session.id, false],
+          [second.session.id, true]
+        ].toSorted()
+      )
       const other = yield* signInByLink(yield* newMerchant)
       const path = `/team/sessions/${other.session.id}`
       assert.strictEqual(yield* codeAs(second.session, merchant, "DELETE", path), "404 NOT_FOUND")

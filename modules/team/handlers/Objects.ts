@@ -1,7 +1,7 @@
 /** People, invitations, sessions and passkeys as the API shows them. */
-import { MemberId, PasskeyId, PersonId, TeamInvitationId, TeamSessionId } from "../../schemas/Ids.ts"
-import { endOf, type InvitationState, invitationStatusAt, type PasskeyState, type SessionState } from "./rules.ts"
-import type { MemberView } from "./service.ts"
+import { MemberId, PasskeyId, PersonId, TeamInvitationId, TeamSessionId } from "../../../schemas/Ids.ts"
+import { endOf, type InvitationState, invitationStatusAt, type PasskeyState, type SessionState } from "../rules.ts"
+import type { MemberView } from "../service.ts"
 
 export const memberObject = ({ member, person, proposedBy }: MemberView) => ({
   id: MemberId.make(member.id),
