@@ -1,6 +1,6 @@
 /**
- * A passkey authenticator in software (WebAuthn level 3) whose credentials sign by ES256 of node:crypto. It answers as a
- * browser does, and lies on request, so that a test can forge any part of an answer.
+ * A passkey authenticator in software (WebAuthn level 3) whose credentials sign by ES256 of node:crypto. It answers as
+ * a browser does, and lies on request, so that a test can forge any part of an answer.
  */
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 
