@@ -287,7 +287,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List invitations, newest first */
+        /**
+         * List invitations, newest first
+         * @description Those that were accepted, revoked or are too old included. No link is shown again.
+         */
         get: operations["team.invitations"];
         put?: never;
         /**
@@ -395,7 +398,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End one of your sessions */
+        /**
+         * End one of your sessions
+         * @description Its tokens are refused at once, and what it has open closes within 5 seconds.
+         */
         delete: operations["team-account.endSession"];
         options?: never;
         head?: never;
@@ -439,7 +445,10 @@ export interface paths {
         delete: operations["team-account.removePasskey"];
         options?: never;
         head?: never;
-        /** Rename one of your passkeys */
+        /**
+         * Rename one of your passkeys
+         * @description The name is for you alone: it tells your devices apart.
+         */
         patch: operations["team-account.changePasskey"];
         trace?: never;
     };

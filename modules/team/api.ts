@@ -282,7 +282,12 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
     query,
     success: list(TeamInvitation, "TeamInvitationList", exampleInvitation),
     error: errors("wrapped", ...pageErrors)
-  }).annotateMerge(OpenApi.annotations({ summary: "List invitations, newest first" })),
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "List invitations, newest first",
+      description: "Those that were accepted, revoked or are too old included. No link is shown again."
+    })
+  ),
   HttpApiEndpoint.post("invite", "/invitations", {
     payload: NewTeamInvitation,
     success: CreatedTeamInvitation,
@@ -373,7 +378,12 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
       examples: [{ success: true, data: exampleSession }]
     }),
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", ...personErrors)
-  }).annotateMerge(OpenApi.annotations({ summary: "End one of your sessions" })),
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "End one of your sessions",
+      description: "Its tokens are refused at once, and what it has open closes within 5 seconds."
+    })
+  ),
   HttpApiEndpoint.get("passkeys", "/passkeys", {
     success: list(Passkey, "PasskeyList", examplePasskey),
     error: errors("wrapped", ...personErrors)
@@ -386,7 +396,12 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
     payload: PasskeyChange,
     success: OnePasskey,
     error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "NOT_FOUND", ...personErrors)
-  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({ summary: "Rename one of your passkeys" })),
+  }).middleware(Idempotent).annotateMerge(
+    OpenApi.annotations({
+      summary: "Rename one of your passkeys",
+      description: "The name is for you alone: it tells your devices apart."
+    })
+  ),
   HttpApiEndpoint.delete("removePasskey", "/passkeys/:id", {
     params: { id: PathId },
     success: OnePasskey,

@@ -101,7 +101,7 @@ describe("the reference", () => {
     const definedCalls = files.flatMap((file) =>
       [...readFileSync(new URL(file, root), "utf8").matchAll(/Rpc\.make\("([^"]+)"/g)].map(([, name]) => name!)
     )
-    const mentionedCalls = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-z]+)+)`/g)].map(([, name]) => name!)
+    const mentionedCalls = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-zA-Z]+)+)`/g)].map(([, name]) => name!)
       .filter((name) => !name.startsWith("rpc."))
     assert.sameMembers([...new Set(mentionedCalls)], definedCalls)
   })
