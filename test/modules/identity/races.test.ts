@@ -4,7 +4,7 @@
  * gate holds both until both are ready.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Latch } from "effect"
+import { Context, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
@@ -13,6 +13,7 @@ import { maximumWallets } from "../../../modules/identity/rules.ts"
 import { Wallets } from "../../../modules/identity/actor.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { migratedDatabase } from "../../support/Database.ts"
+import { together } from "../../support/Together.ts"
 import {
   codeOf,
   link,
@@ -44,39 +45,6 @@ const count = (table: string) =>
 
 const tally = (codes: ReadonlyArray<string>) =>
   Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length]))
-
-/**
- * Runs `calls` at once, with the rows of `table` locked until every one of them waits for a lock: each has read what it
- * decides by, and none has written.
- */
-const together = <A>(
-  instance: Context.Context<SqlClient.SqlClient>,
-  table: string,
-  calls: ReadonlyArray<Effect.Effect<A>>
-): Effect.Effect<ReadonlyArray<A>> =>
-  Effect.gen(function*() {
-    const sql = Context.get(instance, SqlClient.SqlClient)
-    const held = yield* Latch.make()
-    const locked = yield* Latch.make()
-    const holder = yield* sql.withTransaction(Effect.gen(function*() {
-      yield* sql.unsafe(`SELECT 1 FROM ${table} FOR UPDATE`)
-      yield* locked.open
-      yield* held.await
-    })).pipe(Effect.forkChild({ startImmediately: true }))
-    yield* locked.await
-    const running = yield* Effect.forkChild(
-      Effect.forEach(calls, (call) => call, { concurrency: calls.length }),
-      { startImmediately: true }
-    )
-    for (let waiting = 0; waiting < calls.length;) {
-      const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`
-      waiting = Number(row!.n)
-    }
-    yield* held.open
-    yield* Fiber.join(holder)
-    return yield* Fiber.join(running)
-  }).pipe(Effect.orDie)
 
 describe("of many at once", () => {
   it.effect("one verification of a message wins among 100 over two instances, and the rest hear NONCE_INVALID", () =>

@@ -14,6 +14,7 @@ import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { Members } from "../../../runtime/Members.ts"
 import { Api } from "../../support/Api.ts"
 import { migratedDatabase } from "../../support/Database.ts"
+import { together } from "../../support/Together.ts"
 import {
   callAs,
   codeAs,
@@ -148,6 +149,8 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       assert.strictEqual(yield* outcome((yield* TeamSignIn).byLink(tokenOf(url))), "TOKEN_INVALID")
       assert.strictEqual(codeOf(yield* whoAmI({ authorization: `Bearer ${token}` })), "401 TOKEN_INVALID")
       assert.isNull(yield* (yield* Members).find(merchant, colleague.session.person))
+      const { data: wallets } = yield* dataAs(owner.session, merchant, "GET", "/auth/wallets")
+      assert.deepStrictEqual(wallets, [])
       assert.strictEqual(codeOf(yield* whoAmI({ "x-api-key": key.key })), "200")
       const { data: entries } = yield* dataAs(owner.session, merchant, "GET", "/audit-log?action=key.pass_on")
       const passed = entries.filter(({ subject }: any) => subject.id === key.id)
@@ -340,14 +343,10 @@ describe("of two owners on two instances", () => {
         const second = yield* Effect.provide(newColleague(owner.session, merchant, "owner"), a)
         const { data: members } = yield* Effect.provide(dataAs(owner.session, merchant, "GET", "/team/members"), a)
         const first = members.find(({ is_first_owner }: any) => is_first_owner)
-        yield* Effect.all([
+        yield* together(a, "members", [
           Effect.provide(callAs(owner.session, merchant, "DELETE", `/team/members/${second.member}`), a),
-          Effect.provide(
-            callAs(second.session, merchant, "PATCH", `/team/members/${first.id}`, { role: "viewer" }),
-            b
-          ),
-          Effect.provide(callAs(owner.session, merchant, "DELETE", `/team/members/${first.id}`), b)
-        ], { concurrency: "unbounded" })
+          Effect.provide(callAs(second.session, merchant, "PATCH", `/team/members/${first.id}`, { role: "viewer" }), b)
+        ])
         const roles = yield* Effect.provide(rolesOf(merchant), b)
         assert.include(roles, "owner")
       }

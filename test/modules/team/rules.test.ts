@@ -173,9 +173,9 @@ const session = (signedInAt = 0) =>
   )
 
 const Uses = Schema.Array(Schema.Struct({
-  seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40_000 })),
-  act: Schema.Literals(["use", "refresh", "end"])
-})).check(Schema.isMaxLength(60))
+  seconds: Schema.Int.check(Schema.isBetween({ minimum: 10_000, maximum: 29_500 })),
+  act: Schema.Literals(["use", "refresh", "use", "refresh", "use", "end"])
+})).check(Schema.isMinLength(40), Schema.isMaxLength(60))
 
 describe("a session", () => {
   it.prop("never outlives 7 days, nor 8 hours without a use, nor its end", [Uses], ([uses]) => {
@@ -194,6 +194,15 @@ describe("a session", () => {
       else state = endSession(state, "signed_out")
       assert.isAtMost(endOf(state), maximumSessionSeconds)
     }
+  })
+
+  it("ends after 7 days however often it is used", () => {
+    let state = session()
+    for (let now = 25_200; now < 604_800; now += 25_200) {
+      assert.isTrue(isOpen(state, now))
+      state = { ...state, lastUsedAt: now }
+    }
+    assert.isFalse(isOpen(state, 604_800))
   })
 
   it("is fresh for 5 minutes after each authentication, and as free with money as what proved it", () => {

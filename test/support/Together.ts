@@ -1,0 +1,36 @@
+/** Calls of which each has decided before any of them writes: what a race may come to, every time. */
+import { Context, Effect, Fiber, Latch } from "effect"
+import { SqlClient } from "effect/sql"
+
+/**
+ * Runs `calls` at once, with the rows of `table` locked until every one of them waits for a lock: each has read what it
+ * decides by, and none has written.
+ */
+export const together = <A>(
+  instance: Context.Context<SqlClient.SqlClient>,
+  table: string,
+  calls: ReadonlyArray<Effect.Effect<A>>
+): Effect.Effect<ReadonlyArray<A>> =>
+  Effect.gen(function*() {
+    const sql = Context.get(instance, SqlClient.SqlClient)
+    const held = yield* Latch.make()
+    const locked = yield* Latch.make()
+    const holder = yield* sql.withTransaction(Effect.gen(function*() {
+      yield* sql.unsafe(`SELECT 1 FROM ${table} FOR UPDATE`)
+      yield* locked.open
+      yield* held.await
+    })).pipe(Effect.forkChild({ startImmediately: true }))
+    yield* locked.await
+    const running = yield* Effect.forkChild(
+      Effect.forEach(calls, (call) => call, { concurrency: calls.length }),
+      { startImmediately: true }
+    )
+    for (let waiting = 0; waiting < calls.length;) {
+      const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      waiting = Number(row!.n)
+    }
+    yield* held.open
+    yield* Fiber.join(holder)
+    return yield* Fiber.join(running)
+  }).pipe(Effect.orDie)
