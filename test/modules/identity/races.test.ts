@@ -4,7 +4,7 @@
  * gate holds both until both are ready.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
